@@ -1,0 +1,39 @@
+//! Findings about files that people write: skills and profiles.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Advice; nothing is wrong.
+    Info,
+    /// Something was odd and was dealt with.
+    Warning,
+    /// Something could not be used.
+    Error,
+}
+
+/// One finding, with the place it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// A stable word for programs.
+    pub code: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Column in characters, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
