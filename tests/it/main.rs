@@ -1,0 +1,1 @@
+//! Integration tests of the whole workspace, in one program.
