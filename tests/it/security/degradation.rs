@@ -1,0 +1,227 @@
+//! 3.12: hosts that lack something. Safe, refused, or said; never silent.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::lab::{Answer, Degraded, Scene, degradations, is_refusal, need_root, ordinary_user};
+
+/// What must hold wherever a run takes place at all: no canary, no host process, no network, no privilege.
+const SAFE: &str = r#"
+say() { echo "$1 $2"; }
+say secret $(python3 scripts/read_file.py $CANARY)
+say state $(python3 scripts/read_file.py $STATE)
+say system $(python3 scripts/create_file.py /usr)
+say skill $(python3 scripts/create_file.py /workspace/skills/probe)
+say host_pid $(python3 scripts/signal_process.py kill $HOST_PID 0)
+say environ $(cat /proc/*/environ 2>/dev/null | grep -c CANARY-)
+say process $(python3 scripts/find_process.py cmdline $WORD)
+say network $(python3 scripts/socket_family.py 2 stream 0)
+say namespace $(python3 scripts/raw_call.py unshare_user)
+say keys $(python3 scripts/raw_call.py keyctl)
+say trace $(python3 scripts/trace.py attach init)
+say capabilities $(python3 scripts/capabilities.py held)
+say identity $(python3 scripts/become.py setuid)
+say descriptors $(python3 scripts/descriptors.py)
+"#;
+
+/// Asks for the safe list on a degraded host.
+fn ask_degraded(scene: &Scene, host: &Degraded, profile: &str) -> Answer {
+    let own = std::process::id().to_string();
+    let request = json!({
+        "command": SAFE, "profile": profile, "timeout": 40,
+        "env": {"CANARY": scene.text("host/canary.txt"), "STATE": scene.text("state"), "HOST_PID": own, "WORD": "skillbox-it-no-such-word"},
+    });
+    scene.ask(request).behind(&host.launcher).go()
+}
+
+fn assert_safe(answer: &Answer, host: &Degraded) {
+    for line in answer.stdout().lines() {
+        let (what, word) = line.split_once(' ').unwrap_or((line, ""));
+        let safe = match what {
+            "environ" => word == "0",
+            "process" => word == "unseen",
+            "capabilities" => word == "none" || word.is_empty(),
+            "descriptors" => word.split(',').count() == 3,
+            _ => is_refusal(word),
+        };
+        assert!(safe, "{}: {what} is {word:?}: {}", host.name, answer.told());
+    }
+    assert_eq!(answer.stdout().lines().count(), 14, "{}: {}", host.name, answer.told());
+}
+
+/// On each degraded host: a refusal with cause and remedy, or a safe run whose report names what is missing.
+fn check_degraded(host: &Degraded, scene: &Scene) {
+    for profile in ["default", "strict"] {
+        let answer = ask_degraded(scene, host, profile);
+        if answer.json().get("error").is_some() {
+            let (code, _) = answer.refused();
+            assert_eq!((code, answer.code), ("isolation_unavailable", Some(125)), "{}, {profile}: {}", host.name, answer.told());
+            assert!(answer["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{}: {}", host.name, answer.told());
+            assert!(profile == "strict" || !host.default_runs, "{}: `default` requires nothing that is missing: {}", host.name, answer.told());
+            continue;
+        }
+        let answer = answer.reported();
+        let gaps = answer.gaps();
+        for layer in host.missing {
+            assert!(gaps.contains(layer), "{}, {profile}: {layer} is missing and not named; gaps are {gaps:?}", host.name);
+        }
+        assert!(profile == "default" || gaps.is_empty(), "{}: `strict` runs with gaps {gaps:?}", host.name);
+        assert_safe(&answer, host);
+        // What doctor foretells is what happens.
+        let doctor = scene.tell(&["doctor", "--json"]).behind(&host.launcher).go();
+        assert_eq!(doctor["tier"], answer["enforcement"]["tier"], "{}: {}", host.name, doctor.told());
+    }
+}
+
+fn each_degradation(wanted: &[&str]) {
+    if !need_root() {
+        return;
+    }
+    let all = degradations(&Scene::new());
+    for name in wanted {
+        assert!(all.iter().any(|host| host.name == *name), "{name} is no known host");
+        let scene = Scene::new();
+        let host = degradations(&scene).into_iter().find(|host| host.name == *name).unwrap();
+        if let Some(id) = host.user {
+            scene.give_to(id);
+        }
+        check_degraded(&host, &scene);
+    }
+}
+
+#[test]
+fn h137_a_whole_host_is_safe_and_says_so() {
+    let scene = Scene::new();
+    if !need_root() {
+        return;
+    }
+    let host = Degraded { name: "this host", launcher: vec![], user: None, missing: &[], default_runs: true };
+    check_degraded(&host, &scene);
+    // The safe list can fail: outside, most of it is open.
+    let outside = scene.control_sh(&format!("cd {}; export CANARY={} STATE={} HOST_PID=$$ WORD=x; {SAFE}", scene.text("skills/probe"), scene.text("host/canary.txt"), scene.text("state")));
+    let open = outside.lines().filter(|line| line.ends_with("allowed") || line.ends_with("reached")).count();
+    assert!(open >= 8, "{outside}");
+}
+
+#[test]
+fn h137_an_ordinary_user_runs_with_what_there_is() {
+    each_degradation(&["an ordinary user", "root of a nested user namespace"]);
+}
+
+#[test]
+fn h137_without_user_namespaces_nothing_runs_silently() {
+    each_degradation(&["user namespaces switched off", "namespaces refused by a filter", "namespaces refused by a filter, as root"]);
+}
+
+#[test]
+fn h137_without_control_groups_the_gap_is_named() {
+    each_degradation(&["no control groups", "read-only control groups"]);
+}
+
+#[test]
+fn h137_without_landlock_or_seccomp_the_gap_is_named_or_the_run_refused() {
+    each_degradation(&["no Landlock", "no seccomp"]);
+}
+
+#[test]
+fn h137_without_newer_calls_the_outcome_is_the_same() {
+    each_degradation(&["no openat2", "an old mount interface", "an old kernel"]);
+}
+
+#[test]
+fn h137_without_mounts_or_proc_nothing_of_the_host_is_shown() {
+    each_degradation(&["a masked /proc", "no mounting at all"]);
+}
+
+#[test]
+fn h138_a_missing_or_killed_helper_is_said() {
+    let scene = Scene::new();
+    if !need_root() {
+        return;
+    }
+    // The program itself cannot be executed again: as when its file was replaced or its directory unmounted.
+    let copy = scene.path("gone/skillbox");
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(scene.binary(), &copy).unwrap();
+    let vanish = format!("exec 8<{0} && rm {0} && shift && exec /proc/self/fd/8 \"$@\"", copy.display());
+    let launcher = ["bash", "-c", &vanish, "bash"].map(str::to_owned);
+    let answer = scene.ask(json!({"command": "echo fine"})).behind(&launcher).go();
+    if answer.json().get("error").is_some() {
+        let (code, _) = answer.refused();
+        assert!(matches!(code, "isolation_unavailable" | "executor_unavailable" | "internal"), "{}", answer.told());
+    } else {
+        assert_eq!(answer.reported().stdout(), "fine\n");
+    }
+    // Whatever stands between skillbox and the script is killed in the middle of a run.
+    let token = format!("{}-helper", scene.canary());
+    let answer = std::thread::scope(|scope| {
+        let run = scope.spawn(|| scene.ask(json!({"argv": ["bash", "-c", "sleep 20; true", token], "timeout": 30})).within(Duration::from_secs(10)).go());
+        let between = scene.wait_for("the helper", Duration::from_secs(10), || helper_above(&scene, &token));
+        kill_process(Pid::from_raw(between).unwrap(), Signal::KILL).unwrap();
+        run.join().unwrap()
+    });
+    if answer.json().get("error").is_some() {
+        assert_eq!(answer.code, Some(125), "{}", answer.told());
+        answer.refused();
+    } else {
+        assert_ne!(answer.code, Some(0), "a killed run is no success: {}", answer.told());
+        assert_ne!(answer["exit_code"], 0);
+    }
+    scene.wait_for("the script's end", Duration::from_secs(2), || scene.host_pids_with(&token).is_empty().then_some(()));
+    assert_eq!(scene.sh("echo fine").stdout(), "fine\n");
+}
+
+/// The parent, on the host, of the script's process: our reaper, or whatever stands above it.
+fn helper_above(scene: &Scene, token: &str) -> Option<i32> {
+    let script = scene.host_pids_with(token).into_iter().find(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "bash")
+    })?;
+    let status = fs::read_to_string(format!("/proc/{script}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+    (parent > 1).then_some(parent)
+}
+
+#[test]
+fn h139_a_limit_that_cannot_be_enforced_is_refused_or_named() {
+    if !need_root() {
+        return;
+    }
+    let scene = Scene::new();
+    scene.profile_text("firm", "extends: default\nlayers:\n  memory: required\nlimits:\n  memory: 64 MiB\n");
+    scene.profile("lean", &[("memory", "64 MiB")]);
+    let (id, user) = ordinary_user();
+    scene.give_to(id);
+    let ask = |profile: &str| scene.ask(json!({"argv": ["python3", "-c", "print('ran')"], "profile": profile})).behind(&user).go();
+    let firm = ask("firm");
+    let lean = ask("lean").reported();
+    if lean.layer("memory") == "enforced" {
+        // A delegated control group: nothing is missing for this user.
+        assert_eq!(firm.reported().stdout(), "ran\n");
+        return;
+    }
+    assert_eq!((firm.refused().0, firm.code), ("isolation_unavailable", Some(125)), "{}", firm.told());
+    assert!(firm["error"]["message"].as_str().unwrap().contains("memory"), "the missing layer is named: {}", firm.told());
+    assert!(!firm.mentions("ran\\n"));
+    assert!(lean.gaps().contains(&"memory"), "{}", lean.told());
+    // The same profile is fine where the limit can be had.
+    let root = Scene::new();
+    root.profile_text("firm", "extends: default\nlayers:\n  memory: required\nlimits:\n  memory: 64 MiB\n");
+    assert_eq!(root.ask(json!({"command": "echo ran", "profile": "firm"})).go().reported().layer("memory"), "enforced");
+}
+
+#[test]
+fn h140_an_executor_that_is_not_there_is_never_replaced() {
+    let scene = Scene::new();
+    let nowhere = format!("unix://{}", scene.text("scratch/no-docker.sock"));
+    let answer = scene.ask(json!({"command": "echo it ran", "executor": "docker"})).env("DOCKER_HOST", nowhere).go();
+    let (code, _) = answer.refused();
+    assert_eq!((code, answer.code), ("executor_unavailable", Some(125)), "{}", answer.told());
+    assert!(!answer.mentions("it ran"));
+    let odd = scene.ask(json!({"command": "echo it ran", "executor": "remote"})).go();
+    assert_eq!(odd.refused(), ("invalid_request", Some("executor")));
+    let local = scene.ask(json!({"command": "echo it ran", "executor": "local"})).go().reported();
+    assert_eq!((&local["executor"], local.stdout()), (&Value::from("local"), "it ran\n"));
+}
