@@ -6,7 +6,7 @@ use anstream::stream::{IsTerminal, RawStream};
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
-use super::Page;
+use super::{Page, Places};
 use super::visible::acts_or_hides;
 
 /// How much is told on stderr.
@@ -28,22 +28,24 @@ pub struct Terminal {
     out: Channel<io::Stdout>,
     err: Channel<io::Stderr>,
     width: usize,
+    places: Places,
 }
 
 impl Terminal {
     /// The streams that the process was started with.
-    pub fn of_process() -> Self {
+    pub fn of_process(places: Places) -> Self {
         let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
         Self {
             out: Channel::new(io::stdout()),
             err: Channel::new(io::stderr()),
             width,
+            places,
         }
     }
 
     /// An empty page of this terminal's width.
     pub fn page(&self) -> Page {
-        Page::new(self.width)
+        Page::new(self.width, self.places.clone())
     }
 
     /// Whether somebody watches stderr, so that progress is worth showing.
