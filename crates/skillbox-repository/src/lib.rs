@@ -1,0 +1,4 @@
+mod contained;
+mod listing;
+mod parallel;
+mod stamp;
