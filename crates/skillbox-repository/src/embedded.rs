@@ -38,7 +38,7 @@ impl EmbeddedSkills {
 
     /// The skills, in the order of their directories.
     pub(crate) fn skills(&'static self) -> impl Iterator<Item = EmbeddedSkill> {
-        self.files.iter().filter_map(|file| {
+        self.files.iter().filter_map(move |file| {
             let directory = file.path.strip_suffix("/SKILL.md")?;
             (!directory.contains('/')).then_some(EmbeddedSkill {
                 source: self,

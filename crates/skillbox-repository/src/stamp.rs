@@ -40,12 +40,16 @@ impl Stamp {
         Self::seen_at(stat, now_nanos())
     }
 
-    /// The same for many looks that share one reading of the clock, which must come before them all.
+    /// A stamp that is only held against an earlier one.
+    pub(crate) fn for_comparison(stat: &Stat) -> Self {
+        Self::seen_at(stat, 0)
+    }
+
     #[expect(
         clippy::unnecessary_cast,
         reason = "the fields of the kernel's structure differ between architectures"
     )]
-    pub(crate) fn seen_at(stat: &Stat, now: i64) -> Self {
+    fn seen_at(stat: &Stat, now: i64) -> Self {
         let nanos = |seconds: i64, fraction: i64| seconds.saturating_mul(1_000_000_000).saturating_add(fraction);
         let changed = nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64);
         let coarse = stat.st_ctime_nsec == 0 && stat.st_mtime_nsec == 0;
