@@ -11,7 +11,7 @@ use serde::Serialize;
 use skillbox_model::{ErrorCode, SkillName};
 use skillbox_repository::name_faults;
 
-use super::{Answer, Context};
+use super::Answer;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Tone, visible_path};
 
@@ -71,7 +71,7 @@ const TEMPLATE: &[TemplateFile] = &[
     },
 ];
 
-pub fn run(args: &CreateArgs, _: &Context<'_>) -> Result<Created, Failure> {
+pub fn run(args: &CreateArgs) -> Result<Created, Failure> {
     let name = checked_name(&args.name)?;
     let path = args.dir.join(name.as_str());
     if path.symlink_metadata().is_ok() {
