@@ -14,6 +14,7 @@ mod named_paths;
 mod read_properties;
 mod search;
 mod to_prompt;
+mod unpack;
 mod validate;
 
 pub use answer::{Answer, show};
