@@ -6,6 +6,7 @@ mod embedded;
 mod entry;
 mod head;
 mod listing;
+mod merge;
 mod nearest;
 mod nested;
 mod parallel;
