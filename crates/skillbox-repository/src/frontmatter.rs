@@ -51,7 +51,9 @@ pub(crate) enum Extent {
 pub(crate) enum Located {
     Found(Fences),
     /// The opening line is there, a closing one is not.
-    Unclosed { opening: usize },
+    Unclosed {
+        opening: usize,
+    },
     /// The file begins with something else.
     Absent,
     /// The bytes are too few to tell.
@@ -97,7 +99,11 @@ pub(crate) fn locate(bytes: &[u8], extent: Extent) -> Located {
     let first = &bytes[opening.start..opening.end];
     if !opening.is_terminated && extent == Extent::Beginning {
         let may_become_opening = is_blank(first) || b"---".starts_with(first) || is_delimiter(first);
-        return if may_become_opening { Located::Undecided } else { Located::Absent };
+        return if may_become_opening {
+            Located::Undecided
+        } else {
+            Located::Absent
+        };
     }
     if !is_delimiter(first) {
         return Located::Absent;
@@ -128,7 +134,11 @@ pub(crate) fn locate(bytes: &[u8], extent: Extent) -> Located {
             let after = bytes[dashes..line.end].iter().take_while(|b| **b == b'-').count() + dashes;
             Located::Found(Fences {
                 yaml: opening.next..line.start,
-                body: if is_blank(&bytes[after..line.end]) { line.next } else { after },
+                body: if is_blank(&bytes[after..line.end]) {
+                    line.next
+                } else {
+                    after
+                },
                 has_bom,
                 odd: Some(dashes),
             })

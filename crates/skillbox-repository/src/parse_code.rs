@@ -52,6 +52,7 @@ codes! {
     DescriptionTooLong = "description_too_long", Warning, "The description has more than 1,024 characters and was cut.";
     CompatibilityTooLong = "compatibility_too_long", Warning, "The compatibility note has more than 500 characters and was cut.";
     UnquotedValue = "unquoted_value", Warning, "A value needs quotes; it was read as if it had them.";
+    LooseYaml = "loose_yaml", Warning, "The frontmatter is not YAML 1.2, though the reference tool reads it.";
     OddDelimiter = "odd_delimiter", Warning, "A delimiter of the frontmatter is not alone at the start of its line.";
     DuplicateKey = "duplicate_key", Warning, "A key stands twice; the later one counts.";
     NotText = "not_text", Warning, "A field that should be text is a list or a mapping.";
@@ -94,7 +95,11 @@ mod tests {
         let words: HashSet<_> = ParseCode::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(words.len(), ParseCode::ALL.len());
         for code in ParseCode::ALL {
-            assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit()));
+            assert!(
+                code.as_str()
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
+            );
             assert!(code.description().ends_with('.'), "{code}");
         }
     }

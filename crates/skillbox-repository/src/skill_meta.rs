@@ -97,7 +97,11 @@ impl Serialize for SkillMeta {
             object.serialize_entry("metadata", &Pairs(&self.metadata))?;
         }
         if let Some(steering) = &self.steering {
-            entry(&mut object, "disable_model_invocation", steering.disable_model_invocation.as_ref())?;
+            entry(
+                &mut object,
+                "disable_model_invocation",
+                steering.disable_model_invocation.as_ref(),
+            )?;
             entry(&mut object, "user_invocable", steering.user_invocable.as_ref())?;
             entry(&mut object, "argument_hint", steering.argument_hint.as_ref())?;
             entry(&mut object, "model", steering.model.as_ref())?;

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_yaml::granit_parser::{ErrorKind, Event, Parser, ScalarStyle as Style, ScanError, Span, StructureStyle, Tag, options};
+use serde_yaml::granit_parser::{
+    ErrorKind, Event, Parser, ScalarStyle as Style, ScanError, Span, StructureStyle, Tag, options,
+};
 
 use crate::node::{Content, Node, ScalarStyle};
 
@@ -35,8 +37,11 @@ pub(crate) struct YamlError {
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Problem {
-    #[error("{0}")]
-    Syntax(String),
+    #[error("{message}")]
+    Syntax {
+        message: String,
+        hint: Option<&'static str>,
+    },
     #[error("the tag `{0}` is not supported")]
     Tag(String),
     #[error("a second document begins")]
@@ -54,6 +59,18 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Syntax { hint, .. } => *hint,
+            Self::Tag(_) => Some("remove the tag, or put the value in quotes if it is text"),
+            Self::SecondDocument => Some("remove the line of three dots and what follows it"),
+            Self::Cycle => Some("write the value out"),
+            Self::Bytes | Self::Nodes | Self::Depth => Some("move data out of the frontmatter into a file"),
+            Self::Aliases => Some("write the values out"),
+        }
+    }
+
     /// Whether the text was refused for its size and not for what it says.
     pub(crate) fn is_budget(&self) -> bool {
         matches!(self, Self::Bytes | Self::Nodes | Self::Depth | Self::Aliases)
@@ -124,7 +141,11 @@ impl<'a> Builder<'a> {
             Event::Scalar(text, style, anchor, tag) => {
                 let style = scalar_style(style, tag.as_deref())?;
                 // The library writes `~` where the source has nothing at all.
-                let text = if offset == end && style == ScalarStyle::Plain { "".into() } else { text };
+                let text = if offset == end && style == ScalarStyle::Plain {
+                    "".into()
+                } else {
+                    text
+                };
                 self.count(1)?;
                 self.finish(Node::new(Content::Scalar(text, style), offset..end), anchor, 1);
             }
@@ -139,7 +160,11 @@ impl<'a> Builder<'a> {
 
     fn count(&mut self, nodes: usize) -> Result<(), Problem> {
         self.nodes += nodes;
-        if self.nodes > MAX_NODES { Err(Problem::Nodes) } else { Ok(()) }
+        if self.nodes > MAX_NODES {
+            Err(Problem::Nodes)
+        } else {
+            Ok(())
+        }
     }
 
     fn open(
@@ -260,7 +285,9 @@ fn has_equal_keys(pairs: &[(Node<'_>, Node<'_>)]) -> bool {
     let texts = || pairs.iter().filter_map(|(key, _)| key.as_text());
     if pairs.len() <= 16 {
         // A handful of keys is compared faster than hashed.
-        texts().enumerate().any(|(at, text)| texts().skip(at + 1).any(|other| other == text))
+        texts()
+            .enumerate()
+            .any(|(at, text)| texts().skip(at + 1).any(|other| other == text))
     } else {
         let mut seen = HashSet::with_capacity(pairs.len());
         texts().any(|text| !seen.insert(text))
@@ -279,7 +306,10 @@ fn is_mergeable(value: &Node<'_>) -> bool {
 fn merge<'a>(pairs: &mut Vec<(Node<'a>, Node<'a>)>, value: Node<'a>) {
     match value.content {
         Content::Mapping(more) => {
-            let own: HashSet<String> = pairs.iter().filter_map(|(key, _)| key.as_text().map(str::to_owned)).collect();
+            let own: HashSet<String> = pairs
+                .iter()
+                .filter_map(|(key, _)| key.as_text().map(str::to_owned))
+                .collect();
             pairs.extend(
                 more.into_iter()
                     .filter(|(key, _)| key.as_text().is_none_or(|text| !own.contains(text))),
@@ -323,7 +353,26 @@ fn syntax_error(text: &str, error: &ScanError) -> YamlError {
     let offset = marker.byte_offset().unwrap_or_else(by_characters).min(text.len());
     let problem = match error.kind() {
         ErrorKind::RecursionLimitExceeded => Problem::Depth,
-        kind => Problem::Syntax(kind.to_string()),
+        kind => Problem::Syntax {
+            message: kind.to_string(),
+            hint: hint(kind),
+        },
     };
     YamlError { offset, problem }
+}
+
+fn hint(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::MappingValueNotAllowed => "put the value in quotes: it contains a colon with a blank after it",
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabInPlainScalar => "indent with blanks, not with tabs",
+        ErrorKind::UnclosedFlowCollection { .. }
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::UnexpectedEofFlowMapping => "close the bracket, or put the value in quotes if it is text",
+        ErrorKind::UnknownAnchor => "put the value in quotes: a leading asterisk refers to another value",
+        ErrorKind::UnexpectedCharacter { .. } => "put the value in quotes, or remove the character",
+        _ => return None,
+    })
 }
