@@ -1,8 +1,21 @@
 //! Integration tests of the whole workspace, in one program.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 // What the tests stand on.
 mod lab;
+mod program;
 mod workspace;
 
-// Running skills in the sandbox.
+// The command line, seen from outside.
+mod create_command;
+mod guided_tour;
+mod help_texts;
+mod output_streams;
+mod settings_layers;
+
+// Skills that run: the contract, the hostile cases, the built-in skills.
 mod security;
+
+// The project itself: directions, sizes, names, documents.
+mod tidy;

@@ -23,7 +23,7 @@ const STYLES: Styles = Styles::styled()
     name = "skillbox",
     version,
     styles = STYLES,
-    max_term_width = 100,
+    max_term_width = 80,
     disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true,

@@ -4,10 +4,14 @@
 //! the other crates and shows what they say, for people or, with `--json`, for programs.
 
 mod args;
+mod catalogue;
 mod commands;
 mod failure;
 mod render;
 mod settings;
+mod sources;
+
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use skillbox_model::ExitCode;
@@ -15,27 +19,32 @@ use skillbox_model::ExitCode;
 use args::Line;
 use commands::Context;
 use failure::Failure;
-use render::{Span, Terminal, Tone, Verbosity};
+use render::{Places, Span, Terminal, Tone, Verbosity};
 use settings::{Environment, Layers};
 
 fn main() -> std::process::ExitCode {
-    let mut terminal = Terminal::of_process();
+    let environment = Environment::of_process();
+    let places = Places {
+        working_dir: environment.working_dir().to_owned(),
+        home: environment.home().map(Path::to_owned),
+    };
+    let mut terminal = Terminal::of_process(places);
     let code = match Line::of(std::env::args_os()) {
-        Ok(line) => answer(&line, &mut terminal),
+        Ok(line) => answer(&line, environment, &mut terminal),
         Err(error) => refuse(&error, &mut terminal),
     };
     code.into()
 }
 
-fn answer(line: &Line, terminal: &mut Terminal) -> u8 {
-    let result = obey(line, terminal);
+fn answer(line: &Line, environment: Environment, terminal: &mut Terminal) -> u8 {
+    let result = obey(line, environment, terminal);
     // Nothing is left to do when not even the failure can be told.
     result.unwrap_or_else(|failure| failure.tell(terminal, line.shared.json).unwrap_or(ExitCode::BAD))
 }
 
-fn obey(line: &Line, terminal: &mut Terminal) -> Result<u8, Failure> {
+fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Result<u8, Failure> {
     let shared = &line.shared;
-    let layers = Layers::read(Environment::of_process(), shared.config.as_deref())?;
+    let layers = Layers::read(environment, shared.config.as_deref())?;
     let (settings, told_settings) = shared.settings.resolve(&layers)?;
     let context = Context {
         settings: &settings,

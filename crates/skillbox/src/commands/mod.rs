@@ -1,44 +1,21 @@
 //! The commands, one verb one file.
 
+mod answer;
+mod command;
 mod completions;
+mod create;
+mod demo;
 mod help;
+mod info;
+mod lenient;
+mod list;
 mod man;
+mod named_paths;
+mod read_properties;
+mod search;
+mod to_prompt;
+mod unpack;
+mod validate;
 
-use clap::Subcommand;
-use skillbox_model::ExitCode;
-
-use crate::failure::Failure;
-use crate::render::{Terminal, Verbosity};
-use crate::settings::{GlobalSettings, Layers, Told};
-
-/// What to do, in the order of the help.
-#[derive(Subcommand, Debug)]
-pub enum Command {
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
-    Help(help::HelpArgs),
-}
-
-/// What every command may need to know, resolved before it starts.
-pub struct Context<'a> {
-    /// The settings in force.
-    pub settings: &'a GlobalSettings,
-    /// The same, each with its origin.
-    pub told_settings: &'a [Told],
-    /// Environment and config file.
-    pub layers: &'a Layers,
-    /// Whether a program reads the answer.
-    pub as_json: bool,
-    /// How much is told on stderr.
-    pub verbosity: Verbosity,
-}
-
-/// Runs a command and gives the exit code.
-pub fn run(command: &Command, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    match command {
-        Command::Completions(args) => completions::run(args, terminal)?,
-        Command::Man(args) => man::run(args, terminal)?,
-        Command::Help(args) => help::run(args, context, terminal)?,
-    }
-    Ok(ExitCode::OK)
-}
+pub use answer::{Answer, show};
+pub use command::{Command, Context, run};

@@ -5,7 +5,9 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::{display_width, one_line, visible, wrap};
+use std::path::Path;
+
+use super::{Places, display_width, fit, one_line, visible, wrap};
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,20 +76,22 @@ impl Span {
 pub struct Page {
     text: String,
     width: usize,
+    places: Places,
 }
 
 impl Page {
     /// An empty page for a terminal of that many columns.
-    pub fn new(width: usize) -> Self {
+    pub fn new(width: usize, places: Places) -> Self {
         Self {
             text: String::new(),
             width: width.clamp(40, 100),
+            places,
         }
     }
 
-    /// The columns to lay out for.
-    pub fn width(&self) -> usize {
-        self.width
+    /// A path as people know it.
+    pub fn short(&self, path: &Path) -> String {
+        self.places.short(path)
     }
 
     /// The finished text, with escape sequences for its tones.
@@ -125,39 +129,59 @@ impl Page {
         }
     }
 
-    /// A label in a column of its own, and wrapped text beside it; returns nothing for an empty text.
+    /// A label in a column of its own, and the whole text wrapped beside it.
     pub fn beside(&mut self, indent: usize, label: Span, column: usize, tone: Tone, text: &str) {
-        let mut lines = wrap(&one_line(text), self.width.saturating_sub(column).max(20)).into_iter();
-        let mut taken = indent + label.width();
+        let lines = wrap(&one_line(text), self.room(column));
+        self.columns(indent, label, column, tone, &lines);
+    }
+
+    /// The same with at most `limit` lines of text; what is cut ends in an ellipsis.
+    pub fn summary(&mut self, indent: usize, label: Span, column: usize, limit: usize, text: &str) {
+        let mut lines = wrap(&one_line(text), self.room(column));
+        if lines.len() > limit {
+            lines.truncate(limit);
+            if let Some(last) = lines.last_mut() {
+                *last = fit(&format!("{last} …"), self.room(column));
+            }
+        }
+        self.columns(indent, label, column, Tone::Plain, &lines);
+    }
+
+    fn room(&self, column: usize) -> usize {
+        self.width.saturating_sub(column).max(20)
+    }
+
+    fn columns(&mut self, indent: usize, label: Span, column: usize, tone: Tone, lines: &[String]) {
+        let mut at = indent + label.width();
         self.push(Tone::Plain, &" ".repeat(indent));
         self.push(label.tone, &label.text);
         // A label that is wider than its column has its line to itself.
-        if taken + 1 > column {
+        if at + 1 > column || lines.is_empty() {
             self.text.push('\n');
-            taken = 0;
+            at = 0;
         }
-        let mut first = true;
-        for line in lines.by_ref() {
-            let blanks = if first { column - taken } else { column };
-            self.push(Tone::Plain, &" ".repeat(blanks));
-            self.push(tone, &line);
+        for line in lines {
+            self.push(Tone::Plain, &" ".repeat(column - at));
+            self.push(tone, line);
             self.text.push('\n');
-            first = false;
-        }
-        if first && taken > 0 {
-            self.text.push('\n');
+            at = 0;
         }
     }
 
-    /// Lines that must stay as they are (code, file content), each made visible and indented.
+    /// Lines that stay as they are (code, file content), each made visible and indented; too long a line is folded.
     pub fn verbatim(&mut self, indent: usize, tone: Tone, text: &str) {
         for line in text.lines() {
             let line = visible(line);
-            if !line.is_empty() {
+            let folded = if indent + display_width(&line) > self.width {
+                wrap(&line, self.width - indent)
+            } else {
+                vec![line.into_owned()]
+            };
+            for line in folded {
                 self.push(Tone::Plain, &" ".repeat(indent));
                 self.push(tone, &line);
+                self.text.push('\n');
             }
-            self.text.push('\n');
         }
     }
 
@@ -178,7 +202,7 @@ mod tests {
     #[test]
     fn no_text_smuggles_an_escape_sequence() {
         let evil = "x\u{1b}]0;owned\u{7}\u{1b}[2J";
-        let mut page = Page::new(80);
+        let mut page = Page::new(80, Places::default());
         page.line(&[Span::plain(evil)]);
         page.paragraph(2, Tone::Plain, evil);
         page.beside(2, Span::plain(evil), 10, Tone::Dim, evil);
@@ -191,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_wide_label_gets_its_own_line() {
-        let mut page = Page::new(40);
+        let mut page = Page::new(40, Places::default());
         page.beside(
             2,
             Span::plain("short"),

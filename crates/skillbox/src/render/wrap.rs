@@ -48,6 +48,11 @@ pub fn fit(text: &str, width: usize) -> String {
     format!("{}…", head.trim_end())
 }
 
+/// A count with its noun, such as `2 skills`.
+pub fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Bytes of the longest prefix that takes at most `width` columns; at least one character, to make progress.
 fn prefix_that_fits(text: &str, width: usize) -> usize {
     let mut used = 0;
