@@ -12,9 +12,14 @@ mod create_command;
 mod guided_tour;
 mod help_texts;
 mod output_streams;
+mod run_command_line;
 mod settings_layers;
 
-// Skills that run: the contract, the hostile cases, the built-in skills.
+// Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases.
+mod builtin_skills;
+mod conformance;
+mod must_show;
+mod request_errors;
 mod security;
 
 // The project itself: directions, sizes, names, documents.

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Index;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub struct Ask<'s> {
     env: Vec<(OsString, OsString)>,
     launcher: Vec<String>,
     deadline: Duration,
+    directory: PathBuf,
 }
 
 /// What skillbox said.
@@ -44,24 +46,43 @@ impl<'s> Ask<'s> {
 
     /// Any command line; the world's skills, profiles and state are given with it.
     pub(super) fn words(scene: &'s Scene, words: &[&str]) -> Self {
-        let mut ask = Self {
+        let mut ask = Self::bare(scene, words);
+        let places = [
+            ("--skills", "skills"),
+            ("--profiles", "profiles"),
+            ("--state-dir", "state"),
+        ];
+        let given = places.map(|(flag, place)| [OsString::from(flag), scene.path(place).into_os_string()]);
+        ask.words.splice(0..0, given.into_iter().flatten());
+        ask
+    }
+
+    /// Any command line as it stands.
+    pub(super) fn bare(scene: &'s Scene, words: &[&str]) -> Self {
+        Self {
             scene,
-            words: Vec::new(),
+            words: words.iter().map(OsString::from).collect(),
             stdin: Vec::new(),
             env: Vec::new(),
             launcher: Vec::new(),
             deadline: DEADLINE,
-        };
-        for (flag, place) in [("--skills", "skills"), ("--profiles", "profiles"), ("--state-dir", "state")] {
-            ask.words.extend([flag.into(), scene.path(place).into_os_string()]);
+            directory: scene.path("scratch"),
         }
-        ask.words.extend(words.iter().map(OsString::from));
-        ask
+    }
+
+    /// Another working directory.
+    pub fn at(mut self, directory: &Path) -> Self {
+        directory.clone_into(&mut self.directory);
+        self
     }
 
     /// More words, before a `--` if there is one.
     pub fn with(mut self, words: &[&str]) -> Self {
-        let at = self.words.iter().position(|word| word == "--").unwrap_or(self.words.len());
+        let at = self
+            .words
+            .iter()
+            .position(|word| word == "--")
+            .unwrap_or(self.words.len());
         self.words.splice(at..at, words.iter().map(OsString::from));
         self
     }
@@ -113,10 +134,13 @@ impl<'s> Ask<'s> {
         Answer::of(finished)
     }
 
-    /// Asks without waiting: the caller kills it. Its standard input is written before this returns.
+    /// Asks without waiting: the caller kills it, or reads it to its end. Its standard input is written before this returns.
     pub fn begin(self) -> Child {
         let mut command = self.command();
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = start(&mut command);
         let mut pipe = child.stdin.take().unwrap();
         // A short request fits the pipe's buffer.
@@ -126,9 +150,11 @@ impl<'s> Ask<'s> {
 
     fn command(&self) -> Command {
         let mut command = behind(&self.launcher, self.scene.binary());
-        command.args(&self.words).current_dir(self.scene.path("scratch")).env_clear();
+        command.args(&self.words).current_dir(&self.directory).env_clear();
         command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        command.env("HOME", self.scene.path("home")).env("TMPDIR", self.scene.path("tmp"));
+        command
+            .env("HOME", self.scene.path("home"))
+            .env("TMPDIR", self.scene.path("tmp"));
         command.env("SECRET_CANARY", self.scene.canary()).env("NO_COLOR", "1");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
@@ -138,7 +164,11 @@ impl<'s> Ask<'s> {
 impl Answer {
     fn of(finished: Finished) -> Self {
         let json = serde_json::from_slice(&finished.stdout).unwrap_or(Value::Null);
-        Self { code: finished.status.code(), json, finished }
+        Self {
+            code: finished.status.code(),
+            json,
+            finished,
+        }
     }
 
     /// The parsed answer; null where it was not JSON.
@@ -155,7 +185,9 @@ impl Answer {
     /// Code and field of a refusal. A report fails the test.
     pub fn refused(&self) -> (&str, Option<&str>) {
         let error = &self.json["error"];
-        let code = error["code"].as_str().unwrap_or_else(|| panic!("not refused: {}", self.told()));
+        let code = error["code"]
+            .as_str()
+            .unwrap_or_else(|| panic!("not refused: {}", self.told()));
         let message = error["message"].as_str().unwrap_or_default();
         assert!(!message.is_empty(), "a refusal without a message: {}", self.told());
         (code, error["field"].as_str())
@@ -171,7 +203,9 @@ impl Answer {
 
     /// What the script wrote.
     pub fn stdout(&self) -> &str {
-        self.json["stdout"].as_str().unwrap_or_else(|| panic!("no stdout: {}", self.told()))
+        self.json["stdout"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no stdout: {}", self.told()))
     }
 
     /// Names of the collected files.
@@ -185,7 +219,9 @@ impl Answer {
     }
 
     fn names(&self, list: &str) -> Vec<&str> {
-        let files = self.json[list].as_array().unwrap_or_else(|| panic!("no {list}: {}", self.told()));
+        let files = self.json[list]
+            .as_array()
+            .unwrap_or_else(|| panic!("no {list}: {}", self.told()));
         files.iter().map(|file| file["name"].as_str().unwrap()).collect()
     }
 
@@ -193,7 +229,8 @@ impl Answer {
     pub fn output(&self, name: &str) -> &Map<String, Value> {
         let files = self.json["output_files"].as_array().unwrap();
         let file = files.iter().find(|file| file["name"] == name);
-        file.and_then(Value::as_object).unwrap_or_else(|| panic!("{name} was not collected: {}", self.told()))
+        file.and_then(Value::as_object)
+            .unwrap_or_else(|| panic!("{name} was not collected: {}", self.told()))
     }
 
     /// What became of a layer, `enforced` and so on.
@@ -206,9 +243,14 @@ impl Answer {
     /// The layers that were asked for and are not fully in force.
     pub fn gaps(&self) -> Vec<&str> {
         let layers = self.json["enforcement"]["layers"].as_object().unwrap();
-        let gaps = layers.iter().filter(|(_, state)| state["status"] == "absent" || state["status"] == "partial");
+        let gaps = layers
+            .iter()
+            .filter(|(_, state)| state["status"] == "absent" || state["status"] == "partial");
         gaps.map(|(name, state)| {
-            assert!(state["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{name}: a gap without a reason");
+            assert!(
+                state["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
+                "{name}: a gap without a reason"
+            );
             name.as_str()
         })
         .collect()
@@ -223,8 +265,18 @@ impl Answer {
     /// Everything, for the message of a failing test.
     pub fn told(&self) -> String {
         let cut = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]).into_owned();
-        let Finished { status, stdout, stderr, wall, .. } = &self.finished;
-        format!("{status} after {wall:?}\n--- stdout\n{}\n--- stderr\n{}", cut(stdout), cut(stderr))
+        let Finished {
+            status,
+            stdout,
+            stderr,
+            wall,
+            ..
+        } = &self.finished;
+        format!(
+            "{status} after {wall:?}\n--- stdout\n{}\n--- stderr\n{}",
+            cut(stdout),
+            cut(stderr)
+        )
     }
 }
 
@@ -239,8 +291,25 @@ impl Index<&str> for Answer {
 /// Whether a probe's word says that it was kept from doing something.
 pub fn is_refusal(word: &str) -> bool {
     const REFUSALS: &[&str] = &[
-        "EPERM", "EACCES", "ENOSYS", "EROFS", "ENOENT", "ENXIO", "ENODEV", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESRCH",
-        "EXDEV", "ENETUNREACH", "ECONNREFUSED", "EADDRNOTAVAIL", "EINVAL", "EOPNOTSUPP", "ENOTTY", "ELOOP", "refused",
+        "EPERM",
+        "EACCES",
+        "ENOSYS",
+        "EROFS",
+        "ENOENT",
+        "ENXIO",
+        "ENODEV",
+        "EAFNOSUPPORT",
+        "EPROTONOSUPPORT",
+        "ESRCH",
+        "EXDEV",
+        "ENETUNREACH",
+        "ECONNREFUSED",
+        "EADDRNOTAVAIL",
+        "EINVAL",
+        "EOPNOTSUPP",
+        "ENOTTY",
+        "ELOOP",
+        "refused",
     ];
     REFUSALS.contains(&word)
 }
@@ -257,12 +326,22 @@ pub fn subset(part: &Value, whole: &Value, at: &str, complaints: &mut Vec<String
         }
         (Value::Object(part), Value::Object(whole)) => {
             for (key, value) in part {
-                subset(value, whole.get(key).unwrap_or(&Value::Null), &format!("{at}.{key}"), complaints);
+                subset(
+                    value,
+                    whole.get(key).unwrap_or(&Value::Null),
+                    &format!("{at}.{key}"),
+                    complaints,
+                );
             }
         }
         (Value::Array(part), Value::Array(whole)) => {
             if part.len() != whole.len() {
-                complaints.push(format!("{at} has {} items, not {}: {}", whole.len(), part.len(), Value::from(whole.clone())));
+                complaints.push(format!(
+                    "{at} has {} items, not {}: {}",
+                    whole.len(),
+                    part.len(),
+                    Value::from(whole.clone())
+                ));
             }
             for (index, (part, whole)) in part.iter().zip(whole).enumerate() {
                 subset(part, whole, &format!("{at}[{index}]"), complaints);

@@ -21,7 +21,9 @@ impl CanaryProcess {
         // bash stays, since a second command follows.
         command.args(["-c", "sleep 100; true", scene.canary()]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self { child: start(&mut command) }
+        Self {
+            child: start(&mut command),
+        }
     }
 
     /// Its pid on the host.
@@ -40,7 +42,7 @@ impl CanaryProcess {
 impl Drop for CanaryProcess {
     fn drop(&mut self) {
         // Its sleep is our orphan then.
-        drop(finish(&mut self.child, std::time::Instant::now(), Duration::ZERO));
+        let _ = finish(&mut self.child, std::time::Instant::now(), Duration::ZERO);
         for pid in super::process::orphans() {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             if line == b"sleep\x00100\x00" {
@@ -65,7 +67,9 @@ impl TcpListeners {
             listener.set_nonblocking(true).unwrap();
             Some((listener.local_addr().unwrap(), listener))
         });
-        Self { listeners: open.collect() }
+        Self {
+            listeners: open.collect(),
+        }
     }
 
     /// Their addresses and ports.

@@ -20,7 +20,11 @@ impl Scene {
         let words = probe_words(file, args);
         let finished = self.control_words(launcher, &words);
         let word = String::from_utf8_lossy(&finished.stdout).trim().to_owned();
-        assert!(!word.is_empty(), "the control said nothing: {}", String::from_utf8_lossy(&finished.stderr));
+        assert!(
+            !word.is_empty(),
+            "the control said nothing: {}",
+            String::from_utf8_lossy(&finished.stderr)
+        );
         word
     }
 
@@ -31,7 +35,11 @@ impl Scene {
     }
 
     fn control_words(&self, launcher: &[&str], words: &[String]) -> Finished {
-        let all: Vec<&str> = launcher.iter().copied().chain(words.iter().map(String::as_str)).collect();
+        let all: Vec<&str> = launcher
+            .iter()
+            .copied()
+            .chain(words.iter().map(String::as_str))
+            .collect();
         let mut command = self.plain(all[0]);
         command.args(&all[1..]).current_dir(self.path("skills/probe"));
         run_to_end(&mut command, b"", DEADLINE)
@@ -40,8 +48,12 @@ impl Scene {
     /// A plain process of the host with the canary in its environment, as a careless runtime would start it.
     pub fn plain(&self, name: &str) -> Command {
         let mut command = program(name);
-        command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        command.env("SECRET_CANARY", self.canary()).env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        command
+            .env("SECRET_CANARY", self.canary())
+            .env("PYTHONDONTWRITEBYTECODE", "1");
         command.current_dir(self.path("scratch"));
         command
     }

@@ -9,12 +9,19 @@ use super::process::program;
 const NOBODY_IN_PARTICULAR: u32 = 61_234;
 
 /// Whether this is a run that may skip nothing.
-#[expect(clippy::disallowed_methods, reason = "CI is a setting of the tests, not of the product")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "CI is a setting of the tests, not of the product"
+)]
 pub fn on_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }
 
 /// Tells whether a test can go on; a missing thing is named, and is a failure on CI.
+#[expect(
+    clippy::print_stdout,
+    reason = "the reason of a skipped test is for whoever reads its output"
+)]
 pub fn need(there: bool, what: &str) -> bool {
     if !there {
         assert!(!on_ci(), "CI=true skips nothing, and this test needs {what}");
@@ -31,7 +38,13 @@ pub fn need_root() -> bool {
 /// The words in front of a command that make it an ordinary user's: no groups, no capabilities.
 pub fn ordinary_user() -> (u32, Vec<String>) {
     let id = NOBODY_IN_PARTICULAR;
-    let words = ["setpriv", &format!("--reuid={id}"), &format!("--regid={id}"), "--clear-groups", "--inh-caps=-all"];
+    let words = [
+        "setpriv",
+        &format!("--reuid={id}"),
+        &format!("--regid={id}"),
+        "--clear-groups",
+        "--inh-caps=-all",
+    ];
     (id, words.iter().map(|word| (*word).to_owned()).collect())
 }
 

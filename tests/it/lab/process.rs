@@ -29,7 +29,10 @@ pub struct Finished {
 }
 
 /// A program to start. Tests are the one place besides the executor that may.
-#[expect(clippy::disallowed_methods, reason = "a test starts the program under test and its controls")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test starts the program under test and its controls"
+)]
 pub fn program(path: impl AsRef<OsStr>) -> Command {
     Command::new(path)
 }
@@ -38,14 +41,19 @@ pub fn program(path: impl AsRef<OsStr>) -> Command {
 pub fn start(command: &mut Command) -> Child {
     adopt_orphans();
     let mut awaited = AWAITED.lock().unwrap();
-    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     awaited.insert(child.id());
     child
 }
 
 /// Runs a program to its end; past the deadline it is killed and the test fails.
 pub fn run_to_end(command: &mut Command, stdin: &[u8], deadline: Duration) -> Finished {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let begin = Instant::now();
     let mut child = start(command);
     let told = format!("{command:?}");
@@ -63,11 +71,20 @@ pub fn run_to_end(command: &mut Command, stdin: &[u8], deadline: Duration) -> Fi
     // A leaked holder of the pipes would keep them open: that, too, must not hang the test.
     let patience = Instant::now() + Duration::from_secs(2);
     while !(stdout.is_finished() && stderr.is_finished()) {
-        assert!(Instant::now() < patience, "{told} ended, but somebody still holds its output");
+        assert!(
+            Instant::now() < patience,
+            "{told} ended, but somebody still holds its output"
+        );
         thread::sleep(Duration::from_millis(1));
     }
     drop(writing);
-    Finished { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap(), wall, peak_memory }
+    Finished {
+        status,
+        stdout: stdout.join().unwrap(),
+        stderr: stderr.join().unwrap(),
+        wall,
+        peak_memory,
+    }
 }
 
 /// Waits for the end of a child; `None` when it had to be killed at the deadline.
@@ -80,13 +97,22 @@ pub fn finish(child: &mut Child, begin: Instant, deadline: Duration) -> Option<(
             return Some((status, begin.elapsed(), peak_memory));
         }
         if begin.elapsed() > deadline {
-            drop(child.kill());
-            drop(child.wait());
-            AWAITED.lock().unwrap().remove(&child.id());
+            reap(child);
             return None;
         }
-        thread::sleep(Duration::from_millis(if begin.elapsed().as_millis() < 200 { 1 } else { 5 }));
+        thread::sleep(Duration::from_millis(if begin.elapsed().as_millis() < 200 {
+            1
+        } else {
+            5
+        }));
     }
+}
+
+/// Kills a child that was started and not waited for.
+pub fn reap(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+    AWAITED.lock().unwrap().remove(&child.id());
 }
 
 fn read_all(from: &mut impl Read) -> Vec<u8> {
@@ -121,7 +147,7 @@ pub fn orphans() -> Vec<i32> {
             continue;
         }
         if state == 'Z' {
-            drop(waitpid(Pid::from_raw(pid), WaitOptions::NOHANG));
+            let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
         } else {
             found.push(pid);
         }
@@ -132,8 +158,8 @@ pub fn orphans() -> Vec<i32> {
 /// Ends an orphan that a failing test has found, so that it does not disturb the next one.
 pub fn end(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
-        drop(kill_process(pid, Signal::KILL));
-        drop(waitpid(Some(pid), WaitOptions::empty()));
+        let _ = kill_process(pid, Signal::KILL);
+        let _ = waitpid(Some(pid), WaitOptions::empty());
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Canaries are readable by everybody on purpose: only the sandbox may stand between them and a script.
 
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -38,14 +37,37 @@ impl Scene {
     }
 
     fn with(turn: Turn) -> Self {
-        let dir = tempfile::Builder::new().prefix("skillbox-it-").tempdir().expect("a temporary directory");
+        let dir = tempfile::Builder::new()
+            .prefix("skillbox-it-")
+            .tempdir()
+            .expect("a temporary directory");
         open_up(dir.path());
         let canary = format!("CANARY-{}", dir.path().file_name().unwrap().to_str().unwrap());
-        let scene = Self { dir, canary, binary: OnceLock::new(), _turn: turn };
-        for name in ["skills", "state", "home/.ssh", "home/.aws", "host", "tmp", "profiles", "scratch"] {
+        let scene = Self {
+            dir,
+            canary,
+            binary: OnceLock::new(),
+            _turn: turn,
+        };
+        for name in [
+            "skills",
+            "state",
+            "home/.ssh",
+            "home/.aws",
+            "host",
+            "tmp",
+            "profiles",
+            "scratch",
+        ] {
             fs::create_dir_all(scene.path(name)).unwrap();
         }
-        for name in ["home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "state/canary", "host/canary.txt"] {
+        for name in [
+            "home/.ssh/id_ed25519",
+            "home/.aws/credentials",
+            "home/.netrc",
+            "state/canary",
+            "host/canary.txt",
+        ] {
             fs::write(scene.path(name), format!("{}\n", scene.canary)).unwrap();
         }
         scene.skill("probe", &[]);
@@ -57,7 +79,11 @@ impl Scene {
         }
         for entry in fs::read_dir(root().join("tests/probes")).unwrap().flatten() {
             if entry.file_type().unwrap().is_file() {
-                fs::copy(entry.path(), scene.skill_file("probe", "scripts").join(entry.file_name())).unwrap();
+                fs::copy(
+                    entry.path(),
+                    scene.skill_file("probe", "scripts").join(entry.file_name()),
+                )
+                .unwrap();
             }
         }
         scene
@@ -112,7 +138,10 @@ impl Scene {
 
     /// A profile of its own: `default` with these limits.
     pub fn profile(&self, name: &str, limits: &[(&str, &str)]) {
-        let limits: String = limits.iter().map(|(key, value)| format!("  {key}: {value}\n")).collect();
+        let limits: String = limits
+            .iter()
+            .map(|(key, value)| format!("  {key}: {value}\n"))
+            .collect();
         self.profile_text(name, &format!("extends: default\nlimits:\n{limits}"));
     }
 
@@ -136,6 +165,16 @@ impl Scene {
         Ask::words(self, words)
     }
 
+    /// A command line that is given nothing of the world but its state directory.
+    pub fn tell_bare(&self, words: &[&str]) -> Ask<'_> {
+        let state = self.text("state");
+        let words: Vec<&str> = ["--state-dir", &state]
+            .into_iter()
+            .chain(words.iter().copied())
+            .collect();
+        Ask::bare(self, &words)
+    }
+
     /// Runs a shell command line to a report.
     pub fn sh(&self, command: &str) -> Answer {
         self.ask(json!({"command": command, "timeout": 20})).go().reported()
@@ -143,13 +182,18 @@ impl Scene {
 
     /// Runs a probe in the sandbox and gives its word.
     pub fn probe(&self, file: &str, args: &[&str]) -> String {
-        self.ask(json!({"argv": probe_words(file, args), "timeout": 20})).go().word()
+        self.ask(json!({"argv": probe_words(file, args), "timeout": 20}))
+            .go()
+            .word()
     }
 
     /// Runs several probes in one sandbox, one word each.
     pub fn probes(&self, probes: &[(&str, &[&str])]) -> Vec<String> {
         let lines: Vec<String> = probes.iter().map(|(file, args)| shell_line(file, args)).collect();
-        let answer = self.ask(json!({"command": lines.join("\n"), "timeout": 30})).go().reported();
+        let answer = self
+            .ask(json!({"command": lines.join("\n"), "timeout": 30}))
+            .go()
+            .reported();
         let words: Vec<String> = answer.stdout().lines().map(str::to_owned).collect();
         assert_eq!(words.len(), probes.len(), "one word for each probe: {}", answer.told());
         words
@@ -159,7 +203,10 @@ impl Scene {
     pub fn refuses(&self, probes: &[(&str, &[&str])]) {
         for (file, args) in probes {
             let word = self.control(file, args);
-            assert!(!is_refusal(&word), "the control {file} {args:?} says {word}: the test could not fail");
+            assert!(
+                !is_refusal(&word),
+                "the control {file} {args:?} says {word}: the test could not fail"
+            );
         }
         self.refuses_inside(probes);
     }
@@ -173,7 +220,9 @@ impl Scene {
 
     /// The program under test. Ordinary users may not be able to reach where cargo built it, so they get a copy.
     pub fn binary(&self) -> &Path {
-        self.binary.get().map_or(Path::new(env!("CARGO_BIN_EXE_skillbox")), PathBuf::as_path)
+        self.binary
+            .get()
+            .map_or(Path::new(env!("CARGO_BIN_EXE_skillbox")), PathBuf::as_path)
     }
 
     /// Makes the world an ordinary user's.
@@ -207,7 +256,8 @@ impl Scene {
         let all = super::process::all_processes().into_iter().map(|(pid, ..)| pid);
         let has_word = |pid: &i32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+            line.split(|byte| *byte == 0)
+                .any(|argument| argument == word.as_bytes())
         };
         all.filter(|pid| *pid != own && has_word(pid)).collect()
     }
@@ -226,7 +276,11 @@ impl Drop for Scene {
 pub fn probe_words(file: &str, args: &[&str]) -> Vec<String> {
     let interpreter = if file.ends_with(".py") { "python3" } else { "bash" };
     let script = format!("scripts/{file}");
-    [interpreter, &script].iter().chain(args).map(|word| (*word).to_owned()).collect()
+    [interpreter, &script]
+        .iter()
+        .chain(args)
+        .map(|word| (*word).to_owned())
+        .collect()
 }
 
 /// A probe as a line of a shell script.
@@ -247,7 +301,13 @@ fn everything_below(dir: &Path) -> Vec<PathBuf> {
     while at < all.len() {
         let path = all[at].clone();
         if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
-            all.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            all.extend(
+                fs::read_dir(&path)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|entry| entry.path()),
+            );
         }
         at += 1;
     }

@@ -36,7 +36,12 @@ impl Turn {
 
 fn lock_file(name: &str) -> File {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    OpenOptions::new().create(true).truncate(false).write(true).open(&path).unwrap_or_else(|error| {
-        panic!("{} cannot be opened: {error}", path.display());
-    })
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .unwrap_or_else(|error| {
+            panic!("{} cannot be opened: {error}", path.display());
+        })
 }

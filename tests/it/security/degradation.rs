@@ -58,21 +58,51 @@ fn check_degraded(host: &Degraded, scene: &Scene) {
         let answer = ask_degraded(scene, host, profile);
         if answer.json().get("error").is_some() {
             let (code, _) = answer.refused();
-            assert_eq!((code, answer.code), ("isolation_unavailable", Some(125)), "{}, {profile}: {}", host.name, answer.told());
-            assert!(answer["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{}: {}", host.name, answer.told());
-            assert!(profile == "strict" || !host.default_runs, "{}: `default` requires nothing that is missing: {}", host.name, answer.told());
+            assert_eq!(
+                (code, answer.code),
+                ("isolation_unavailable", Some(125)),
+                "{}, {profile}: {}",
+                host.name,
+                answer.told()
+            );
+            assert!(
+                answer["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()),
+                "{}: {}",
+                host.name,
+                answer.told()
+            );
+            assert!(
+                profile == "strict" || !host.default_runs,
+                "{}: `default` requires nothing that is missing: {}",
+                host.name,
+                answer.told()
+            );
             continue;
         }
         let answer = answer.reported();
         let gaps = answer.gaps();
         for layer in host.missing {
-            assert!(gaps.contains(layer), "{}, {profile}: {layer} is missing and not named; gaps are {gaps:?}", host.name);
+            assert!(
+                gaps.contains(layer),
+                "{}, {profile}: {layer} is missing and not named; gaps are {gaps:?}",
+                host.name
+            );
         }
-        assert!(profile == "default" || gaps.is_empty(), "{}: `strict` runs with gaps {gaps:?}", host.name);
+        assert!(
+            profile == "default" || gaps.is_empty(),
+            "{}: `strict` runs with gaps {gaps:?}",
+            host.name
+        );
         assert_safe(&answer, host);
         // What doctor foretells is what happens.
         let doctor = scene.tell(&["doctor", "--json"]).behind(&host.launcher).go();
-        assert_eq!(doctor["tier"], answer["enforcement"]["tier"], "{}: {}", host.name, doctor.told());
+        assert_eq!(
+            doctor["tier"],
+            answer["enforcement"]["tier"],
+            "{}: {}",
+            host.name,
+            doctor.told()
+        );
     }
 }
 
@@ -84,7 +114,10 @@ fn each_degradation(wanted: &[&str]) {
     for name in wanted {
         assert!(all.iter().any(|host| host.name == *name), "{name} is no known host");
         let scene = Scene::new();
-        let host = degradations(&scene).into_iter().find(|host| host.name == *name).unwrap();
+        let host = degradations(&scene)
+            .into_iter()
+            .find(|host| host.name == *name)
+            .unwrap();
         if let Some(id) = host.user {
             scene.give_to(id);
         }
@@ -98,11 +131,25 @@ fn h137_a_whole_host_is_safe_and_says_so() {
     if !need_root() {
         return;
     }
-    let host = Degraded { name: "this host", launcher: vec![], user: None, missing: &[], default_runs: true };
+    let host = Degraded {
+        name: "this host",
+        launcher: vec![],
+        user: None,
+        missing: &[],
+        default_runs: true,
+    };
     check_degraded(&host, &scene);
     // The safe list can fail: outside, most of it is open.
-    let outside = scene.control_sh(&format!("cd {}; export CANARY={} STATE={} HOST_PID=$$ WORD=x; {SAFE}", scene.text("skills/probe"), scene.text("host/canary.txt"), scene.text("state")));
-    let open = outside.lines().filter(|line| line.ends_with("allowed") || line.ends_with("reached")).count();
+    let outside = scene.control_sh(&format!(
+        "cd {}; export CANARY={} STATE={} HOST_PID=$$ WORD=x; {SAFE}",
+        scene.text("skills/probe"),
+        scene.text("host/canary.txt"),
+        scene.text("state")
+    ));
+    let open = outside
+        .lines()
+        .filter(|line| line.ends_with("allowed") || line.ends_with("reached"))
+        .count();
     assert!(open >= 8, "{outside}");
 }
 
@@ -113,7 +160,11 @@ fn h137_an_ordinary_user_runs_with_what_there_is() {
 
 #[test]
 fn h137_without_user_namespaces_nothing_runs_silently() {
-    each_degradation(&["user namespaces switched off", "namespaces refused by a filter", "namespaces refused by a filter, as root"]);
+    each_degradation(&[
+        "user namespaces switched off",
+        "namespaces refused by a filter",
+        "namespaces refused by a filter, as root",
+    ]);
 }
 
 #[test]
@@ -146,19 +197,31 @@ fn h138_a_missing_or_killed_helper_is_said() {
     let copy = scene.path("gone/skillbox");
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::copy(scene.binary(), &copy).unwrap();
-    let vanish = format!("exec 8<{0} && rm {0} && shift && exec /proc/self/fd/8 \"$@\"", copy.display());
+    let vanish = format!(
+        "exec 8<{0} && rm {0} && shift && exec /proc/self/fd/8 \"$@\"",
+        copy.display()
+    );
     let launcher = ["bash", "-c", &vanish, "bash"].map(str::to_owned);
     let answer = scene.ask(json!({"command": "echo fine"})).behind(&launcher).go();
     if answer.json().get("error").is_some() {
         let (code, _) = answer.refused();
-        assert!(matches!(code, "isolation_unavailable" | "executor_unavailable" | "internal"), "{}", answer.told());
+        assert!(
+            matches!(code, "isolation_unavailable" | "executor_unavailable" | "internal"),
+            "{}",
+            answer.told()
+        );
     } else {
         assert_eq!(answer.reported().stdout(), "fine\n");
     }
     // Whatever stands between skillbox and the script is killed in the middle of a run.
     let token = format!("{}-helper", scene.canary());
     let answer = std::thread::scope(|scope| {
-        let run = scope.spawn(|| scene.ask(json!({"argv": ["bash", "-c", "sleep 20; true", token], "timeout": 30})).within(Duration::from_secs(10)).go());
+        let run = scope.spawn(|| {
+            scene
+                .ask(json!({"argv": ["bash", "-c", "sleep 20; true", token], "timeout": 30}))
+                .within(Duration::from_secs(10))
+                .go()
+        });
         let between = scene.wait_for("the helper", Duration::from_secs(10), || helper_above(&scene, &token));
         kill_process(Pid::from_raw(between).unwrap(), Signal::KILL).unwrap();
         run.join().unwrap()
@@ -170,17 +233,25 @@ fn h138_a_missing_or_killed_helper_is_said() {
         assert_ne!(answer.code, Some(0), "a killed run is no success: {}", answer.told());
         assert_ne!(answer["exit_code"], 0);
     }
-    scene.wait_for("the script's end", Duration::from_secs(2), || scene.host_pids_with(&token).is_empty().then_some(()));
+    scene.wait_for("the script's end", Duration::from_secs(2), || {
+        scene.host_pids_with(&token).is_empty().then_some(())
+    });
     assert_eq!(scene.sh("echo fine").stdout(), "fine\n");
 }
 
 /// The parent, on the host, of the script's process: our reaper, or whatever stands above it.
 fn helper_above(scene: &Scene, token: &str) -> Option<i32> {
-    let script = scene.host_pids_with(token).into_iter().find(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "bash")
-    })?;
+    let script = scene
+        .host_pids_with(token)
+        .into_iter()
+        .find(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "bash"))?;
     let status = fs::read_to_string(format!("/proc/{script}/status")).ok()?;
-    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+    let parent = status
+        .lines()
+        .find_map(|line| line.strip_prefix("PPid:"))?
+        .trim()
+        .parse()
+        .ok()?;
     (parent > 1).then_some(parent)
 }
 
@@ -190,11 +261,19 @@ fn h139_a_limit_that_cannot_be_enforced_is_refused_or_named() {
         return;
     }
     let scene = Scene::new();
-    scene.profile_text("firm", "extends: default\nlayers:\n  memory: required\nlimits:\n  memory: 64 MiB\n");
+    scene.profile_text(
+        "firm",
+        "extends: default\nlayers:\n  memory: required\nlimits:\n  memory: 64 MiB\n",
+    );
     scene.profile("lean", &[("memory", "64 MiB")]);
     let (id, user) = ordinary_user();
     scene.give_to(id);
-    let ask = |profile: &str| scene.ask(json!({"argv": ["python3", "-c", "print('ran')"], "profile": profile})).behind(&user).go();
+    let ask = |profile: &str| {
+        scene
+            .ask(json!({"argv": ["python3", "-c", "print('ran')"], "profile": profile}))
+            .behind(&user)
+            .go()
+    };
     let firm = ask("firm");
     let lean = ask("lean").reported();
     if lean.layer("memory") == "enforced" {
@@ -202,26 +281,58 @@ fn h139_a_limit_that_cannot_be_enforced_is_refused_or_named() {
         assert_eq!(firm.reported().stdout(), "ran\n");
         return;
     }
-    assert_eq!((firm.refused().0, firm.code), ("isolation_unavailable", Some(125)), "{}", firm.told());
-    assert!(firm["error"]["message"].as_str().unwrap().contains("memory"), "the missing layer is named: {}", firm.told());
+    assert_eq!(
+        (firm.refused().0, firm.code),
+        ("isolation_unavailable", Some(125)),
+        "{}",
+        firm.told()
+    );
+    assert!(
+        firm["error"]["message"].as_str().unwrap().contains("memory"),
+        "the missing layer is named: {}",
+        firm.told()
+    );
     assert!(!firm.mentions("ran\\n"));
     assert!(lean.gaps().contains(&"memory"), "{}", lean.told());
     // The same profile is fine where the limit can be had.
     let root = Scene::new();
-    root.profile_text("firm", "extends: default\nlayers:\n  memory: required\nlimits:\n  memory: 64 MiB\n");
-    assert_eq!(root.ask(json!({"command": "echo ran", "profile": "firm"})).go().reported().layer("memory"), "enforced");
+    root.profile_text(
+        "firm",
+        "extends: default\nlayers:\n  memory: required\nlimits:\n  memory: 64 MiB\n",
+    );
+    assert_eq!(
+        root.ask(json!({"command": "echo ran", "profile": "firm"}))
+            .go()
+            .reported()
+            .layer("memory"),
+        "enforced"
+    );
 }
 
 #[test]
 fn h140_an_executor_that_is_not_there_is_never_replaced() {
     let scene = Scene::new();
     let nowhere = format!("unix://{}", scene.text("scratch/no-docker.sock"));
-    let answer = scene.ask(json!({"command": "echo it ran", "executor": "docker"})).env("DOCKER_HOST", nowhere).go();
+    let answer = scene
+        .ask(json!({"command": "echo it ran", "executor": "docker"}))
+        .env("DOCKER_HOST", nowhere)
+        .go();
     let (code, _) = answer.refused();
-    assert_eq!((code, answer.code), ("executor_unavailable", Some(125)), "{}", answer.told());
+    assert_eq!(
+        (code, answer.code),
+        ("executor_unavailable", Some(125)),
+        "{}",
+        answer.told()
+    );
     assert!(!answer.mentions("it ran"));
     let odd = scene.ask(json!({"command": "echo it ran", "executor": "remote"})).go();
     assert_eq!(odd.refused(), ("invalid_request", Some("executor")));
-    let local = scene.ask(json!({"command": "echo it ran", "executor": "local"})).go().reported();
-    assert_eq!((&local["executor"], local.stdout()), (&Value::from("local"), "it ran\n"));
+    let local = scene
+        .ask(json!({"command": "echo it ran", "executor": "local"}))
+        .go()
+        .reported();
+    assert_eq!(
+        (&local["executor"], local.stdout()),
+        (&Value::from("local"), "it ran\n")
+    );
 }

@@ -10,7 +10,13 @@ use crate::lab::{Scene, is_refusal, need_root, tree_digest};
 #[test]
 fn h001_secrets_of_the_host_are_absent() {
     let scene = Scene::new();
-    let files = ["home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home", "host/canary.txt"];
+    let files = [
+        "home/.ssh/id_ed25519",
+        "home/.aws/credentials",
+        "home/.netrc",
+        "home",
+        "host/canary.txt",
+    ];
     let paths: Vec<String> = files.iter().map(|file| scene.text(file)).collect();
     let args: Vec<[&str; 1]> = paths.iter().map(|path| [path.as_str()]).collect();
     let probes: Vec<(&str, &[&str])> = args.iter().map(|args| ("read_file.py", &args[..])).collect();
@@ -18,7 +24,11 @@ fn h001_secrets_of_the_host_are_absent() {
     if need_root() {
         scene.refuses(&[("read_file.py", &["/etc/shadow"]), ("read_file.py", &["/root"])]);
     }
-    assert!(!scene.sh("cat ~/.ssh/* ~/.aws/* ~/.netrc /root/.ssh/* /home/*/.ssh/*").mentions(scene.canary()));
+    assert!(
+        !scene
+            .sh("cat ~/.ssh/* ~/.aws/* ~/.netrc /root/.ssh/* /home/*/.ssh/*")
+            .mentions(scene.canary())
+    );
 }
 
 #[test]
@@ -27,13 +37,21 @@ fn h002_state_and_other_skills_are_absent() {
     let other = scene.skill("other", &[("secret.txt", scene.canary())]);
     // A first run leaves whatever a run leaves in the state directory.
     scene.sh("true");
-    let paths = [scene.text("state"), scene.text("state/canary"), other.join("secret.txt").to_str().unwrap().to_owned()];
+    let paths = [
+        scene.text("state"),
+        scene.text("state/canary"),
+        other.join("secret.txt").to_str().unwrap().to_owned(),
+    ];
     for path in &paths {
         scene.refuses(&[("read_file.py", &[path])]);
     }
     let all = scene.sh("cat /workspace/skills/*/* /workspace/*/* 2>/dev/null; ls -laR /workspace /run /var /etc /tmp");
     assert!(!all.mentions(scene.canary()), "{}", all.told());
-    assert!(scene.control_sh(&format!("cat {}/*", scene.text("skills/other"))).contains(scene.canary()));
+    assert!(
+        scene
+            .control_sh(&format!("cat {}/*", scene.text("skills/other")))
+            .contains(scene.canary())
+    );
 }
 
 #[test]
@@ -55,9 +73,15 @@ fn h003_the_system_and_the_skill_cannot_be_written() {
         ("open_for_writing.py", &["/etc/passwd"]),
     ]);
     assert_eq!(scene.control("create_file.py", &[&scene.text("scratch")]), "allowed");
-    assert_eq!(scene.control("open_for_writing.py", &[&scene.text("skills/probe/SKILL.md")]), "allowed");
+    assert_eq!(
+        scene.control("open_for_writing.py", &[&scene.text("skills/probe/SKILL.md")]),
+        "allowed"
+    );
     if need_root() {
-        assert_eq!(scene.control("open_for_writing.py", &["/usr/lib/os-release"]), "allowed");
+        assert_eq!(
+            scene.control("open_for_writing.py", &["/usr/lib/os-release"]),
+            "allowed"
+        );
     }
     assert_eq!(tree_digest(&scene.path("skills")), before, "the skill's source changed");
 }
@@ -83,7 +107,10 @@ fn h004_a_read_only_mount_stays_read_only() {
 #[test]
 fn h005_a_read_only_descriptor_cannot_be_reopened_for_writing() {
     let scene = Scene::new();
-    assert_eq!(scene.control("reopen_writable.py", &[&scene.text("skills/probe/SKILL.md")]), "allowed");
+    assert_eq!(
+        scene.control("reopen_writable.py", &[&scene.text("skills/probe/SKILL.md")]),
+        "allowed"
+    );
     scene.refuses_inside(&[
         ("reopen_writable.py", &["/workspace/skills/probe/SKILL.md"]),
         ("reopen_writable.py", &["/usr/lib/os-release"]),
@@ -100,7 +127,10 @@ fn h006_nothing_climbs_out_of_the_root() {
     }
     if need_root() {
         let private = ["unshare", "--mount"];
-        assert_eq!(scene.control_behind(&private, "climb.py", &["chroot", &canary]), "outside");
+        assert_eq!(
+            scene.control_behind(&private, "climb.py", &["chroot", &canary]),
+            "outside"
+        );
     }
     let word = scene.probe("climb.py", &["chroot", &canary]);
     assert!(is_refusal(&word), "chroot: {word}");
@@ -127,7 +157,10 @@ fn h007_file_handles_open_nothing() {
 fn h008_device_nodes_cannot_be_made() {
     let scene = Scene::new();
     if need_root() {
-        assert_eq!(scene.control("make_device.py", &[&scene.text("scratch"), "char", "1", "5"]), "allowed");
+        assert_eq!(
+            scene.control("make_device.py", &[&scene.text("scratch"), "char", "1", "5"]),
+            "allowed"
+        );
     }
     for place in ["/workspace/out", "/dev", "/dev/shm", "/tmp"] {
         scene.refuses_inside(&[
@@ -145,7 +178,10 @@ fn h009_a_read_only_file_cannot_be_linked_into_reach() {
     assert_eq!(scene.control("hard_link.py", &[from.to_str().unwrap(), &to]), "allowed");
     scene.refuses_inside(&[
         ("hard_link.py", &["/usr/lib/os-release", "/workspace/work/a"]),
-        ("hard_link.py", &["/workspace/skills/probe/SKILL.md", "/workspace/work/b"]),
+        (
+            "hard_link.py",
+            &["/workspace/skills/probe/SKILL.md", "/workspace/work/b"],
+        ),
         ("hard_link.py", &["/etc/passwd", "/tmp/c"]),
     ]);
 }
@@ -163,7 +199,11 @@ fn h010_a_directory_swapped_for_a_link_during_the_run_is_not_followed() {
         let answer = scene.ask(request).go().reported();
         // The script itself can follow the link: a collector that did would find these files.
         assert!(answer.stdout().contains("localhost"), "{}", answer.told());
-        assert!(!answer.outputs().iter().any(|name| name.ends_with("hosts")), "{}", answer.told());
+        assert!(
+            !answer.outputs().iter().any(|name| name.ends_with("hosts")),
+            "{}",
+            answer.told()
+        );
     }
 }
 
@@ -173,9 +213,14 @@ fn h011_a_full_workspace_hurts_that_run_only() {
     scene.profile("small", &[("workspace", "8 MiB")]);
     let fill = "for place in /workspace/work /workspace/tmp /tmp /; do cat /dev/zero > $place/fill; done 2>&1; \
                 echo still here";
-    let answer = scene.ask(json!({"command": fill, "profile": "small", "timeout": 20})).go().reported();
+    let answer = scene
+        .ask(json!({"command": fill, "profile": "small", "timeout": 20}))
+        .go()
+        .reported();
     assert!(answer.stdout().contains("No space left"), "{}", answer.told());
-    let next = scene.ask(json!({"command": "head -c 4M /dev/zero > work/x && echo fine", "profile": "small"})).go();
+    let next = scene
+        .ask(json!({"command": "head -c 4M /dev/zero > work/x && echo fine", "profile": "small"}))
+        .go();
     assert_eq!(next.reported()["stdout"], "fine\n");
 }
 
@@ -183,12 +228,21 @@ fn h011_a_full_workspace_hurts_that_run_only() {
 fn h012_proc_roots_lead_nowhere() {
     let scene = Scene::new();
     let canary = scene.text("host/canary.txt");
-    assert_eq!(scene.control("read_file.py", &[&format!("/proc/self/root{canary}")]), "allowed");
-    let look = format!("for root in /proc/*/root /proc/*/cwd /proc/*/task/*/root; do cat $root{canary}; ls $root/; done 2>/dev/null; true");
+    assert_eq!(
+        scene.control("read_file.py", &[&format!("/proc/self/root{canary}")]),
+        "allowed"
+    );
+    let look = format!(
+        "for root in /proc/*/root /proc/*/cwd /proc/*/task/*/root; do cat $root{canary}; ls $root/; done 2>/dev/null; true"
+    );
     let answer = scene.sh(&look);
     assert!(!answer.mentions(scene.canary()), "{}", answer.told());
     for entry in ["boot", "home", "root", "srv", "mnt", "media", "opt"] {
-        assert!(!answer.stdout().lines().any(|line| line == entry), "{entry} of the host is seen: {}", answer.told());
+        assert!(
+            !answer.stdout().lines().any(|line| line == entry),
+            "{entry} of the host is seen: {}",
+            answer.told()
+        );
     }
 }
 
@@ -198,7 +252,11 @@ fn h013_the_mount_table_names_no_place_of_the_host() {
     let top = scene.top().to_str().unwrap().to_owned();
     if need_root() {
         let bound = format!("mount --bind {top}/host {top}/scratch && cat /proc/self/mountinfo");
-        assert!(scene.control_sh(&format!("unshare --mount bash -c '{bound}'")).contains(&top));
+        assert!(
+            scene
+                .control_sh(&format!("unshare --mount bash -c '{bound}'"))
+                .contains(&top)
+        );
     }
     let input = scene.host_file("in.txt", "x");
     let request = json!({
@@ -207,9 +265,16 @@ fn h013_the_mount_table_names_no_place_of_the_host() {
     });
     for session in [None, Some("mount-table")] {
         let ask = scene.ask(request.clone()).host_allowed();
-        let answer = session.map_or_else(|| scene.ask(request.clone()).host_allowed(), |id| ask.session(id)).go().reported();
+        let answer = session
+            .map_or_else(|| scene.ask(request.clone()).host_allowed(), |id| ask.session(id))
+            .go()
+            .reported();
         assert!(answer.stdout().contains("/workspace"), "{}", answer.told());
-        let leaks: Vec<&str> = answer.stdout().lines().filter(|line| line.contains("skillbox-it-")).collect();
+        let leaks: Vec<&str> = answer
+            .stdout()
+            .lines()
+            .filter(|line| line.contains("skillbox-it-"))
+            .collect();
         assert!(leaks.is_empty(), "the mount table tells: {leaks:#?}");
     }
 }
@@ -227,12 +292,23 @@ fn h014_no_way_of_executing_gains_privileges() {
     for way in ways {
         let answer = scene.sh(&format!("{way} -E '^(Uid|Cap|NoNewPrivs)' /proc/self/status"));
         assert_eq!(answer["exit_code"], 0, "{way}: {}", answer.told());
-        let field = |name: &str| answer.stdout().lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        let field = |name: &str| {
+            answer
+                .stdout()
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap()
+                .trim()
+        };
         assert_eq!(field("NoNewPrivs:"), "1", "{way}");
         for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
             assert_eq!(field(set), "0000000000000000", "{way}: {set}");
         }
-        assert!(!field("Uid:").split_whitespace().any(|id| id == "0"), "{way}: {}", answer.told());
+        assert!(
+            !field("Uid:").split_whitespace().any(|id| id == "0"),
+            "{way}: {}",
+            answer.told()
+        );
     }
     assert!(scene.control_sh("grep ^NoNewPrivs /proc/self/status").ends_with('0'));
 }
@@ -244,7 +320,7 @@ fn h015_shared_trees_cannot_be_spied_on() {
     if !std::path::Path::new(watched).is_dir() {
         return;
     }
-    let touch = || drop(fs::read_dir(watched).unwrap().count());
+    let touch = || assert!(fs::read_dir(watched).unwrap().count() > 0);
     let spy = |start: &mut dyn FnMut() -> String| {
         std::thread::scope(|scope| {
             let (sender, receiver) = std::sync::mpsc::channel::<()>();

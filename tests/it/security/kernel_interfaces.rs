@@ -14,7 +14,11 @@ fn h046_processes_of_the_host_are_invisible() {
     assert_eq!(scene.control("find_process.py", &["cmdline", word]), "seen");
     assert_eq!(scene.probe("find_process.py", &["cmdline", word]), "unseen");
     // The canary's own pid is either nobody or a process of the sandbox.
-    let answer = scene.sh(&format!("cat /proc/{}/cmdline /proc/{}/comm; ls -d /proc/[0-9]* | wc -l", canary.pid(), canary.pid()));
+    let answer = scene.sh(&format!(
+        "cat /proc/{}/cmdline /proc/{}/comm; ls -d /proc/[0-9]* | wc -l",
+        canary.pid(),
+        canary.pid()
+    ));
     assert!(!answer.mentions(word), "{}", answer.told());
     let count: usize = answer.stdout().lines().last().unwrap().trim().parse().unwrap();
     assert!(count < 10, "{count} processes are seen");
@@ -26,8 +30,14 @@ fn h047_the_first_process_tells_nothing() {
     let canary = CanaryProcess::start(&scene);
     assert_eq!(scene.control("find_process.py", &["environ", scene.canary()]), "seen");
     drop(canary);
-    let answer = scene.sh("for f in environ cmdline maps auxv status stat; do echo == $f; cat /proc/1/$f | tr '\\0' ' '; done");
-    for secret in [scene.canary(), "skillbox-it-", "SECRET_CANARY", env!("CARGO_MANIFEST_DIR")] {
+    let answer =
+        scene.sh("for f in environ cmdline maps auxv status stat; do echo == $f; cat /proc/1/$f | tr '\\0' ' '; done");
+    for secret in [
+        scene.canary(),
+        "skillbox-it-",
+        "SECRET_CANARY",
+        env!("CARGO_MANIFEST_DIR"),
+    ] {
         assert!(!answer.stdout().contains(secret), "{secret}: {}", answer.told());
     }
     assert_eq!(scene.control("trace.py", &["mem", "child"]), "allowed");
@@ -38,29 +48,55 @@ fn h047_the_first_process_tells_nothing() {
 fn h048_kernel_secrets_are_masked() {
     let scene = Scene::new();
     let files = [
-        "kcore", "kallsyms", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "slabinfo", "config.gz", "kmsg",
-        "vmallocinfo", "iomem", "ioports", "modules", "kpagecount", "kpageflags", "kpagecgroup", "vmcore",
+        "kcore",
+        "kallsyms",
+        "keys",
+        "key-users",
+        "timer_list",
+        "sched_debug",
+        "latency_stats",
+        "slabinfo",
+        "config.gz",
+        "kmsg",
+        "vmallocinfo",
+        "iomem",
+        "ioports",
+        "modules",
+        "kpagecount",
+        "kpageflags",
+        "kpagecgroup",
+        "vmcore",
     ];
     let mut controls = 0;
     for file in files {
         let path = format!("/proc/{file}");
         controls += usize::from(Path::new(&path).exists() && file != "kmsg");
         let word = scene.probe("read_file.py", &[&path]);
-        assert!(is_refusal(&word) || word == "empty" || harmless(&scene, &path), "{path}: {word}");
+        assert!(
+            is_refusal(&word) || word == "empty" || harmless(&scene, &path),
+            "{path}: {word}"
+        );
     }
     assert!(controls > 3, "only {controls} of these exist on this host");
 }
 
 /// Readable, but without an address or a name of the host's processes.
 fn harmless(scene: &Scene, path: &str) -> bool {
-    let answer = scene.sh(&format!("head -c 20000 {path} | grep -aE '[1-9a-f][0-9a-f]{{11,}}|0x[1-9a-f]' | head -n 3"));
+    let answer = scene.sh(&format!(
+        "head -c 20000 {path} | grep -aE '[1-9a-f][0-9a-f]{{11,}}|0x[1-9a-f]' | head -n 3"
+    ));
     answer.stdout().is_empty() && path != "/proc/kcore" && path != "/proc/kmsg"
 }
 
 #[test]
 fn h049_kernel_settings_cannot_be_written() {
     let scene = Scene::new();
-    let settings = ["/proc/sys/kernel/hostname", "/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"];
+    let settings = [
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/vm/drop_caches",
+        "/proc/sysrq-trigger",
+    ];
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let before: Vec<String> = settings[..2].iter().map(|path| read(path)).collect();
     if need_root() {
@@ -81,7 +117,10 @@ fn h049_kernel_settings_cannot_be_written() {
     assert!(!all.stdout().contains("wrote"), "{}", all.told());
     let after: Vec<String> = settings[..2].iter().map(|path| read(path)).collect();
     assert_eq!(before, after);
-    assert_eq!(scene.control("write_file.py", &["/proc/self/oom_score_adj", "100"]), "allowed");
+    assert_eq!(
+        scene.control("write_file.py", &["/proc/self/oom_score_adj", "100"]),
+        "allowed"
+    );
 }
 
 #[test]
@@ -113,8 +152,30 @@ fn h051_sysfs_is_absent() {
 fn h052_devices_of_the_machine_are_absent() {
     let scene = Scene::new();
     let devices = [
-        "kmsg", "mem", "port", "kvm", "fuse", "net/tun", "loop-control", "loop0", "vsock", "vhost-net", "sda", "vda", "nvme0n1", "console",
-        "tty", "tty0", "ptmx", "hwrng", "cpu_dma_latency", "btrfs-control", "snapshot", "mapper/control", "uinput", "userfaultfd",
+        "kmsg",
+        "mem",
+        "port",
+        "kvm",
+        "fuse",
+        "net/tun",
+        "loop-control",
+        "loop0",
+        "vsock",
+        "vhost-net",
+        "sda",
+        "vda",
+        "nvme0n1",
+        "console",
+        "tty",
+        "tty0",
+        "ptmx",
+        "hwrng",
+        "cpu_dma_latency",
+        "btrfs-control",
+        "snapshot",
+        "mapper/control",
+        "uinput",
+        "userfaultfd",
     ];
     let mut controls = 0;
     for device in devices {
@@ -136,24 +197,41 @@ fn h053_the_kernel_log_is_closed() {
     if need_root() {
         assert_eq!(scene.control("raw_call.py", &["syslog"]), "reached");
     }
-    scene.refuses_inside(&[("raw_call.py", &["syslog"]), ("read_file.py", &["/dev/kmsg"]), ("read_file.py", &["/var/log"])]);
+    scene.refuses_inside(&[
+        ("raw_call.py", &["syslog"]),
+        ("read_file.py", &["/dev/kmsg"]),
+        ("read_file.py", &["/var/log"]),
+    ]);
 }
 
 #[test]
 fn h054_the_host_has_no_name_inside() {
     let scene = Scene::new();
     let host = scene.control_sh("uname -n");
-    let name = |scene: &Scene| scene.sh("uname -n; cat /proc/sys/kernel/hostname; hostname 2>/dev/null || uname -n").stdout().to_owned();
+    let name = |scene: &Scene| {
+        scene
+            .sh("uname -n; cat /proc/sys/kernel/hostname; hostname 2>/dev/null || uname -n")
+            .stdout()
+            .to_owned()
+    };
     let inside = name(&scene);
     let fixed = inside.lines().next().unwrap();
     assert!(inside.lines().all(|line| line == fixed), "{inside}");
     assert_ne!(fixed, host, "the host's own name");
     assert_eq!(name(&scene), inside, "the name is the same in every run");
-    scene.refuses_inside(&[("read_file.py", &["/etc/machine-id"]), ("read_file.py", &["/etc/hostname"]), ("read_file.py", &["/var/lib/dbus/machine-id"])]);
+    scene.refuses_inside(&[
+        ("read_file.py", &["/etc/machine-id"]),
+        ("read_file.py", &["/etc/hostname"]),
+        ("read_file.py", &["/var/lib/dbus/machine-id"]),
+    ]);
     let host_id = scene.host_content("/etc/machine-id");
     if !host_id.is_empty() {
         let id = String::from_utf8(host_id).unwrap();
-        assert!(!scene.sh("cat /proc/cmdline /proc/version /proc/net/arp /proc/sys/kernel/random/boot_id 2>/dev/null").mentions(id.trim()));
+        assert!(
+            !scene
+                .sh("cat /proc/cmdline /proc/version /proc/net/arp /proc/sys/kernel/random/boot_id 2>/dev/null")
+                .mentions(id.trim())
+        );
     }
 }
 
@@ -162,17 +240,33 @@ fn h055_a_crash_leaves_no_core() {
     let scene = Scene::new();
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if !pattern.starts_with(['|', '/']) {
-        let crash = format!("cd {} && ulimit -c unlimited && (sh -c 'kill -SEGV $$'; ls)", scene.text("scratch"));
+        let crash = format!(
+            "cd {} && ulimit -c unlimited && (sh -c 'kill -SEGV $$'; ls)",
+            scene.text("scratch")
+        );
         if scene.control_sh("ulimit -H -c") == "unlimited" {
             assert!(scene.control_sh(&crash).contains("core"), "the control leaves a core");
         }
     }
     let request = json!({"argv": ["sh", "-c", "cd /workspace/work && kill -SEGV $$"], "output_files": ["**"]});
     let answer = scene.ask(request).session("crash").go().reported();
-    assert_eq!((&answer["ended_by"], &answer["signal"], answer.code), (&json!("signal"), &json!(11), Some(139)));
-    assert!(answer.outputs().iter().all(|name| !name.contains("core")), "{}", answer.told());
-    let look = scene.ask(json!({"command": "ulimit -c unlimited 2>/dev/null; ulimit -c; ulimit -H -c; find /workspace -name '*core*'"}));
+    assert_eq!(
+        (&answer["ended_by"], &answer["signal"], answer.code),
+        (&json!("signal"), &json!(11), Some(139))
+    );
+    assert!(
+        answer.outputs().iter().all(|name| !name.contains("core")),
+        "{}",
+        answer.told()
+    );
+    let look = scene.ask(
+        json!({"command": "ulimit -c unlimited 2>/dev/null; ulimit -c; ulimit -H -c; find /workspace -name '*core*'"}),
+    );
     let limits = look.session("crash").go().reported();
     // One block instead of none: a limit of none does not stop handlers behind a pipe.
-    assert!(limits.stdout().lines().all(|line| matches!(line, "0" | "1")), "{}", limits.told());
+    assert!(
+        limits.stdout().lines().all(|line| matches!(line, "0" | "1")),
+        "{}",
+        limits.told()
+    );
 }

@@ -16,7 +16,11 @@ fn unreachable_calls(scene: &Scene, calls: &[&str]) {
         controls += usize::from(outside == "reached");
     }
     // Some calls are in no kernel of today; the others show that the test could fail.
-    assert!(!need_root() || controls * 2 > calls.len(), "only {controls} of {} reach the kernel outside", calls.len());
+    assert!(
+        !need_root() || controls * 2 > calls.len(),
+        "only {controls} of {} reach the kernel outside",
+        calls.len()
+    );
 }
 
 #[test]
@@ -52,23 +56,45 @@ fn h081_no_namespace_can_be_joined() {
     let answer = scene.sh(&enter.replace("--mnt", "--mount"));
     assert_eq!(answer.stdout(), "done\n");
     if need_root() {
-        assert_eq!(scene.control_sh("nsenter --uts=/proc/self/ns/uts true && echo entered"), "entered");
+        assert_eq!(
+            scene.control_sh("nsenter --uts=/proc/self/ns/uts true && echo entered"),
+            "entered"
+        );
     }
 }
 
 #[test]
 fn h082_nothing_can_be_mounted() {
     let scene = Scene::new();
-    let ways = ["tmpfs", "proc", "overlay", "cgroup", "bind", "unmount", "pivot", "open_tree", "move_mount", "fsopen", "mount_setattr"];
+    let ways = [
+        "tmpfs",
+        "proc",
+        "overlay",
+        "cgroup",
+        "bind",
+        "unmount",
+        "pivot",
+        "open_tree",
+        "move_mount",
+        "fsopen",
+        "mount_setattr",
+    ];
     for way in ways {
         if need_root() {
             let target = scene.text("scratch");
             let private = ["unshare", "--mount", "--pid", "--fork"];
-            assert_eq!(scene.control_behind(&private, "mounting.py", &[way, &target, "prepare"]), "allowed", "{way}");
+            assert_eq!(
+                scene.control_behind(&private, "mounting.py", &[way, &target, "prepare"]),
+                "allowed",
+                "{way}"
+            );
         }
         scene.refuses_inside(&[("mounting.py", &[way, "/workspace/work"])]);
     }
-    scene.refuses_inside(&[("mounting.py", &["unmount", "/proc"]), ("mounting.py", &["unmount", "/workspace/skills/probe"])]);
+    scene.refuses_inside(&[
+        ("mounting.py", &["unmount", "/proc"]),
+        ("mounting.py", &["unmount", "/workspace/skills/probe"]),
+    ]);
     unreachable_calls(&scene, &["mount", "umount2", "pivot_root", "fspick", "chroot"]);
 }
 
@@ -85,23 +111,62 @@ fn h083_keyrings_are_out_of_reach() {
 #[test]
 fn h084_calls_of_administrators_are_refused_without_killing() {
     let scene = Scene::new();
-    unreachable_calls(&scene, &[
-        "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_secret",
-        "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "swapon", "swapoff", "quotactl", "acct",
-        "reboot", "iopl", "ioperm", "modify_ldt", "lookup_dcookie", "name_to_handle_at", "open_by_handle_at", "fanotify_init",
-        "fanotify_mark", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise", "mbind",
-        "move_pages", "syslog",
-    ]);
+    unreachable_calls(
+        &scene,
+        &[
+            "bpf",
+            "perf_event_open",
+            "userfaultfd",
+            "io_uring_setup",
+            "io_uring_enter",
+            "io_uring_register",
+            "memfd_secret",
+            "kexec_load",
+            "kexec_file_load",
+            "init_module",
+            "finit_module",
+            "delete_module",
+            "swapon",
+            "swapoff",
+            "quotactl",
+            "acct",
+            "reboot",
+            "iopl",
+            "ioperm",
+            "modify_ldt",
+            "lookup_dcookie",
+            "name_to_handle_at",
+            "open_by_handle_at",
+            "fanotify_init",
+            "fanotify_mark",
+            "ptrace",
+            "process_vm_readv",
+            "process_vm_writev",
+            "kcmp",
+            "pidfd_getfd",
+            "process_madvise",
+            "mbind",
+            "move_pages",
+            "syslog",
+        ],
+    );
 }
 
 #[test]
 fn h085_foreign_calling_conventions_are_no_way_round() {
     let scene = Scene::new();
-    assert_eq!(scene.control("foreign_abi.py", &["x32"]), "ENOSYS", "ordinary kernels have no x32; the filter must not rely on it");
+    assert_eq!(
+        scene.control("foreign_abi.py", &["x32"]),
+        "ENOSYS",
+        "ordinary kernels have no x32; the filter must not rely on it"
+    );
     let outside = scene.control("foreign_abi.py", &["int80"]);
     assert!(outside == "allowed" || outside == "ENOSYS", "{outside}");
     for abi in ["int80", "x32"] {
-        let answer = scene.ask(json!({"argv": ["python3", "scripts/foreign_abi.py", abi]})).go().reported();
+        let answer = scene
+            .ask(json!({"argv": ["python3", "scripts/foreign_abi.py", abi]}))
+            .go()
+            .reported();
         let word = answer.stdout().trim();
         // Refused with an error, or killed by the filter: both are no way round.
         assert!(is_refusal(word) || answer["signal"] == 31, "{abi}: {}", answer.told());
@@ -116,7 +181,11 @@ fn h086_a_filter_of_its_own_only_tightens() {
         let word = scene.probe("loosen_seccomp.py", &[way]);
         assert!(word == "tightens" || is_refusal(&word), "{way}: {word}");
     }
-    assert_eq!(scene.probe("loosen_seccomp.py", &["filter"]), "tightens", "programs may confine themselves further");
+    assert_eq!(
+        scene.probe("loosen_seccomp.py", &["filter"]),
+        "tightens",
+        "programs may confine themselves further"
+    );
     let mode = scene.sh("grep ^Seccomp: /proc/self/status");
     assert_eq!(mode.stdout().trim(), "Seccomp:\t2");
 }
@@ -131,10 +200,22 @@ fn h087_the_personality_stays_ordinary() {
 #[test]
 fn h088_the_clock_cannot_be_set() {
     let scene = Scene::new();
-    unreachable_calls(&scene, &["settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "alarm_timer"]);
+    unreachable_calls(
+        &scene,
+        &[
+            "settimeofday",
+            "clock_settime",
+            "adjtimex",
+            "clock_adjtime",
+            "alarm_timer",
+        ],
+    );
     let before = std::time::SystemTime::now();
     scene.sh("date -s '2001-01-01'; hwclock --systohc; true");
-    assert!(before.elapsed().is_ok_and(|passed| passed.as_secs() < 60), "the host's clock jumped");
+    assert!(
+        before.elapsed().is_ok_and(|passed| passed.as_secs() < 60),
+        "the host's clock jumped"
+    );
 }
 
 #[test]
@@ -145,7 +226,10 @@ fn h089_the_host_name_cannot_be_set() {
     scene.sh("hostname hacked; true");
     assert_eq!(scene.control_sh("uname -n"), host);
     if need_root() {
-        assert_eq!(scene.control_sh("unshare --uts bash -c 'hostname renamed; uname -n'"), "renamed");
+        assert_eq!(
+            scene.control_sh("unshare --uts bash -c 'hostname renamed; uname -n'"),
+            "renamed"
+        );
     }
 }
 
@@ -163,16 +247,29 @@ fn h090_no_capability_is_held_or_gained() {
         scene.refuses_inside(&[("capabilities.py", &[way])]);
     }
     let all = scene.sh("cat /proc/[0-9]*/status | grep ^Cap | awk '{print $2}' | sort -u");
-    assert_eq!(all.stdout().trim(), "0000000000000000", "every process of the sandbox: {}", all.told());
+    assert_eq!(
+        all.stdout().trim(),
+        "0000000000000000",
+        "every process of the sandbox: {}",
+        all.told()
+    );
 }
 
 #[test]
 fn h091_control_groups_are_out_of_reach() {
     let scene = Scene::new();
-    let groups = ["/sys/fs/cgroup/memory/tasks", "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/unified/cgroup.procs"];
+    let groups = [
+        "/sys/fs/cgroup/memory/tasks",
+        "/sys/fs/cgroup/cgroup.procs",
+        "/sys/fs/cgroup/memory/release_agent",
+        "/sys/fs/cgroup/unified/cgroup.procs",
+    ];
     let exist = groups.iter().filter(|path| std::path::Path::new(path).exists()).count();
     if need_root() {
-        let writable = groups.iter().filter(|path| scene.control("open_for_writing.py", &[path]) == "allowed").count();
+        let writable = groups
+            .iter()
+            .filter(|path| scene.control("open_for_writing.py", &[path]) == "allowed")
+            .count();
         assert!(writable > 0 && exist > 0, "the control finds no control group to write");
     }
     for path in groups {
@@ -182,7 +279,11 @@ fn h091_control_groups_are_out_of_reach() {
     // What /proc tells of the groups is only the root of a namespace.
     let told = scene.sh("cat /proc/self/cgroup");
     for line in told.stdout().lines() {
-        assert!(line.ends_with(":/"), "a group of the host has a name inside: {}", told.told());
+        assert!(
+            line.ends_with(":/"),
+            "a group of the host has a name inside: {}",
+            told.told()
+        );
     }
 }
 
@@ -198,27 +299,64 @@ fn h093_nothing_can_be_typed_into_the_callers_terminal() {
     let scene = Scene::new();
     let in_terminal = |words: &[&str]| {
         let mut command = program("python3");
-        command.arg(scene.path("launchers/in_terminal.py")).args(words).current_dir(scene.path("skills/probe"));
-        command.env("PYTHONDONTWRITEBYTECODE", "1").env("TMPDIR", scene.path("tmp")).env("HOME", scene.path("home"));
+        command
+            .arg(scene.path("launchers/in_terminal.py"))
+            .args(words)
+            .current_dir(scene.path("skills/probe"));
+        command
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("TMPDIR", scene.path("tmp"))
+            .env("HOME", scene.path("home"));
         let finished = run_to_end(&mut command, b"", std::time::Duration::from_secs(40));
         let told: serde_json::Value = serde_json::from_slice(&finished.stdout).unwrap();
-        (told["output"].as_str().unwrap().to_owned(), told["typed"].as_str().unwrap().to_owned())
+        (
+            told["output"].as_str().unwrap().to_owned(),
+            told["typed"].as_str().unwrap().to_owned(),
+        )
     };
-    let terminals = ["inherited", "/dev/tty", "/dev/console", "/dev/stdin", "/proc/self/fd/0", "/dev/pts/0"];
+    let terminals = [
+        "inherited",
+        "/dev/tty",
+        "/dev/console",
+        "/dev/stdin",
+        "/proc/self/fd/0",
+        "/dev/pts/0",
+    ];
     let (_, typed) = in_terminal(&["/usr/bin/python3", "scripts/terminal.py", "/dev/tty"]);
     let tiocsti_works = typed.contains("typed-by-probe");
-    assert!(tiocsti_works || std::fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti").is_ok_and(|on| on.trim() == "0"));
+    assert!(
+        tiocsti_works || std::fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti").is_ok_and(|on| on.trim() == "0")
+    );
     let binary = scene.binary().to_str().unwrap().to_owned();
     let (skills, state) = (scene.text("skills"), scene.text("state"));
     for path in terminals {
-        let line = [&binary, "--skills", &skills, "--state-dir", &state, "run", "probe", "--", "python3", "scripts/terminal.py", path];
+        let line = [
+            &binary,
+            "--skills",
+            &skills,
+            "--state-dir",
+            &state,
+            "run",
+            "probe",
+            "--",
+            "python3",
+            "scripts/terminal.py",
+            path,
+        ];
         let (output, typed) = in_terminal(&line);
         assert!(!typed.contains("typed-by-probe"), "{path}: {output}");
-        let word = output.lines().map(str::trim).find(|line| is_refusal(line) || *line == "allowed");
+        let word = output
+            .lines()
+            .map(str::trim)
+            .find(|line| is_refusal(line) || *line == "allowed");
         assert!(word.is_some_and(is_refusal), "{path}: {output}");
     }
     let session = scene.sh("tty; ps -o tty= -p $$ 2>/dev/null; cut -d' ' -f7 /proc/self/stat; ls /dev/pts 2>/dev/null");
-    assert!(session.stdout().lines().any(|line| line == "0"), "no controlling terminal: {}", session.told());
+    assert!(
+        session.stdout().lines().any(|line| line == "0"),
+        "no controlling terminal: {}",
+        session.told()
+    );
 }
 
 #[test]
@@ -237,7 +375,10 @@ fn h094_cached_pages_of_the_host_stay_as_they_are() {
     assert_eq!(scene.ask(request).host_allowed().go().word(), "unchanged");
     let after: Vec<Vec<u8>> = files.iter().map(|file| scene.host_content(file)).collect();
     assert_eq!(before, after);
-    assert_eq!(std::fs::read_to_string(input).unwrap(), "original content of a file\n".repeat(300));
+    assert_eq!(
+        std::fs::read_to_string(input).unwrap(),
+        "original content of a file\n".repeat(300)
+    );
 }
 
 #[test]
@@ -245,10 +386,28 @@ fn h095_rare_socket_families_do_not_exist() {
     let scene = Scene::new();
     // Numbers of families: inet, inet6, netlink, packet, key, bluetooth, alg, vsock, xdp, can, tipc, smc, rds, kcm.
     let sockets = [
-        ["2", "stream", "0"], ["2", "dgram", "0"], ["2", "raw", "1"], ["2", "stream", "132"], ["10", "stream", "0"], ["10", "dgram", "0"],
-        ["16", "raw", "0"], ["16", "raw", "9"], ["16", "raw", "15"], ["16", "raw", "12"], ["17", "raw", "3"], ["17", "dgram", "0"], ["15", "raw", "2"],
-        ["31", "raw", "1"], ["38", "seqpacket", "0"], ["40", "stream", "0"], ["44", "raw", "0"], ["29", "raw", "1"], ["30", "stream", "0"],
-        ["43", "stream", "0"], ["21", "seqpacket", "0"], ["41", "dgram", "0"],
+        ["2", "stream", "0"],
+        ["2", "dgram", "0"],
+        ["2", "raw", "1"],
+        ["2", "stream", "132"],
+        ["10", "stream", "0"],
+        ["10", "dgram", "0"],
+        ["16", "raw", "0"],
+        ["16", "raw", "9"],
+        ["16", "raw", "15"],
+        ["16", "raw", "12"],
+        ["17", "raw", "3"],
+        ["17", "dgram", "0"],
+        ["15", "raw", "2"],
+        ["31", "raw", "1"],
+        ["38", "seqpacket", "0"],
+        ["40", "stream", "0"],
+        ["44", "raw", "0"],
+        ["29", "raw", "1"],
+        ["30", "stream", "0"],
+        ["43", "stream", "0"],
+        ["21", "seqpacket", "0"],
+        ["41", "dgram", "0"],
     ];
     let mut controls = 0;
     for socket in &sockets {
