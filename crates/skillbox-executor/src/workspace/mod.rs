@@ -1,0 +1,15 @@
+//! The workspace: the one place where a run may write, from its making to the collection of what it holds.
+
+mod beneath;
+mod candidates;
+mod collect;
+mod content;
+pub(crate) mod layout;
+mod mime;
+mod space;
+mod stage;
+
+pub(crate) use beneath::open_parent;
+pub use collect::{Collected, Outputs, collect};
+pub use space::{Backing, Owner, Workspace, WorkspaceError};
+pub use stage::{InputSource, ReadyInput, Staged, StagedLink, stage_inputs};
