@@ -4,9 +4,16 @@
 //! come out; `local` runs it in the kernel's sandbox. Every step takes the value of the one before. This crate
 //! does not know what a skill means, decides no policy and prints nothing.
 
+mod cancel;
 mod capture;
+mod event_sink;
+mod finished;
 pub mod job;
+mod local;
 pub mod snapshot;
 pub mod workspace;
 
+pub use cancel::Cancel;
 pub use capture::{Capture, Captured};
+pub use event_sink::EventSink;
+pub use finished::Finished;

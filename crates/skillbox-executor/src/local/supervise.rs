@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use skillbox_model::{OutputBytes, RunEvent, Stream};
 
-use crate::{Cancel, Capture};
+use crate::{Cancel, Capture, EventSink};
 
 /// Our ends of the script's standard streams.
 pub(crate) struct Pipes {
@@ -39,7 +39,7 @@ pub(crate) struct Supervision<'a> {
     /// Bytes kept of each stream.
     pub output_cap: usize,
     /// Who listens.
-    pub events: &'a mut dyn FnMut(RunEvent),
+    pub events: &'a mut EventSink<'a>,
 }
 
 /// What the watchdog says.
@@ -113,7 +113,10 @@ pub(crate) fn supervise(mut pipes: Pipes, mut how: Supervision<'_>) -> std::io::
                 };
             }
         } else if now >= deadline {
-            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the sandbox survived its kill"));
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                "the sandbox survived its kill",
+            ));
         }
         if now >= next_watch {
             next_watch = now + how.watch_every;
@@ -155,7 +158,11 @@ fn wait(
     for drain in streams {
         // An ended stream keeps its place but asks for nothing.
         let fd = drain.fd.as_ref().map_or(how.dead, AsFd::as_fd);
-        let events = if drain.fd.is_some() { PollFlags::IN } else { PollFlags::empty() };
+        let events = if drain.fd.is_some() {
+            PollFlags::IN
+        } else {
+            PollFlags::empty()
+        };
         fds.push(PollFd::from_borrowed_fd(fd, events));
     }
     if let Some((fd, _)) = stdin {
@@ -224,7 +231,7 @@ impl Drain {
     }
 
     /// Takes what is there, a bounded number of times, so that one flood cannot starve the rest.
-    fn read_available(&mut self, buffer: &mut [u8], events: &mut dyn FnMut(RunEvent)) {
+    fn read_available(&mut self, buffer: &mut [u8], events: &mut EventSink<'_>) {
         for _ in 0..64 {
             let Some(fd) = &self.fd else { return };
             match rustix::io::read(fd, &mut *buffer) {
@@ -232,7 +239,7 @@ impl Drain {
                 Ok(count) => {
                     let offset = self.capture.total();
                     self.capture.push(&buffer[..count]);
-                    events(RunEvent::Output {
+                    events.emit(|| RunEvent::Output {
                         stream: self.stream,
                         text: OutputBytes(buffer[..count].to_vec()),
                         offset,

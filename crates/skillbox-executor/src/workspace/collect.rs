@@ -319,10 +319,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let workspace = workspace(directory.path());
         let out = directory.path().join("out");
-        File::create(out.join("0-sparse"))
-            .unwrap()
-            .set_len(1 << 40)
-            .unwrap();
+        File::create(out.join("0-sparse")).unwrap().set_len(1 << 40).unwrap();
         for index in 0..500 {
             fs::write(out.join(format!("f{index:03}")), "").unwrap();
         }

@@ -6,10 +6,12 @@ mod collect;
 mod content;
 pub(crate) mod layout;
 mod mime;
+mod remove;
 mod space;
 mod stage;
 
 pub(crate) use beneath::open_parent;
 pub use collect::{Collected, Outputs, collect};
+pub use remove::remove_tree;
 pub use space::{Backing, Owner, Workspace, WorkspaceError};
-pub use stage::{InputSource, ReadyInput, Staged, StagedLink, stage_inputs};
+pub use stage::{InputSource, ReadyInput, Staged, StagedLink, open_in_workspace, stage_inputs};

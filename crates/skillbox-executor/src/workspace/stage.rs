@@ -55,6 +55,23 @@ pub struct StagedLink {
     pub to: RelPath,
 }
 
+/// Opens a file or directory of the workspace itself as a source, following no link.
+pub fn open_in_workspace(workspace: &Workspace, path: &RelPath) -> rustix::io::Result<InputSource> {
+    let (parent, name) = beneath::open_parent(workspace.root(), path)?;
+    let stat = beneath::stat_child(parent.as_fd(), name)?;
+    match beneath::file_type(&stat) {
+        FileType::Directory => Ok(InputSource::Directory(beneath::open_child_directory(
+            parent.as_fd(),
+            name,
+        )?)),
+        FileType::RegularFile => Ok(InputSource::File(
+            beneath::open_child_file(parent.as_fd(), name)?.into(),
+        )),
+        FileType::Symlink => Err(Errno::LOOP),
+        _ => Err(Errno::INVAL),
+    }
+}
+
 /// Places every input, in the order of the request.
 pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<Staged, WorkspaceError> {
     let mut staged = Staged::default();
