@@ -10,6 +10,7 @@ mod event_sink;
 mod finished;
 pub mod job;
 mod local;
+mod placement;
 pub mod snapshot;
 pub mod workspace;
 
@@ -17,3 +18,5 @@ pub use cancel::Cancel;
 pub use capture::{Capture, Captured};
 pub use event_sink::EventSink;
 pub use finished::Finished;
+pub use local::{LocalError, LocalExecutor};
+pub use placement::Placement;

@@ -2,9 +2,9 @@
 
 use skillbox_executor::Finished;
 use skillbox_executor::workspace::{Collected, Outputs};
-use skillbox_model::{
-    Digest, EndedBy, ExecutorKind, OutputFile, RunId, RunReport, SavedArtifact, StagedInput,
-};
+use skillbox_model::{Digest, EndedBy, ExecutorKind, OutputFile, RunId, RunReport, StagedInput};
+
+use crate::save::Saved;
 
 /// What the steps before gave.
 pub(crate) struct Facts {
@@ -16,7 +16,7 @@ pub(crate) struct Facts {
     pub staged_inputs: Vec<StagedInput>,
     pub finished: Finished,
     pub outputs: Outputs,
-    pub saved: Vec<SavedArtifact>,
+    pub saved: Vec<Saved>,
     pub warnings: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn report(facts: Facts) -> RunReport {
         primary_output: primary(&output_files),
         output_files,
         staged_inputs: facts.staged_inputs,
-        artifact_files: facts.saved,
+        artifact_files: facts.saved.into_iter().map(|saved| saved.artifact).collect(),
         warnings,
         refused_outputs: facts.outputs.refused,
         usage,
@@ -62,9 +62,9 @@ pub(crate) fn report(facts: Facts) -> RunReport {
     }
 }
 
-fn describe(file: Collected, saved: &[SavedArtifact]) -> OutputFile {
+fn describe(file: Collected, saved: &[Saved]) -> OutputFile {
+    let stored = saved.iter().find(|saved| saved.file == file.name).map(|saved| &saved.artifact);
     let name = file.name.to_string();
-    let stored = saved.iter().find(|artifact| artifact.name.ends_with(&name));
     OutputFile {
         reference: stored.map_or_else(|| format!("workspace://{name}"), |artifact| artifact.reference.clone()),
         name,

@@ -10,6 +10,7 @@ mod spec;
 mod variables;
 
 pub use command::Invocation;
+pub(crate) use environment::base as base_environment;
 pub use input_ref::InputRef;
 pub use output_globs::OutputGlobs;
 pub use request_error::RequestError;

@@ -1,5 +1,10 @@
 //! Running a job as a process of this host, in the kernel's sandbox.
 
+mod disk_watch;
+mod error;
+mod executor;
 mod supervise;
+mod verdict;
 
-pub(crate) use supervise::{Pipes, Supervised, Supervision, Verdict, supervise};
+pub use error::LocalError;
+pub use executor::LocalExecutor;

@@ -10,7 +10,7 @@ mod remove;
 mod space;
 mod stage;
 
-pub(crate) use beneath::open_parent;
+pub(crate) use beneath::{open_directory, open_parent, tree_usage};
 pub use collect::{Collected, Outputs, collect};
 pub use remove::remove_tree;
 pub use space::{Backing, Owner, Workspace, WorkspaceError};

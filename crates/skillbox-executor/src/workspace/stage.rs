@@ -53,6 +53,8 @@ pub struct StagedLink {
     pub source: OwnedFd,
     /// The place made for it below the workspace.
     pub to: RelPath,
+    /// Whether it is a directory.
+    pub is_directory: bool,
 }
 
 /// Opens a file or directory of the workspace itself as a source, following no link.
@@ -84,6 +86,7 @@ pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<St
                 staged.links.push(StagedLink {
                     source: file.into(),
                     to: to.clone(),
+                    is_directory: false,
                 });
                 size
             }
@@ -92,6 +95,7 @@ pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<St
                 staged.links.push(StagedLink {
                     source: directory,
                     to: to.clone(),
+                    is_directory: true,
                 });
                 0
             }
