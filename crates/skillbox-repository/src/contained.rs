@@ -77,6 +77,12 @@ impl ContainedDir {
         self
     }
 
+    /// The directory opened once more: a listing moves its descriptor, and this one may be listed by many.
+    pub(crate) fn reopened(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(self.descriptor(), ".", flags, rustix::fs::Mode::empty())?)
+    }
+
     /// The descriptor of the directory.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.root.as_fd()

@@ -93,7 +93,7 @@ fn in_snapshot(snapshot: &Snapshot, path: Option<&RelPath>) -> Result<InputSourc
     let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::INVAL);
     match snapshot.open_directory(path) {
         Ok(directory) => Ok(InputSource::Directory(directory)),
-        Err(error) if errno(error).eq(&Errno::NOTDIR) => Ok(InputSource::File(snapshot.open_file(path).map_err(errno)?)),
+        // Not a directory: then a file, or the error that opening it as one gives.
         Err(_) => Ok(InputSource::File(snapshot.open_file(path).map_err(errno)?)),
     }
 }

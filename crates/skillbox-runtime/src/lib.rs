@@ -4,6 +4,7 @@
 //! or an error with a stable code. This crate prints nothing and reads no environment.
 
 mod error;
+mod export;
 mod freeze;
 mod host_directories;
 mod inputs;

@@ -3,6 +3,7 @@
 //! Each step takes what the one before made and gives the next. Events are the only sideways exit; clean-up belongs
 //! to the value that made the mess.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use skillbox_repository::Catalog;
 use skillbox_sandbox::Profile;
 use tracing::info_span;
 
+use crate::export::write_out;
 use crate::inputs::Sources;
 use crate::report::{Facts, report};
 use crate::save::save;
@@ -30,6 +32,8 @@ pub struct RunContext<'a> {
     pub events: EventSink<'a>,
     /// The caller's switch.
     pub cancel: Cancel,
+    /// A directory of the host where whole collected files are written as well.
+    pub export: Option<PathBuf>,
 }
 
 /// A request that may run: everything about it is settled but its files.
@@ -55,9 +59,10 @@ const LISTED_BY_DEFAULT: usize = 20;
 impl Runtime {
     /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
     pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
-        let RunContext { session, mut events, cancel } = context;
+        let RunContext { session, mut events, cancel, export } = context;
         let catalog = self.catalog();
-        let accepted = self.accept(request, session, &catalog)?;
+        let mut accepted = self.accept(request, session, &catalog)?;
+        accepted.spec.collecting.keep_open |= export.is_some();
         events.emit(|| RunEvent::Accepted {
             run_id: accepted.spec.run_id.clone(),
         });
@@ -78,6 +83,9 @@ impl Runtime {
             let spec = &accepted.spec;
             save(&self.artifacts, &accepted.scope, &spec.run_id, &spec.collecting, &mut outputs, &mut events)?
         };
+        if let Some(directory) = &export {
+            write_out(directory, &mut outputs)?;
+        }
         let _span = info_span!("workspace.cleanup").entered();
         drop(workspace);
         Ok(report(Facts {
@@ -205,7 +213,7 @@ impl Runtime {
             let everything = ["out/**".to_owned()];
             how.globs = OutputGlobs::parse(&everything, &accepted.spec.run_id, "output_files")?;
             how.max_files = LISTED_BY_DEFAULT;
-            (how.inline, how.inline_binary, how.save) = (false, false, false);
+            (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
         }
         collect(workspace, &how).map_err(|error| RunError::Collect(error.into()))
     }

@@ -36,7 +36,7 @@ pub(crate) fn save(
 ) -> Result<Saving, RunError> {
     let mut saving = Saving::default();
     for collected in &mut outputs.files {
-        let Some(mut file) = collected.file.take() else { continue };
+        let Some(file) = collected.file.as_mut().filter(|_| how.save) else { continue };
         let name = match ArtifactName::parse(format!("{}{}", how.prefix, collected.name)) {
             Ok(name) => name,
             Err(error) => {
@@ -49,7 +49,7 @@ pub(crate) fn save(
             run_id: Some(run_id.clone()),
         };
         file.seek(SeekFrom::Start(0)).map_err(RunError::Collect)?;
-        let artifact = store.put(scope, &name, &mut file, origin)?;
+        let artifact = store.put(scope, &name, file, origin)?;
         events.emit(|| RunEvent::Saved {
             name: artifact.name.to_string(),
             version: artifact.version,

@@ -69,6 +69,8 @@ pub struct Collecting {
     pub inline_binary: bool,
     /// Whether they become artifacts.
     pub save: bool,
+    /// Whether the files stay open after collection, for whoever stores or writes them.
+    pub keep_open: bool,
     /// Put before their names as artifacts.
     pub prefix: String,
     /// At most so many files.
@@ -204,6 +206,7 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
         inline: inline && !request.omit_inline_content,
         inline_binary: inline_binary && !request.omit_inline_content,
         save: save || request.save_as_artifacts,
+        keep_open: save || request.save_as_artifacts,
         prefix: request.artifact_prefix.clone().or(name_template).unwrap_or_default(),
         max_files: usize::try_from(declared.max_files).unwrap_or(usize::MAX),
         max_file_bytes: declared.max_file_bytes,

@@ -1,6 +1,5 @@
 //! How much a disk-backed workspace holds, looked at while a run writes.
 
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use skillbox_model::ByteSize;

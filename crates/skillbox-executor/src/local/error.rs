@@ -40,7 +40,6 @@ impl LocalError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Plan(error) => error.hint(),
-            Self::Launch(error) => error.hint(),
             _ => None,
         }
     }

@@ -1,12 +1,13 @@
 //! One job in the kernel's sandbox: plan, launch, watch, decide.
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::pipe::PipeFlags;
 use skillbox_model::{LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
-    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, Spawner, Unconfined,
+    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, Unconfined,
 };
 
 use super::disk_watch::DiskWatch;
@@ -17,6 +18,8 @@ use crate::job::JobSpec;
 use crate::workspace::layout;
 use crate::workspace::{Backing, Owner, Workspace};
 use crate::{Cancel, EventSink, Finished, Placement};
+
+const SIGKILL: i32 = 9;
 
 /// How often limits are looked at that the kernel does not enforce by itself.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
@@ -53,7 +56,7 @@ impl LocalExecutor {
     pub fn create_workspace(&self, limits: &Limits) -> Result<Workspace, LocalError> {
         let root = self
             .spawner
-            .create_workspace(limits.workspace.bytes(), limits.workspace_inodes)
+            .create_workspace(limits.workspace, limits.workspace_inodes)
             .map_err(LocalError::Spawner)?;
         Ok(Workspace::new(root, self.owner(), Backing::Tmpfs))
     }
@@ -109,15 +112,24 @@ impl LocalExecutor {
         )
         .map_err(LocalError::Watch)?;
         let duration = begin.elapsed();
-        let ended = sandbox.finish().map_err(LocalError::Launch)?;
-        let (outcome, warnings) = decide(&Evidence {
+        let ended = sandbox.finish().map_err(LocalError::Spawner)?;
+        let (exit_code, signal) = match ended.end {
+            ScriptEnd::Exited(code) => (Some(code), None),
+            ScriptEnd::Signaled(signal) => (None, Some(signal)),
+            ScriptEnd::Killed => (None, Some(SIGKILL)),
+        };
+        let (outcome, mut warnings) = decide(&Evidence {
             killed: watched.killed,
-            exit_code: ended.exit_code,
-            signal: ended.signal,
+            exit_code,
+            signal,
             memory_hit: ended.hits.memory,
             pids_hit: ended.hits.pids,
             workspace_full: workspace.backing() == Backing::Tmpfs && workspace.is_full(),
         });
+        if let Some(errno) = ended.exec_error {
+            let cause = std::io::Error::from_raw_os_error(errno);
+            warnings.push(format!("the command could not be executed: {cause}"));
+        }
         events.emit(|| RunEvent::Ended {
             ended_by: outcome.ended_by,
         });
@@ -127,7 +139,7 @@ impl LocalExecutor {
             stderr: watched.stderr.finish(),
             duration,
             usage: ended.usage,
-            enforcement: ended.enforcement,
+            enforcement: ended.applied,
             warnings,
         })
     }
@@ -172,22 +184,24 @@ impl LocalExecutor {
         let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Pipe(error.into()));
         let (out_read, out_write) = pipe()?;
         let (err_read, err_write) = pipe()?;
+        // Nothing to read is an immediate end, not a terminal and not a wait.
         let (stdin_read, stdin_write) = if spec.stdin.is_empty() {
-            (None, None)
+            let null = File::open("/dev/null").map_err(LocalError::Pipe)?;
+            (OwnedFd::from(null), None)
         } else {
             let (read, write) = pipe()?;
-            (Some(read), Some((write, spec.stdin.clone())))
+            (read, Some((write, spec.stdin.clone())))
         };
         let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
         let links = placement.links.iter().map(|link| link.source.as_fd());
         let fds = LaunchFds {
-            workspace: workspace.root(),
+            workspace: Some(workspace.root()),
             binds: skills.chain(links).collect(),
-            stdin: stdin_read.as_ref().map(OwnedFd::as_fd),
+            stdin: stdin_read.as_fd(),
             stdout: out_write.as_fd(),
             stderr: err_write.as_fd(),
         };
-        let sandbox = self.spawner.launch(plan, fds).map_err(LocalError::Launch)?;
+        let sandbox = self.spawner.launch(plan, &fds).map_err(LocalError::Launch)?;
         let pipes = Pipes {
             stdin: stdin_write,
             stdout: out_read,

@@ -23,11 +23,11 @@ pub(crate) struct Pipes {
 }
 
 /// What to watch, and for how long.
-pub(crate) struct Supervision<'a> {
+pub(crate) struct Supervision<'a, 'b> {
     /// Becomes readable when everything in the sandbox is dead.
     pub dead: BorrowedFd<'a>,
     /// Kills everything in the sandbox.
-    pub kill: &'a dyn Fn(),
+    pub kill: &'a dyn Fn() -> std::io::Result<()>,
     /// When to kill, whatever happens.
     pub deadline: Instant,
     /// The caller's switch.
@@ -39,7 +39,7 @@ pub(crate) struct Supervision<'a> {
     /// Bytes kept of each stream.
     pub output_cap: usize,
     /// Who listens.
-    pub events: &'a mut EventSink<'a>,
+    pub events: &'a mut EventSink<'b>,
 }
 
 /// What the watchdog says.
@@ -73,7 +73,7 @@ pub(crate) struct Supervised {
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Watches until everything is dead, then takes what is still in the pipes.
-pub(crate) fn supervise(mut pipes: Pipes, mut how: Supervision<'_>) -> std::io::Result<Supervised> {
+pub(crate) fn supervise(mut pipes: Pipes, how: Supervision<'_, '_>) -> std::io::Result<Supervised> {
     let mut streams = [
         Drain::new(Stream::Stdout, pipes.stdout, how.output_cap)?,
         Drain::new(Stream::Stderr, pipes.stderr, how.output_cap)?,
@@ -122,7 +122,7 @@ pub(crate) fn supervise(mut pipes: Pipes, mut how: Supervision<'_>) -> std::io::
             next_watch = now + how.watch_every;
         }
         if let Some(reason) = verdict {
-            (how.kill)();
+            (how.kill)()?;
             killed = Some(reason);
             deadline = Instant::now() + GRACE;
         }
@@ -144,7 +144,7 @@ struct Ready {
 fn wait(
     streams: &[Drain; 2],
     stdin: &Option<(OwnedFd, Vec<u8>)>,
-    how: &Supervision<'_>,
+    how: &Supervision<'_, '_>,
     is_killed: bool,
     until: Instant,
 ) -> std::io::Result<Ready> {

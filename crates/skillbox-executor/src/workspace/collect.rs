@@ -42,7 +42,7 @@ pub struct Collected {
     pub encoding: Option<ContentEncoding>,
     /// Whether the content is only the beginning.
     pub truncated: bool,
-    /// The open file, where it is to be saved.
+    /// The open file, where somebody wants more than its description.
     pub file: Option<File>,
 }
 
@@ -153,7 +153,7 @@ fn read_one(workspace: &Workspace, how: &Collecting, device: u64, name: &RelPath
         content: content.inline,
         encoding: content.encoding,
         truncated: content.truncated,
-        file: how.save.then_some(file),
+        file: how.keep_open.then_some(file),
     })
 }
 

@@ -1,6 +1,7 @@
 //! The commands, one verb one file.
 
 mod answer;
+mod artifacts;
 mod command;
 mod completions;
 mod create;
@@ -11,10 +12,15 @@ mod lenient;
 mod list;
 mod man;
 mod named_paths;
+mod profiles;
 mod read_properties;
+mod run;
+mod run_request;
+mod run_summary;
 mod search;
+mod session;
 mod to_prompt;
 mod validate;
 
 pub use answer::{Answer, show};
-pub use command::{Command, Context, run};
+pub use command::{Command, Context, dispatch};

@@ -11,4 +11,4 @@ mod value;
 pub use config_file::ConfigError;
 pub use environment::Environment;
 pub use layers::{Layers, Origin, SettingError, Told};
-pub use table::{GlobalFlags, GlobalSettings};
+pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings};
