@@ -13,9 +13,6 @@ pub(crate) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 pub(crate) const NO_SUID: u64 = libc::MOUNT_ATTR_NOSUID;
 pub(crate) const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
 pub(crate) const NO_EXEC: u64 = libc::MOUNT_ATTR_NOEXEC;
-/// Reading must not write: access times of shared trees would be a channel between runs, and cost.
-pub(crate) const NO_ACCESS_TIMES: u64 = libc::MOUNT_ATTR_NOATIME;
-
 /// Whether a call speaks of one mount or of everything below it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
@@ -25,13 +22,7 @@ pub(crate) enum Depth {
 
 /// Sets attributes on a mount.
 pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> io::Result<()> {
-    let changes_access_times = attributes & libc::MOUNT_ATTR__ATIME != 0;
-    let request = libc::mount_attr {
-        attr_set: attributes,
-        attr_clr: if changes_access_times { libc::MOUNT_ATTR__ATIME } else { 0 },
-        propagation: 0,
-        userns_fd: 0,
-    };
+    let request = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
     call_setattr(mount, &request, depth)
 }
 

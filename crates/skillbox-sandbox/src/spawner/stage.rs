@@ -15,7 +15,7 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use crate::host::HostFacts;
-use crate::kernel::mount::{self, Depth, FsOption, NO_ACCESS_TIMES, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
+use crate::kernel::mount::{self, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
 use crate::plan::Ids;
 
 /// The directory of the stage that new roots are mounted on.
@@ -64,7 +64,7 @@ impl Stage {
         for (name, node) in &devices.bound {
             attach_at(node, &devices.root, name)?;
         }
-        mount::set_attributes(devices.root.as_fd(), READ_ONLY | NO_SUID | NO_EXEC | NO_ACCESS_TIMES, Depth::Whole)?;
+        mount::set_attributes(devices.root.as_fd(), READ_ONLY | NO_SUID | NO_EXEC, Depth::Whole)?;
         mount::set_attributes(root.as_fd(), READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC, Depth::One)?;
         rustix::process::fchdir(&root)?;
         rustix::process::pivot_root(".", ".")?;
