@@ -27,7 +27,10 @@ impl World {
         for name in ["work", "home"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        Self { dir, variables: Vec::new() }
+        Self {
+            dir,
+            variables: Vec::new(),
+        }
     }
 
     /// The working directory.
@@ -57,7 +60,10 @@ impl World {
     /// Writes a plain valid skill below the working directory.
     pub fn skill(&self, dir: &str, description: &str) -> &Self {
         let name = dir.rsplit('/').next().unwrap();
-        self.write(format!("{dir}/SKILL.md"), format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n"))
+        self.write(
+            format!("{dir}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n"),
+        )
     }
 
     /// Runs the program with words split at blanks.
@@ -73,7 +79,13 @@ impl World {
 
     /// Runs another program of this machine, such as a script that a test made.
     pub fn run_other(&self, program: &Path, words: &[&str], stdin: &str) -> Ran {
-        let mut child = bare(program, self).args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = bare(program, self)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
         self.ran(child.wait_with_output().unwrap())
     }
@@ -88,14 +100,22 @@ impl World {
     fn ran(&self, output: std::process::Output) -> Ran {
         let world = self.dir.path().display().to_string();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace(&world, "[WORLD]");
-        Ran { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
+        Ran {
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            code: output.status.code(),
+        }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test is the user who starts the program")]
 fn bare(program: &Path, world: &World) -> Command {
     let mut command = Command::new(program);
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", world.home()).current_dir(world.work());
+    command
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", world.home())
+        .current_dir(world.work());
     command.envs(world.variables.iter().map(|(name, value)| (name, value)));
     command
 }
@@ -104,7 +124,10 @@ impl Ran {
     /// Code and both streams, for a snapshot.
     pub fn whole(&self) -> String {
         let code = self.code.map_or("signal".to_owned(), |code| code.to_string());
-        format!("exit code {code}\n--- stdout\n{}--- stderr\n{}", self.stdout, self.stderr)
+        format!(
+            "exit code {code}\n--- stdout\n{}--- stderr\n{}",
+            self.stdout, self.stderr
+        )
     }
 
     /// Stdout as JSON.

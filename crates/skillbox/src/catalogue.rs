@@ -14,18 +14,30 @@ use crate::sources::sources;
 /// Scans every source that the settings name.
 pub fn open(context: &Context<'_>, terminal: &Terminal) -> Repository {
     let sources = sources(context.settings, context.layers.environment());
-    let options = ScanOptions { max_directories: context.settings.max_directories, ..ScanOptions::default() };
-    Progress::during(terminal.is_watched(), "looking for skills", |_| Repository::open(sources, options))
+    let options = ScanOptions {
+        max_directories: context.settings.max_directories,
+        ..ScanOptions::default()
+    };
+    Progress::during(terminal.is_watched(), "looking for skills", |_| {
+        Repository::open(sources, options)
+    })
 }
 
 /// The skill of a name, or a failure that tells the nearest names.
 pub fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Failure> {
     catalog.get(name).ok_or_else(|| {
         let failure = Failure::new(ErrorCode::UnknownSkill, format!("unknown skill `{name}`"));
-        let nearest: Vec<_> = catalog.nearest(name, 3).into_iter().map(|name| format!("`{name}`")).collect();
+        let nearest: Vec<_> = catalog
+            .nearest(name, 3)
+            .into_iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
         match nearest.as_slice() {
             [] => failure.hint("there are no skills; `skillbox create NAME --dir skills` makes one"),
-            names => failure.hint(format!("the nearest are {}; `skillbox list` shows all", names.join(", "))),
+            names => failure.hint(format!(
+                "the nearest are {}; `skillbox list` shows all",
+                names.join(", ")
+            )),
         }
     })
 }
@@ -71,8 +83,16 @@ impl ResourceCounts {
 /// Such as `2 scripts, 1 reference`; nothing for a skill that is only its SKILL.md.
 impl fmt::Display for ResourceCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [(self.script, "script"), (self.reference, "reference"), (self.asset, "asset"), (self.other, "other file")];
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| plural(count, noun));
+        let parts = [
+            (self.script, "script"),
+            (self.reference, "reference"),
+            (self.asset, "asset"),
+            (self.other, "other file"),
+        ];
+        let parts = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, noun)| plural(count, noun));
         f.write_str(&parts.collect::<Vec<_>>().join(", "))
     }
 }

@@ -80,12 +80,15 @@ impl Failure {
 
     fn render(&self, page: &mut Page) {
         let mut lines = self.body.message.lines();
-        page.line(&[
-            Span::new(Tone::Bad, "error: "),
-            Span::plain(lines.next().unwrap_or_default()),
-        ]);
+        page.beside(
+            0,
+            Span::new(Tone::Bad, "error:"),
+            7,
+            Tone::Plain,
+            lines.next().unwrap_or_default(),
+        );
         for line in lines {
-            page.line(&[Span::plain("  "), Span::plain(line)]);
+            page.paragraph(7, Tone::Plain, line);
         }
         if let Some(hint) = &self.body.hint {
             page.beside(0, Span::new(Tone::Hint, "hint:"), 7, Tone::Plain, hint);

@@ -27,7 +27,10 @@ use settings::{Environment, Layers};
 fn main() -> std::process::ExitCode {
     skillbox_sandbox::become_spawner_if_asked();
     let environment = Environment::of_process();
-    let places = Places { working_dir: environment.working_dir().to_owned(), home: environment.home().map(Path::to_owned) };
+    let places = Places {
+        working_dir: environment.working_dir().to_owned(),
+        home: environment.home().map(Path::to_owned),
+    };
     let mut terminal = Terminal::of_process(places);
     let code = match Line::of(std::env::args_os()) {
         Ok(line) => answer(&line, environment, &mut terminal),

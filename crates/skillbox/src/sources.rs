@@ -11,7 +11,10 @@ pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Sour
     if !settings.skills.is_empty() {
         return settings.skills.iter().map(|path| named(path.clone())).collect();
     }
-    let user = environment.home().into_iter().flat_map(|home| [home.join(".agents/skills"), home.join(".claude/skills")]);
+    let user = environment
+        .home()
+        .into_iter()
+        .flat_map(|home| [home.join(".agents/skills"), home.join(".claude/skills")]);
     let project = ["./.claude/skills", "./.agents/skills", "./skills"].map(PathBuf::from);
     let mut places: Vec<_> = user.map(|path| (path, Scope::User)).collect();
     for path in project {
@@ -21,14 +24,24 @@ pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Sour
             places.push((path, Scope::Project));
         }
     }
-    let customary = places.into_iter().map(|(path, scope)| Source::OptionalDirectory { path, scope });
-    let roots = environment.get("SKILLS_ROOT").map(|list| std::env::split_paths(list).collect::<Vec<_>>());
+    let customary = places
+        .into_iter()
+        .map(|(path, scope)| Source::OptionalDirectory { path, scope });
+    let roots = environment
+        .get("SKILLS_ROOT")
+        .map(|list| std::env::split_paths(list).collect::<Vec<_>>());
     let roots = roots.into_iter().flatten().filter(|path| !path.as_os_str().is_empty());
-    std::iter::once(Source::Embedded(&BUILT_IN)).chain(customary).chain(roots.map(named)).collect()
+    std::iter::once(Source::Embedded(&BUILT_IN))
+        .chain(customary)
+        .chain(roots.map(named))
+        .collect()
 }
 
 fn named(path: PathBuf) -> Source {
-    Source::Directory { path, scope: Scope::Project }
+    Source::Directory {
+        path,
+        scope: Scope::Project,
+    }
 }
 
 fn trimmed(path: &Path) -> &Path {
@@ -47,9 +60,14 @@ mod tests {
             state_dir: PathBuf::new(),
             max_directories: 1,
         };
-        let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let environment = Environment::new(variables, working_dir.into());
-        sources(&settings, &environment).iter().map(|source| format!("{} {}", source.scope(), source.label())).collect()
+        sources(&settings, &environment)
+            .iter()
+            .map(|source| format!("{} {}", source.scope(), source.label()))
+            .collect()
     }
 
     #[test]
@@ -79,7 +97,12 @@ mod tests {
     fn at_home_no_place_is_searched_twice() {
         assert_eq!(
             labels(&[], &[("HOME", "/home/u")], "/home/u"),
-            ["built_in built-in", "user /home/u/.agents/skills", "user /home/u/.claude/skills", "project ./skills"]
+            [
+                "built_in built-in",
+                "user /home/u/.agents/skills",
+                "user /home/u/.claude/skills",
+                "project ./skills"
+            ]
         );
     }
 }

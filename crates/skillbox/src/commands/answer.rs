@@ -5,7 +5,7 @@ use skillbox_model::{Diagnostic, ExitCode};
 
 use super::Context;
 use crate::failure::Failure;
-use crate::render::{Page, Terminal, tell_findings};
+use crate::render::{Page, Terminal, findings};
 
 /// The result of a command. Its serialised form is the `--json` twin.
 pub trait Answer: Serialize {
@@ -31,7 +31,7 @@ pub fn show(answer: &impl Answer, context: &Context<'_>, terminal: &mut Terminal
         let mut page = terminal.page();
         answer.render(&mut page);
         terminal.show(page)?;
-        tell_findings(answer.findings(), context.verbosity, terminal)?;
+        findings::tell(answer.findings(), context.verbosity, terminal)?;
     }
     Ok(answer.exit_code())
 }

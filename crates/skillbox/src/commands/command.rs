@@ -46,7 +46,7 @@ pub struct Context<'a> {
 /// Runs a command and gives the exit code.
 pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     match command {
-        Command::Demo(args) => demo::run(args, terminal)?,
+        Command::Demo(_) => return demo::run(context, terminal),
         Command::List(args) => return show(&list::run(args, context, terminal), context, terminal),
         Command::Info(args) => return show(&info::run(args, context, terminal)?, context, terminal),
         Command::Search(args) => return show(&search::run(args, context, terminal), context, terminal),

@@ -78,12 +78,18 @@ pub fn run(args: &CreateArgs) -> Result<Created, Failure> {
         return Err(exists(&path));
     }
     let failed = |error: io::Error| {
-        Failure::new(ErrorCode::Storage, format!("cannot make {}: {error}", visible_path(&path)))
-            .hint("check the rights and the space of the directory, or choose another with --dir")
+        Failure::new(
+            ErrorCode::Storage,
+            format!("cannot make {}: {error}", visible_path(&path)),
+        )
+        .hint("check the rights and the space of the directory, or choose another with --dir")
     };
     fs::create_dir_all(&args.dir).map_err(failed)?;
     // It appears whole or not at all: made aside, then renamed to where nothing may stand.
-    let aside = tempfile::Builder::new().prefix(".skillbox-create-").tempdir_in(&args.dir).map_err(failed)?;
+    let aside = tempfile::Builder::new()
+        .prefix(".skillbox-create-")
+        .tempdir_in(&args.dir)
+        .map_err(failed)?;
     let made = aside.path().join(name.as_str());
     write_template(&name, &made).map_err(failed)?;
     match renameat_with(CWD, &made, CWD, &path, RenameFlags::NOREPLACE) {
@@ -105,11 +111,18 @@ fn checked_name(text: &str) -> Result<SkillName, Failure> {
     };
     let name = SkillName::parse(text).map_err(|error| refused(error.to_string()))?;
     let faults: Vec<_> = name_faults(text).iter().map(ToString::to_string).collect();
-    if faults.is_empty() { Ok(name) } else { Err(refused(format!("{text:?} is no name: {}", faults.join(", ")))) }
+    if faults.is_empty() {
+        Ok(name)
+    } else {
+        Err(refused(format!("{text:?} is no name: {}", faults.join(", "))))
+    }
 }
 
 fn exists(path: &Path) -> Failure {
-    Failure::new(ErrorCode::AlreadyExists, format!("{} exists already; nothing was changed", visible_path(path)))
+    Failure::new(
+        ErrorCode::AlreadyExists,
+        format!("{} exists already; nothing was changed", visible_path(path)),
+    )
 }
 
 fn write_template(name: &SkillName, dir: &Path) -> io::Result<()> {
@@ -127,14 +140,24 @@ fn write_template(name: &SkillName, dir: &Path) -> io::Result<()> {
 impl Answer for Created {
     fn render(&self, page: &mut Page) {
         let path = visible_path(&self.path);
-        page.line(&[Span::new(Tone::Good, "created "), Span::new(Tone::Name, &self.name), Span::plain(" in "), Span::plain(&path)]);
+        page.line(&[
+            Span::new(Tone::Good, "created "),
+            Span::new(Tone::Name, &self.name),
+            Span::plain(" in "),
+            Span::plain(&path),
+        ]);
         page.gap();
         for file in TEMPLATE {
             page.beside(2, Span::plain(file.path), 25, Tone::Dim, file.about);
         }
         page.gap();
         page.line(&[Span::new(Tone::Heading, "next")]);
-        page.line(&[Span::plain("  1. say in SKILL.md what the skill does and when to use it")]);
-        page.line(&[Span::plain("  2. "), Span::new(Tone::Hint, format!("skillbox validate {path}"))]);
+        page.line(&[Span::plain(
+            "  1. say in SKILL.md what the skill does and when to use it",
+        )]);
+        page.line(&[
+            Span::plain("  2. "),
+            Span::new(Tone::Hint, format!("skillbox validate {path}")),
+        ]);
     }
 }

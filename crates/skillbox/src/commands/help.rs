@@ -47,7 +47,7 @@ fn command_help(path: &[&str], terminal: &mut Terminal) -> Result<(), Failure> {
             }
         };
     }
-    Ok(terminal.own_text(false, &command.render_long_help().ansi().to_string())?)
+    Ok(terminal.own_text(false, &command.render_help().ansi().to_string())?)
 }
 
 #[derive(Serialize)]

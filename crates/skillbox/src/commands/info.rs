@@ -46,25 +46,34 @@ struct ResourceLists {
 }
 
 pub fn run(args: &InfoArgs, context: &Context<'_>, terminal: &Terminal) -> Result<Info, Failure> {
-    let catalog = catalogue::open(context, terminal).catalog();
-    let entry = catalogue::find(&catalog, &args.name)?;
-    read(&catalog, entry).map_err(|error| Failure::from_error(ErrorCode::SkillUnreadable, &error))
+    Info::read(&catalogue::open(context, terminal).catalog(), &args.name)
 }
 
-fn read(catalog: &Catalog, entry: &SkillEntry) -> Result<Info, SkillReadError> {
-    let dir = entry.open()?;
-    let overrides = catalog.shadowed().iter().filter(|shadowed| shadowed.name == *entry.name());
-    Ok(Info {
-        meta: entry.meta.clone(),
-        path: entry.path().display().to_string(),
-        source: entry.source_label().to_owned(),
-        scope: entry.scope(),
-        digest: dir.digest()?,
-        resources: ResourceLists::of(dir.resources()?),
-        docs: dir.docs()?,
-        overrides: overrides.cloned().collect(),
-        diagnostics: catalog.diagnostics_of(entry).cloned().collect(),
-    })
+impl Info {
+    /// Reads everything about the skill of this name.
+    pub fn read(catalog: &Catalog, name: &str) -> Result<Self, Failure> {
+        let entry = catalogue::find(catalog, name)?;
+        Self::of(catalog, entry).map_err(|error| Failure::from_error(ErrorCode::SkillUnreadable, &error))
+    }
+
+    fn of(catalog: &Catalog, entry: &SkillEntry) -> Result<Self, SkillReadError> {
+        let dir = entry.open()?;
+        let overrides = catalog
+            .shadowed()
+            .iter()
+            .filter(|shadowed| shadowed.name == *entry.name());
+        Ok(Self {
+            meta: entry.meta.clone(),
+            path: entry.path().display().to_string(),
+            source: entry.source_label().to_owned(),
+            scope: entry.scope(),
+            digest: dir.digest()?,
+            resources: ResourceLists::of(dir.resources()?),
+            docs: dir.docs()?,
+            overrides: overrides.cloned().collect(),
+            diagnostics: catalog.diagnostics_of(entry).cloned().collect(),
+        })
+    }
 }
 
 impl ResourceLists {
@@ -95,8 +104,19 @@ impl Answer for Info {
             field(page, "hides", &page.short(&hidden.path));
         }
         self.render_fields(page);
-        let ResourceLists { script, reference, asset, other } = &self.resources;
-        let lists = [("scripts", script), ("references", reference), ("assets", asset), ("other files", other), ("documents", &self.docs)];
+        let ResourceLists {
+            script,
+            reference,
+            asset,
+            other,
+        } = &self.resources;
+        let lists = [
+            ("scripts", script),
+            ("references", reference),
+            ("assets", asset),
+            ("other files", other),
+            ("documents", &self.docs),
+        ];
         for (title, paths) in lists.into_iter().filter(|(_, paths)| !paths.is_empty()) {
             page.heading(title);
             for path in paths {
@@ -118,7 +138,16 @@ impl Info {
         let fields = [
             ("license", text(meta.license.as_deref())),
             ("needs", text(meta.compatibility.as_deref())),
-            ("tools", meta.allowed_tools.as_ref().map(|tools| if tools.is_empty() { "none".to_owned() } else { tools.join(", ") })),
+            (
+                "tools",
+                meta.allowed_tools.as_ref().map(|tools| {
+                    if tools.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        tools.join(", ")
+                    }
+                }),
+            ),
             ("argument", text(meta.argument_hint())),
             ("model", text(meta.model())),
             ("context", text(meta.context())),
@@ -130,9 +159,16 @@ impl Info {
                 field(page, label, &value);
             }
         }
-        let extra = meta.extra.iter().flat_map(|extra| extra.iter()).map(|(key, value)| (key.as_str(), plain(value)));
+        let extra = meta
+            .extra
+            .iter()
+            .flat_map(|extra| extra.iter())
+            .map(|(key, value)| (key.as_str(), plain(value)));
         let metadata = meta.metadata.iter().map(|(key, value)| (&**key, value.to_string()));
-        for (title, pairs) in [("metadata", metadata.collect::<Vec<_>>()), ("other fields", extra.collect())] {
+        for (title, pairs) in [
+            ("metadata", metadata.collect::<Vec<_>>()),
+            ("other fields", extra.collect()),
+        ] {
             if !pairs.is_empty() {
                 page.heading(title);
             }

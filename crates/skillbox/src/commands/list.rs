@@ -1,9 +1,11 @@
 //! `skillbox list`: every skill that is found, and what was odd on the way.
 
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
 use skillbox_model::{Diagnostic, Digest};
-use skillbox_repository::{Scope, Shadowed, SkillEntry, SkillReadError};
+use skillbox_repository::{Catalog, Scope, Shadowed, SkillEntry, SkillReadError};
 
 use super::{Answer, Context};
 use crate::catalogue::{self, ResourceCounts};
@@ -44,16 +46,52 @@ struct Skill {
 
 pub fn run(args: &ListArgs, context: &Context<'_>, terminal: &Terminal) -> Listing {
     let catalog = catalogue::open(context, terminal).catalog();
-    let mut diagnostics = catalog.diagnostics().to_vec();
-    let skills = Progress::during(terminal.is_watched(), "counting resources", |progress| {
+    Progress::during(terminal.is_watched(), "counting resources", |progress| {
+        Listing::of(&catalog, args.digest, progress)
+    })
+}
+
+impl Listing {
+    /// Describes a whole catalogue.
+    pub fn of(catalog: &Catalog, with_digest: bool, progress: &Progress) -> Self {
         progress.expect(catalog.len());
+        let mut diagnostics = catalog.diagnostics().to_vec();
         let skills = catalog.skills().map(|entry| {
             progress.step();
-            describe(entry, args.digest, &mut diagnostics)
+            describe(entry, with_digest, &mut diagnostics)
         });
-        skills.collect()
-    });
-    Listing { skills, shadowed: catalog.shadowed().to_vec(), diagnostics }
+        let skills = skills.collect();
+        Self {
+            skills,
+            shadowed: catalog.shadowed().to_vec(),
+            diagnostics,
+        }
+    }
+
+    /// Resources, digest, and what the skill hides.
+    fn facts(&self, skill: &Skill, page: &Page) -> String {
+        let resources = Some(skill.resources.to_string()).filter(|text| !text.is_empty());
+        let hidden = self
+            .shadowed
+            .iter()
+            .filter(|shadowed| shadowed.name.as_str() == skill.name);
+        let hides = hidden.map(|shadowed| {
+            let from_elsewhere = shadowed.source != shadowed.by_source;
+            let what = if from_elsewhere {
+                Path::new(&*shadowed.source)
+            } else {
+                shadowed.path.as_path()
+            };
+            format!("hides the one of {}", page.short(what))
+        });
+        let digest = skill.digest.as_ref().map(Digest::to_string);
+        resources
+            .into_iter()
+            .chain(hides)
+            .chain(digest)
+            .collect::<Vec<_>>()
+            .join(" · ")
+    }
 }
 
 fn describe(entry: &SkillEntry, with_digest: bool, diagnostics: &mut Vec<Diagnostic>) -> Skill {
@@ -82,10 +120,19 @@ impl Answer for Listing {
     fn render(&self, page: &mut Page) {
         if self.skills.is_empty() {
             page.line(&[Span::plain("no skills found")]);
-            page.paragraph(0, Tone::Dim, "`skillbox create NAME --dir skills` makes one; --skills PATH looks elsewhere");
+            page.paragraph(
+                0,
+                Tone::Dim,
+                "`skillbox create NAME --dir skills` makes one; --skills PATH looks elsewhere",
+            );
             return;
         }
-        let widest = self.skills.iter().map(|skill| display_width(&skill.name)).max().unwrap_or(0);
+        let widest = self
+            .skills
+            .iter()
+            .map(|skill| display_width(&skill.name))
+            .max()
+            .unwrap_or(0);
         let column = 2 + widest.min(24) + 2;
         let mut source = None;
         for skill in &self.skills {
@@ -106,16 +153,5 @@ impl Answer for Listing {
 
     fn findings(&self) -> &[Diagnostic] {
         &self.diagnostics
-    }
-}
-
-impl Listing {
-    /// Resources, digest, and what the skill hides.
-    fn facts(&self, skill: &Skill, page: &Page) -> String {
-        let resources = Some(skill.resources.to_string()).filter(|text| !text.is_empty());
-        let hidden = self.shadowed.iter().filter(|shadowed| shadowed.name.as_str() == skill.name);
-        let hides = hidden.map(|shadowed| format!("hides {}", page.short(&shadowed.path)));
-        let digest = skill.digest.as_ref().map(Digest::to_string);
-        resources.into_iter().chain(hides).chain(digest).collect::<Vec<_>>().join(" · ")
     }
 }

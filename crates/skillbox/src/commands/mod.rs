@@ -20,6 +20,7 @@ mod run_summary;
 mod search;
 mod session;
 mod to_prompt;
+mod unpack;
 mod validate;
 
 pub use answer::{Answer, show};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use skillbox_model::ExitCode;
 use skillbox_repository::strict;
 
-use super::{Context, lenient, named_paths};
+use super::{Context, lenient, named_paths, show};
 use crate::failure::Failure;
 use crate::render::Terminal;
 
@@ -43,13 +43,20 @@ struct Verdict {
 pub fn run(args: &ValidateArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     named_paths::check(&args.paths)?;
     if args.lenient {
-        return lenient::run(&args.paths, context, terminal);
+        return show(&lenient::run(&args.paths), context, terminal);
     }
-    let mut verdicts = Verdicts { valid: true, results: Vec::new() };
+    let mut verdicts = Verdicts {
+        valid: true,
+        results: Vec::new(),
+    };
     for path in &args.paths {
         let errors = strict::validate(path);
         let path = strict::without_escapes(&strict::skill_path(path).to_string_lossy());
-        let verdict = Verdict { path, valid: errors.is_empty(), errors };
+        let verdict = Verdict {
+            path,
+            valid: errors.is_empty(),
+            errors,
+        };
         if !context.as_json {
             tell(&verdict, terminal)?;
         }

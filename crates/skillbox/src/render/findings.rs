@@ -7,7 +7,7 @@ use skillbox_model::{Diagnostic, Severity};
 use super::{Page, Span, Terminal, Tone, Verbosity};
 
 /// Tells what is loud enough, and how much was kept back.
-pub fn tell_findings(findings: &[Diagnostic], verbosity: Verbosity, terminal: &mut Terminal) -> io::Result<()> {
+pub fn tell(findings: &[Diagnostic], verbosity: Verbosity, terminal: &mut Terminal) -> io::Result<()> {
     let loud = |finding: &&Diagnostic| finding.severity >= threshold(verbosity);
     let mut page = terminal.page();
     for finding in findings.iter().filter(loud) {
@@ -18,7 +18,10 @@ pub fn tell_findings(findings: &[Diagnostic], verbosity: Verbosity, terminal: &m
     if kept_back > 0 && verbosity == Verbosity::Normal {
         page.gap();
         let noun = if kept_back == 1 { "piece" } else { "pieces" };
-        page.line(&[Span::new(Tone::Dim, format!("{kept_back} {noun} of advice not shown; -v tells"))]);
+        page.line(&[Span::new(
+            Tone::Dim,
+            format!("{kept_back} {noun} of advice not shown; -v tells"),
+        )]);
     }
     terminal.tell(page)
 }
@@ -38,7 +41,11 @@ pub fn one(page: &mut Page, finding: &Diagnostic) {
     for number in [finding.line, finding.column].into_iter().flatten() {
         place.push_str(&format!(":{number}"));
     }
-    page.line(&[Span::new(tone, format!("{word}[{}]", finding.code)), Span::plain(" "), Span::plain(place)]);
+    page.line(&[
+        Span::new(tone, format!("{word}[{}]", finding.code)),
+        Span::plain(" "),
+        Span::plain(place),
+    ]);
     page.paragraph(2, Tone::Plain, &finding.message);
     if let Some(hint) = &finding.hint {
         page.beside(2, Span::new(Tone::Hint, "hint:"), 8, Tone::Plain, hint);

@@ -1,6 +1,6 @@
 //! How answers look: safe text, layout for a terminal's width, colour only where somebody sees it.
 
-mod findings;
+pub mod findings;
 mod page;
 mod places;
 mod progress;
@@ -8,7 +8,6 @@ mod terminal;
 mod visible;
 mod wrap;
 
-pub use findings::tell_findings;
 pub use page::{Page, Span, Tone};
 pub use places::Places;
 pub use progress::Progress;

@@ -168,15 +168,20 @@ impl Page {
         }
     }
 
-    /// Lines that must stay as they are (code, file content), each made visible and indented.
+    /// Lines that stay as they are (code, file content), each made visible and indented; too long a line is folded.
     pub fn verbatim(&mut self, indent: usize, tone: Tone, text: &str) {
         for line in text.lines() {
             let line = visible(line);
-            if !line.is_empty() {
+            let folded = if indent + display_width(&line) > self.width {
+                wrap(&line, self.width - indent)
+            } else {
+                vec![line.into_owned()]
+            };
+            for line in folded {
                 self.push(Tone::Plain, &" ".repeat(indent));
                 self.push(tone, &line);
+                self.text.push('\n');
             }
-            self.text.push('\n');
         }
     }
 

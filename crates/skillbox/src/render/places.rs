@@ -17,7 +17,11 @@ impl Places {
     /// A path as short as it can be and still be pasted into a shell.
     pub fn short(&self, path: &Path) -> String {
         if let Some(below) = below(path, &self.working_dir) {
-            return if below.as_os_str().is_empty() { ".".to_owned() } else { format!("./{}", visible_path(below)) };
+            return if below.as_os_str().is_empty() {
+                ".".to_owned()
+            } else {
+                format!("./{}", visible_path(below))
+            };
         }
         match self.home.as_deref().and_then(|home| below(path, home)) {
             Some(below) => format!("~/{}", visible_path(below)),
@@ -37,7 +41,10 @@ mod tests {
 
     #[test]
     fn paths_are_short_and_true() {
-        let places = Places { working_dir: "/home/u/project".into(), home: Some("/home/u".into()) };
+        let places = Places {
+            working_dir: "/home/u/project".into(),
+            home: Some("/home/u".into()),
+        };
         for (path, expected) in [
             ("/home/u/project/skills/x", "./skills/x"),
             ("/home/u/project", "."),
@@ -48,7 +55,10 @@ mod tests {
         ] {
             assert_eq!(places.short(Path::new(path)), expected);
         }
-        let at_root = Places { working_dir: "/".into(), home: None };
+        let at_root = Places {
+            working_dir: "/".into(),
+            home: None,
+        };
         assert_eq!(at_root.short(Path::new("/etc")), "/etc");
     }
 }

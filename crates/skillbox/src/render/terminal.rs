@@ -1,13 +1,14 @@
 //! The two streams of the process: data on stdout, talk on stderr.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use anstream::stream::{IsTerminal, RawStream};
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
-use super::{Page, Places};
 use super::visible::acts_or_hides;
+use super::{Page, Places};
 
 /// How much is told on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,14 +49,14 @@ impl Terminal {
         Page::new(self.width, self.places.clone())
     }
 
+    /// Shows paths as seen from this directory.
+    pub fn stand_in(&mut self, dir: &Path) {
+        self.places.working_dir = dir.to_owned();
+    }
+
     /// Whether somebody watches stderr, so that progress is worth showing.
     pub fn is_watched(&self) -> bool {
         self.err.on_terminal
-    }
-
-    /// Whether stderr takes colour.
-    pub fn err_has_colour(&self) -> bool {
-        self.err.colour
     }
 
     /// The answer, for people.

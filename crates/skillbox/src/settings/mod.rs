@@ -8,7 +8,6 @@ mod layers;
 mod table;
 mod value;
 
-pub use config_file::ConfigError;
 pub use environment::Environment;
-pub use layers::{Layers, Origin, SettingError, Told};
+pub use layers::{Layers, SettingError, Told};
 pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings};

@@ -39,6 +39,7 @@ macro_rules! settings {
 
         $(#[doc = $group_doc])*
         #[derive(Clone, Debug)]
+        #[expect(dead_code, reason = "profiles and state are resolved and told; no command of this version has use for them")]
         pub struct $settings {
             $( $(#[doc = $doc])+ pub $name: $kind, )*
         }
@@ -81,10 +82,10 @@ settings! {
     /// A directory of skills, or one skill's own directory; may be repeated, the last wins
     skills: Vec<PathBuf>, "PATH", default |_: &Layers| Vec::new();
 
-    /// More sandbox profiles than the shipped ones
+    /// A directory of sandbox profiles
     profiles: Option<PathBuf>, "DIR", default |_: &Layers| None;
 
-    /// Where sessions, artifacts and caches are kept
+    /// Where state is kept between runs
     state_dir: PathBuf, "DIR", default |layers: &Layers| layers.environment().default_state_dir();
 
     /// Give up discovery after this many directories
