@@ -36,6 +36,7 @@ mod stamp;
 pub mod strict;
 mod tree;
 mod visit;
+mod watch;
 mod yaml;
 
 pub use source::{ScanOptions, Scope, Source};
@@ -50,6 +51,7 @@ pub use skill_meta::{SkillMeta, Steering};
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;
 pub use repository::{CatalogChange, Repository};
+pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
 
 pub use digest::{TreeDigest, content_digest};
 pub use file_bytes::FileBytes;
