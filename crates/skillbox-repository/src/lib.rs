@@ -4,6 +4,7 @@
 //! nothing that can be understood, and strictly, with the verdicts and texts of the reference tool. It never
 //! executes anything and never writes.
 
+mod everyday_yaml;
 mod frontmatter;
 mod lenient;
 mod name_rules;
