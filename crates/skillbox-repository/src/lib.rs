@@ -11,6 +11,7 @@ mod discover;
 mod docs;
 mod embedded;
 mod entry;
+mod everyday_yaml;
 mod file_bytes;
 mod frontmatter;
 mod head;
