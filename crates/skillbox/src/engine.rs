@@ -13,7 +13,7 @@ use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions, Unconfined};
 use crate::catalogue;
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::render::{Terminal, tell_findings};
+use crate::render::{Terminal, findings};
 use crate::settings::{Environment, HostSettings};
 
 /// Starts the process that makes sandboxes. It is forked off this one, so it comes first: before any thread, and
@@ -68,10 +68,10 @@ pub fn profiles(context: &Context<'_>, terminal: &mut Terminal) -> Result<Profil
     let Some(directory) = &context.settings.profiles else {
         return Ok(Profiles::shipped());
     };
-    let (profiles, findings) = Profiles::with_directory(directory).map_err(|error| {
+    let (profiles, told) = Profiles::with_directory(directory).map_err(|error| {
         let message = format!("cannot read the profiles of {}: {error}", directory.display());
         Failure::new(ErrorCode::ProfileInvalid, message)
     })?;
-    tell_findings(&findings, context.verbosity, terminal)?;
+    findings::tell(&told, context.verbosity, terminal)?;
     Ok(profiles)
 }
