@@ -66,9 +66,21 @@ def is_ideograph(code: int) -> bool:
     return any(low <= code <= high for low, high in IDEOGRAPH_RANGES)
 
 
+class ClassTable(dict[int, str]):
+    """A translation table that classifies each character once, when it is first seen."""
+
+    def __missing__(self, code: int) -> str:
+        """Classify a new character."""
+        self[code] = class_of(chr(code))
+        return self[code]
+
+
+CLASSES = ClassTable()
+
+
 def classes_of(text: str) -> str:
     """Return a string of the same length that holds the class of each character."""
-    return text.translate({ord(character): class_of(character) for character in set(text)})
+    return text.translate(CLASSES)
 
 
 def script_of(character: str) -> str:

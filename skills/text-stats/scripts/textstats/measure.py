@@ -31,6 +31,7 @@ def measure(text: str, settings: Settings) -> dict[str, object]:
     ideographs = sum(map(len, runs))
     blocks = paragraphs(normal)
     lengths = sentence_lengths(blocks)
+    characters = Counter(normal)
     folded = Counter(word.casefold().replace("’", "'") for word in found)
     report: dict[str, object] = {
         "lines": normal.count("\n") + (1 if normal and not normal.endswith("\n") else 0),
@@ -40,20 +41,18 @@ def measure(text: str, settings: Settings) -> dict[str, object]:
         "separated_words": len(found),
         "ideographs": ideographs,
         "characters": len(normal),
-        "characters_without_spaces": sum(not character.isspace() for character in normal),
+        "characters_without_spaces": sum(map(len, normal.split())),
         "graphemes": grapheme_count(normal),
         "reading_seconds": reading_seconds(len(found), ideographs, settings),
         "distinct_words": len(folded),
         "sentence_length": spread(lengths),
         "word_length": spread([len(word) for word in found]),
-        "scripts": scripts(normal),
+        "scripts": scripts(characters),
         "top_words": top(
             Counter({word: count for word, count in folded.items() if word not in settings.stopwords}), settings.top
         ),
         "top_ideograph_pairs": top(pairs(runs), settings.top),
-        "control_characters": sum(
-            unicodedata.category(character) == "Cc" and character not in "\n\t\f" for character in normal
-        ),
+        "control_characters": control_characters(characters),
     }
     if settings.readability:
         report["readability"] = readability(found, len(lengths))
@@ -84,12 +83,21 @@ def spread(lengths: list[int]) -> dict[str, float] | None:
     return {"min": min(lengths), "mean": round(sum(lengths) / len(lengths), 2), "max": max(lengths)}
 
 
-def scripts(text: str) -> list[dict[str, object]]:
+def control_characters(characters: Counter[str]) -> int:
+    """Control characters that do not belong into a text."""
+    return sum(
+        count
+        for character, count in characters.items()
+        if unicodedata.category(character) == "Cc" and character not in "\n\t\f"
+    )
+
+
+def scripts(characters: Counter[str]) -> list[dict[str, object]]:
     """Letters by script, the most frequent first."""
-    letters = Counter(character for character in text if unicodedata.category(character)[0] == "L")
     counts: Counter[str] = Counter()
-    for letter, count in letters.items():
-        counts[script_of(letter)] += count
+    for character, count in characters.items():
+        if unicodedata.category(character)[0] == "L":
+            counts[script_of(character)] += count
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"script": name, "letters": count, "share": round(count / total, 4)} for name, count in ordered]
