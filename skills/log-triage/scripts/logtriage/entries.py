@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .moments import Moment, find_moment, parse_loose
 from .severity import LEADING, by_level, by_name, by_status, by_words
-from .template import route, template
+from .template import route
 
 MAX_CONTINUATION = 200
 KEPT_CONTINUATION = 12
@@ -79,8 +79,7 @@ def continues(current: Entry, parsed: Entry, line: str) -> bool:
 
 def finish(entry: Entry) -> Entry:
     """Bound what is kept; a stack trace is an error when no level says otherwise."""
-    entry.raw = entry.raw[:MAX_RAW]
-    entry.template = entry.template or template(entry.message)
+    entry.raw, entry.message = entry.raw[:MAX_RAW], entry.message[:MAX_RAW]
     if entry.cause and entry.judged_by in ("none", "words") and entry.severity in ("unknown", "warning"):
         entry.severity, entry.judged_by = "error", "words"
     return entry

@@ -101,7 +101,7 @@ class Triage:
             self.last_seen = max(self.last_seen or entry.moment, entry.moment)
         if RANKS[entry.severity] < least:
             return
-        key = (entry.severity, entry.template, template(entry.cause))
+        key = (entry.severity, entry.template or template(entry.message), template(entry.cause) if entry.cause else "")
         group = self.groups.get(key)
         if group is None:
             if len(self.groups) >= MAX_GROUPS:

@@ -55,6 +55,8 @@ def find_moment(line: str, year: int | None) -> tuple[Moment, int, int] | None:
             moment = build(match.groupdict(), year)
             if moment:
                 best = moment, match.start(), match.end()
+                if match.start() == 0:
+                    break
     return best
 
 
