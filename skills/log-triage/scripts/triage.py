@@ -53,9 +53,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--burst-count", type=positive, default=10, metavar="N", help="entries in a burst, default 10")
     parser.add_argument("--burst-seconds", type=positive, default=60, metavar="S", help="within S seconds, default 60")
     parser.add_argument("--year", type=positive, metavar="Y", help="year of timestamps that have none, as in syslog")
-    parser.add_argument(
-        "--max-mib", type=positive, default=64, metavar="N", help="text read per file, default 64 MiB"
-    )
+    parser.add_argument("--max-mib", type=positive, default=64, metavar="N", help="text read per file, default 64 MiB")
     arguments = parser.parse_args(argv)
     if arguments.year and not 1970 <= arguments.year <= 9998:
         parser.error("--year must be between 1970 and 9998")
