@@ -6,7 +6,6 @@
 //! were really passed. Both refuse absolute links, even those that point back inside: a skill is moved and
 //! copied, and such a link would then lead out.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -75,6 +74,12 @@ impl ContainedDir {
     pub(crate) fn with_resolver(mut self, resolver: Resolver) -> Self {
         self.resolver = resolver;
         self
+    }
+
+    /// The directory opened once more: a listing moves its descriptor, and this one may be listed by many.
+    pub(crate) fn reopened(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(self.descriptor(), ".", flags, rustix::fs::Mode::empty())?)
     }
 
     /// The descriptor of the directory.
@@ -192,9 +197,4 @@ impl<'a> Walk<'a> {
         self.go_along(&target);
         Ok(())
     }
-}
-
-/// A path for messages.
-pub(crate) fn shown(bytes: &[u8]) -> std::path::Display<'_> {
-    Path::new(OsStr::from_bytes(bytes)).display()
 }

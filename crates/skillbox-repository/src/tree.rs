@@ -82,7 +82,8 @@ impl SkillDir {
                     entries: Vec::new(),
                     left_out: Vec::new(),
                 };
-                walk.enter(directory.descriptor(), None, 0)?;
+                let own = directory.reopened().map_err(|source| self.failed(Path::new(""), source))?;
+                walk.enter(own.as_fd(), None, 0)?;
                 SkillTree {
                     entries: walk.entries,
                     left_out: walk.left_out,

@@ -33,6 +33,28 @@ impl Failure {
         }
     }
 
+    /// A run that was refused, or that failed on our side.
+    pub fn refused(body: ErrorBody) -> Self {
+        Self {
+            body,
+            exit: ExitCode::REFUSED,
+        }
+    }
+
+    /// The same with the exit code of a refused run.
+    pub fn refusal(mut self) -> Self {
+        self.exit = ExitCode::REFUSED;
+        self
+    }
+
+    /// Another command that was refused for the same reasons.
+    pub fn from_body(body: ErrorBody) -> Self {
+        Self {
+            body,
+            exit: ExitCode::BAD,
+        }
+    }
+
     /// The same with its own advice.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
