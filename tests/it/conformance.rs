@@ -207,10 +207,7 @@ fn ask(executor: &str, scene: &Scene, step: &Step) -> Answer {
         _ => panic!("a step asks for a run or tells another command"),
     };
     let ask = ask.with(&flags);
-    match &step.session {
-        Some(id) => ask.session(id).go(),
-        None => ask.go(),
-    }
+    ask.in_session(step.session.as_deref()).go()
 }
 
 /// The world that the cases speak of; gives the digest of the large file.

@@ -98,6 +98,14 @@ impl<'s> Ask<'s> {
         self.with(&["--session", id])
     }
 
+    /// The same where there is one.
+    pub fn in_session(self, id: Option<&str>) -> Self {
+        match id {
+            Some(id) => self.session(id),
+            None => self,
+        }
+    }
+
     /// Allows `host://` inputs from the world's `host` directory.
     pub fn host_allowed(self) -> Self {
         let dir = self.scene.text("host");
@@ -262,9 +270,9 @@ impl Answer {
         within(&self.finished.stdout) || within(&self.finished.stderr)
     }
 
-    /// Everything, for the message of a failing test.
+    /// Everything, for the message of a failing test: shortened, and of the enforcement only the gaps.
     pub fn told(&self) -> String {
-        let cut = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]).into_owned();
+        let cut = |text: &str| text.chars().take(1500).collect::<String>();
         let Finished {
             status,
             stdout,
@@ -272,10 +280,24 @@ impl Answer {
             wall,
             ..
         } = &self.finished;
+        let mut json = self.json.clone();
+        let layers = json.pointer_mut("/enforcement/layers").and_then(Value::as_object_mut);
+        if let Some(layers) = layers {
+            layers.retain(|_, state| state["status"] != "enforced");
+        }
+        let answer = match &json {
+            Value::Null => cut(&String::from_utf8_lossy(stdout)),
+            Value::Object(fields) => {
+                let lines = fields
+                    .iter()
+                    .map(|(key, value)| format!("  {key}: {}\n", cut(&value.to_string())));
+                lines.collect()
+            }
+            other => cut(&other.to_string()),
+        };
         format!(
-            "{status} after {wall:?}\n--- stdout\n{}\n--- stderr\n{}",
-            cut(stdout),
-            cut(stderr)
+            "{status} after {wall:?}\n{answer}\n--- stderr\n{}",
+            cut(&String::from_utf8_lossy(stderr))
         )
     }
 }

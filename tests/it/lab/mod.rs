@@ -16,5 +16,5 @@ pub use canary::{AbstractListener, CanaryProcess, TcpListeners};
 pub use degrade::{Degraded, degradations};
 pub use host::{cgroup_version, need, need_root, ordinary_user};
 pub use ledger::Ledger;
-pub use process::{program, reap, run_to_end};
+pub use process::{program, reap, reap_orphans, run_to_end};
 pub use scene::{Scene, tree_digest};

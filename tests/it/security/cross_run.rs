@@ -97,7 +97,7 @@ fn h125_caches_cannot_be_poisoned() {
         &[("scripts/run.py", "import json\nprint(json.dumps({'clean': True}))\n")],
     );
     let poison = "for d in $HOME/.cache/pip $HOME/.npm $HOME/.local/lib/python3.11/site-packages /usr/lib/python3/dist-packages /usr/local/lib/python3.11/dist-packages \
-                  $HOME/.config/pip /tmp/.cache; do mkdir -p $d && echo 'raise SystemExit(\"poisoned\")' | tee $d/json.py $d/sitecustomize.py $d/usercustomize.py; done >/dev/null 2>&1; \
+                  $HOME/.config/pip /tmp/.cache; do mkdir -p $d && echo 'raise SystemExit(\"poisoned-by-probe\")' | tee $d/json.py $d/sitecustomize.py $d/usercustomize.py; done >/dev/null 2>&1; \
                   python3 -m site --user-site; true";
     scene.sh(poison);
     let victim = scene
@@ -105,7 +105,7 @@ fn h125_caches_cannot_be_poisoned() {
         .go()
         .reported();
     assert_eq!(victim.stdout(), "{\"clean\": true}\n");
-    let found = scene.sh("grep -rl poisoned /usr/lib/python3 /usr/local/lib $HOME /tmp 2>/dev/null");
+    let found = scene.sh("grep -rl poisoned-by-probe /usr/lib/python3 /usr/local/lib $HOME /tmp 2>/dev/null");
     assert_eq!(found.stdout(), "");
 }
 
@@ -171,11 +171,7 @@ fn h127_ids_of_others_open_nothing() {
     ];
     for guess in guesses {
         for session in [Some("tenant-y"), None] {
-            let ask = scene.ask(take(&guess));
-            let answer = match session {
-                Some(id) => ask.session(id).go(),
-                None => ask.go(),
-            };
+            let answer = scene.ask(take(&guess)).in_session(session).go();
             let (_, field) = answer.refused();
             assert_eq!(field, Some("inputs[0].from"), "{guess}, {session:?}: {}", answer.told());
             assert!(!answer.mentions(scene.canary()));
@@ -253,6 +249,21 @@ fn h129_a_planted_link_leads_no_input_out() {
     ] {
         let answer = ask(json!({"command": "true", "inputs": [{"from": from, "to": "inputs/x"}]}));
         assert_eq!(answer.refused().1, Some("inputs[0].from"), "{from}: {}", answer.told());
+    }
+    assert_eq!(tree_digest(&scene.path("host")), before);
+    // Nor is a link in the place where another skill will be mounted.
+    scene.skill("later", &[("word.txt", "the real one")]);
+    for target in ["/workspace/home", "/etc", &scene.text("host"), "nowhere"] {
+        let session = format!("mounted-{}", target.len());
+        let ask = |request| scene.ask(request).session(&session).go().reported();
+        ask(
+            json!({"command": format!("ln -s {target} /workspace/skills/later; mkdir -p /workspace/home/x; ls -la /workspace/skills")}),
+        );
+        let request = json!({"skill": "later", "command": "cat word.txt; ls /workspace/home"});
+        let answer = scene.ask(request).session(&session).go();
+        if answer.json().get("error").is_none() {
+            assert_eq!(answer.reported().stdout(), "the real onex\n", "a link to {target}");
+        }
     }
     assert_eq!(tree_digest(&scene.path("host")), before);
 }

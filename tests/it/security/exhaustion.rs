@@ -159,7 +159,7 @@ fn h109_a_spinning_run_leaves_room_for_others() {
 #[test]
 fn h110_cpu_time_and_wall_time_are_told_apart() {
     let scene = Scene::new();
-    scene.profile("brief", &[("cpu", "1 s"), ("wall_max", "60 s")]);
+    scene.profile("brief", &[("cpu", "1 s")]);
     let ask = |command: &str, timeout: f64| {
         scene
             .ask(json!({"command": command, "profile": "brief", "timeout": timeout}))
@@ -197,13 +197,11 @@ fn h110_cpu_time_and_wall_time_are_told_apart() {
 fn h111_a_full_disk_is_the_scripts_own() {
     let scene = Scene::new();
     scene.profile("small", &[("workspace", "16 MiB")]);
-    let free = || {
-        scene
-            .control_sh(&format!("df --output=avail -k {} | tail -n 1", scene.text("state")))
-            .parse::<i64>()
-            .unwrap()
+    let used = || {
+        let told = scene.control_sh(&format!("du -sk {}", scene.text("state")));
+        told.split_whitespace().next().unwrap().parse::<u64>().unwrap()
     };
-    let before = free();
+    let before = used();
     for fill in [
         "cat /dev/zero > work/fill",
         "fallocate -l 100M work/fill || dd if=/dev/zero of=work/dd bs=1M count=100",
@@ -211,26 +209,30 @@ fn h111_a_full_disk_is_the_scripts_own() {
     ] {
         for session in [None, Some("full")] {
             let request = json!({"command": fill, "profile": "small", "timeout": 30});
-            let ask = scene.ask(request);
-            let answer = session
-                .map_or_else(
-                    || scene.ask(json!({"command": fill, "profile": "small", "timeout": 30})),
-                    |id| ask.session(id),
-                )
-                .go()
-                .reported();
+            let answer = scene.ask(request).in_session(session).go().reported();
             let ended = answer["ended_by"].as_str().unwrap();
             assert!(
                 ended == "disk" || (ended == "exit" && answer["exit_code"] != 0),
                 "{fill}, {session:?}: {}",
                 answer.told()
             );
+            // Where the quota is watched and not fenced, the report says so, and the overshoot is short.
+            let room = if answer.layer("workspace_quota") == "enforced" {
+                32
+            } else {
+                256
+            };
             assert!(
-                before - free() < 64 * 1024,
-                "{fill}, {session:?}: the host lost {} KiB",
-                before - free()
+                used() - before < room << 10,
+                "{fill}, {session:?}: {} KiB",
+                used() - before
             );
+            assert!(session.is_some() || used() - before < 4 << 10, "something stays");
         }
+        // A session that is over its quota can still be cleared by its own script.
+        let clear = json!({"command": "rm -rf work/*; echo cleared", "profile": "small"});
+        let cleared = scene.ask(clear).session("full").go().reported();
+        assert_eq!(cleared.stdout(), "cleared\n", "{}", cleared.told());
     }
     assert_eq!(scene.sh("echo fine").stdout(), "fine\n");
     // Outside nothing stops the same command.

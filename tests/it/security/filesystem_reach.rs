@@ -265,10 +265,7 @@ fn h013_the_mount_table_names_no_place_of_the_host() {
     });
     for session in [None, Some("mount-table")] {
         let ask = scene.ask(request.clone()).host_allowed();
-        let answer = session
-            .map_or_else(|| scene.ask(request.clone()).host_allowed(), |id| ask.session(id))
-            .go()
-            .reported();
+        let answer = ask.in_session(session).go().reported();
         assert!(answer.stdout().contains("/workspace"), "{}", answer.told());
         let leaks: Vec<&str> = answer
             .stdout()

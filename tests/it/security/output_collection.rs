@@ -220,7 +220,8 @@ fn h037_masses_of_files_are_bounded() {
     );
     assert!(answer.finished.wall < Duration::from_secs(20));
     // A path deeper than any path may be long.
-    let deep = "cd /workspace/out; for i in $(seq 3000); do mkdir d && cd d; done; echo x > deep.txt; echo y > /workspace/out/top.txt";
+    let deep = "python3 -c 'import os; os.chdir(\"/workspace/out\"); [(os.mkdir(\"d\"), os.chdir(\"d\")) for _ in range(3000)]; \
+                open(\"deep.txt\", \"w\")'; echo y > out/top.txt";
     let answer = collect(&scene, deep, &["out/**"]);
     assert!(answer.outputs().contains(&"out/top.txt"), "{}", answer.told());
     assert!(answer.finished.wall < Duration::from_secs(20));
@@ -379,7 +380,14 @@ fn h042_an_input_changed_in_place_stays_as_it_was_in_the_store() {
     let scene = Scene::new();
     let file = scene.host_file("data.txt", "original\n");
     let put = scene
-        .tell(&["artifacts", "put", file.to_str().unwrap(), "data.txt", "--json"])
+        .tell(&[
+            "artifacts",
+            "put",
+            file.to_str().unwrap(),
+            "--name",
+            "data.txt",
+            "--json",
+        ])
         .go();
     assert_eq!(put.code, Some(0), "{}", put.told());
     let host = format!("host://{}", file.display());
