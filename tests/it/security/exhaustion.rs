@@ -386,12 +386,8 @@ fn h117_odd_deadlines_are_met_or_refused() {
         json!(1e300),
         json!(3601),
         json!("ten"),
-        json!(null),
     ] {
         let answer = ask(timeout.clone());
-        if timeout.is_null() {
-            continue;
-        }
         let (code, field) = answer.refused();
         assert!(
             matches!(code, "invalid_request" | "limit_exceeded"),
