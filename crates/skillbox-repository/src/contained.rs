@@ -79,7 +79,12 @@ impl ContainedDir {
     /// The directory opened once more: a listing moves its descriptor, and this one may be listed by many.
     pub(crate) fn reopened(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(self.descriptor(), ".", flags, rustix::fs::Mode::empty())?)
+        Ok(rustix::fs::openat(
+            self.descriptor(),
+            ".",
+            flags,
+            rustix::fs::Mode::empty(),
+        )?)
     }
 
     /// The descriptor of the directory.
@@ -108,7 +113,13 @@ impl ContainedDir {
 fn available_resolver(directory: BorrowedFd<'_>) -> Resolver {
     static FOUND: OnceLock<Resolver> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        match openat2(directory, c".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve()) {
+        match openat2(
+            directory,
+            c".",
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve(),
+        ) {
             // Older container runtimes forbid calls that they do not know with EPERM.
             Err(Errno::NOSYS | Errno::PERM) => Resolver::Walk,
             _ => Resolver::Kernel,
@@ -154,7 +165,11 @@ impl<'a> Walk<'a> {
 
     fn go_along(&mut self, path: &[u8]) {
         let parts = path.split(|byte| *byte == b'/').rev();
-        self.ahead.extend(parts.filter(|part| !part.is_empty() && part != b".").map(<[u8]>::to_vec));
+        self.ahead.extend(
+            parts
+                .filter(|part| !part.is_empty() && part != b".")
+                .map(<[u8]>::to_vec),
+        );
     }
 
     fn here(&self) -> BorrowedFd<'_> {

@@ -40,8 +40,8 @@ mod visit;
 mod watch;
 mod yaml;
 
-pub use source::{ScanOptions, Scope, Source};
 pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+pub use source::{ScanOptions, Scope, Source};
 
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};

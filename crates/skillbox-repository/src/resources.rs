@@ -76,7 +76,9 @@ impl SkillDir {
             let paths = match &self.backing {
                 Backing::Disk(directory) => match kind.directory() {
                     None => {
-                        let own = directory.reopened().map_err(|source| self.failed(Path::new(""), source))?;
+                        let own = directory
+                            .reopened()
+                            .map_err(|source| self.failed(Path::new(""), source))?;
                         self.files_in(own.as_fd(), None)?
                     }
                     // A directory that is missing, or leads out of the skill, has nothing in it for us.

@@ -82,7 +82,9 @@ impl SkillDir {
                     entries: Vec::new(),
                     left_out: Vec::new(),
                 };
-                let own = directory.reopened().map_err(|source| self.failed(Path::new(""), source))?;
+                let own = directory
+                    .reopened()
+                    .map_err(|source| self.failed(Path::new(""), source))?;
                 walk.enter(own.as_fd(), None, 0)?;
                 SkillTree {
                     entries: walk.entries,

@@ -59,7 +59,12 @@ const LISTED_BY_DEFAULT: usize = 20;
 impl Runtime {
     /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
     pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
-        let RunContext { session, mut events, cancel, export } = context;
+        let RunContext {
+            session,
+            mut events,
+            cancel,
+            export,
+        } = context;
         let catalog = self.catalog();
         let mut accepted = self.accept(request, session, &catalog)?;
         accepted.spec.collecting.keep_open |= export.is_some();
@@ -81,7 +86,14 @@ impl Runtime {
         let saving = {
             let _span = info_span!("artifact.save").entered();
             let spec = &accepted.spec;
-            save(&self.artifacts, &accepted.scope, &spec.run_id, &spec.collecting, &mut outputs, &mut events)?
+            save(
+                &self.artifacts,
+                &accepted.scope,
+                &spec.run_id,
+                &spec.collecting,
+                &mut outputs,
+                &mut events,
+            )?
         };
         if let Some(directory) = &export {
             write_out(directory, &mut outputs)?;
@@ -123,7 +135,14 @@ impl Runtime {
         }
         let scope = session.clone().map_or(Scope::User, Scope::Session);
         let session = session.map(|id| self.hold(&id)).transpose()?;
-        Ok(Accepted { spec, profile, executor, executor_kind, scope, session })
+        Ok(Accepted {
+            spec,
+            profile,
+            executor,
+            executor_kind,
+            scope,
+            session,
+        })
     }
 
     fn executor(&self, kind: ExecutorKind) -> Result<&LocalExecutor, RunError> {
@@ -169,7 +188,11 @@ impl Runtime {
         if accepted.spec.inputs.is_empty() {
             return Ok(Staged::default());
         }
-        let kept = accepted.session.as_ref().map(|hold| hold.session.read::<Pins>(PINS)).transpose()?;
+        let kept = accepted
+            .session
+            .as_ref()
+            .map(|hold| hold.session.read::<Pins>(PINS))
+            .transpose()?;
         let mut pins = kept.flatten().unwrap_or_default();
         let ready = Sources {
             artifacts: &self.artifacts,
@@ -201,7 +224,9 @@ impl Runtime {
         let profile_env = accepted.profile.environment(|name| host.get(name).cloned());
         let links = std::mem::take(&mut staged.links);
         let placement = Placement::settle(&accepted.spec, skills, links, workspace, profile_env)?;
-        let finished = accepted.executor.run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;
+        let finished = accepted
+            .executor
+            .run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;
         Ok((finished, staged))
     }
 
@@ -230,7 +255,8 @@ pub const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(300);
 
 impl std::fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunContext").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("RunContext")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
     }
 }
-

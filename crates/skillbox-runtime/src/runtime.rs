@@ -94,7 +94,8 @@ impl Runtime {
     pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {
         let removed = self.sessions.collect_garbage(session_ttl)?;
         for id in &removed {
-            self.artifacts.remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
+            self.artifacts
+                .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
         }
         self.snapshots.sweep()?;
         Ok(removed)
@@ -103,7 +104,9 @@ impl Runtime {
     /// Removes a session with everything that is its own.
     pub fn remove_session(&self, id: &SessionId) -> Result<(), RunError> {
         self.sessions.remove(id)?;
-        Ok(self.artifacts.remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
+        Ok(self
+            .artifacts
+            .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
     }
 
     /// The profile that a request names, where the host allows it.

@@ -10,10 +10,10 @@ use skillbox_sandbox::{
     Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, Unconfined,
 };
 
+use super::LocalError;
 use super::disk_watch::DiskWatch;
 use super::supervise::{Pipes, Supervision, Verdict, supervise};
 use super::verdict::{Evidence, decide};
-use super::LocalError;
 use crate::job::JobSpec;
 use crate::workspace::layout;
 use crate::workspace::{Backing, Owner, Workspace};
@@ -152,7 +152,11 @@ impl LocalExecutor {
         });
         let links = placement.links.iter().map(|link| Bind {
             target: format!("{}/{}", layout::ROOT, link.to),
-            kind: if link.is_directory { BindKind::Directory } else { BindKind::File },
+            kind: if link.is_directory {
+                BindKind::Directory
+            } else {
+                BindKind::File
+            },
             access: Access::ReadOnly,
         });
         Job {

@@ -3,7 +3,10 @@
 use clap::Subcommand;
 use skillbox_model::ExitCode;
 
-use super::{artifacts, completions, create, help, info, list, man, profiles, read_properties, run, session, show, to_prompt, validate};
+use super::{
+    artifacts, completions, create, help, info, list, man, profiles, read_properties, run, session, show, to_prompt,
+    validate,
+};
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
 use crate::settings::{GlobalSettings, Layers, Told};
