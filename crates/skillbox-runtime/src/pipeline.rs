@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{JobSpec, OutputGlobs, ProfileBounds};
+use skillbox_executor::job::{Excess, JobSpec, OutputGlobs, ProfileBounds};
 use skillbox_executor::snapshot::Snapshot;
 use skillbox_executor::workspace::{Outputs, Staged, Workspace, collect, stage_inputs};
 use skillbox_executor::{Cancel, EventSink, Finished, LocalExecutor, Placement};
@@ -235,9 +235,9 @@ impl Runtime {
         let _span = info_span!("workspace.collect").entered();
         let mut how = accepted.spec.collecting.clone();
         if how.globs.is_empty() {
-            let everything = ["out/**".to_owned()];
-            how.globs = OutputGlobs::parse(&everything, &accepted.spec.run_id, "output_files")?;
+            how.globs = OutputGlobs::everything_in("out");
             how.max_files = LISTED_BY_DEFAULT;
+            how.excess = Excess::Counted;
             (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
         }
         collect(workspace, &how).map_err(|error| RunError::Collect(error.into()))

@@ -53,6 +53,7 @@ pub fn open(
         host_directories,
         host_environment: passed_variables(&profiles, context.layers.environment()),
         session_wait: DEFAULT_SESSION_WAIT,
+        watch_skills: false,
     };
     let repository = Arc::new(catalogue::open(context, terminal));
     Ok(Runtime::new(repository, profiles, local, settings))

@@ -39,6 +39,7 @@ impl Ready {
             host_directories: HostDirectories::default(),
             host_environment: Default::default(),
             session_wait: DEFAULT_SESSION_WAIT,
+            watch_skills: true,
         };
         let local = LocalExecutor::new(spawner, facts, Unconfined::Refuse);
         Ok(Self {
@@ -77,7 +78,11 @@ impl Ready {
             export: None,
         };
         let report = self.runtime.run(&request, context)?;
-        ensure!(report.exit_code == Some(0), "{command} failed: {}", serde_json::to_string(&report)?);
+        ensure!(
+            report.exit_code == Some(0),
+            "{command} failed: {}",
+            serde_json::to_string(&report)?
+        );
         Ok(report)
     }
 
