@@ -1,14 +1,18 @@
 //! `skillbox validate --lenient`: what the catalogue makes of skills, and everything there is to say about them.
 
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillbox_model::{Diagnostic, ExitCode, Severity};
-use skillbox_repository::{ParseCode, Repository, ScanOptions, Scope, SkillEntry, Source, parse_lenient, strict};
+use skillbox_model::{Diagnostic, ExitCode, RelPath, Severity};
+use skillbox_repository::{
+    MAX_SKILL_MD_BYTES, ParseCode, Repository, ScanOptions, Scope, SkillDir, SkillEntry, Source, parse_lenient, strict,
+};
 
 use super::Answer;
 use crate::catalogue;
-use crate::render::{Page, Span, Tone, findings, plural};
+use crate::render::{Page, Span, Tone, plural};
 
 /// The verdicts over everything that was named.
 #[derive(Serialize)]
@@ -24,6 +28,9 @@ pub struct Examined {
     valid: bool,
     skills: Vec<String>,
     diagnostics: Vec<Diagnostic>,
+    /// The files that findings point into, for excerpts.
+    #[serde(skip)]
+    texts: BTreeMap<PathBuf, String>,
 }
 
 pub fn run(paths: &[PathBuf]) -> Examination {
@@ -62,6 +69,7 @@ pub fn examine(path: &Path) -> Examined {
         path: dir.display().to_string(),
         valid: diagnostics.iter().all(|finding| finding.severity < Severity::Error),
         skills: catalog.skills().map(|entry| entry.name().to_string()).collect(),
+        texts: texts_of(&diagnostics),
         diagnostics,
     }
 }
@@ -73,6 +81,26 @@ fn read_whole(entry: &SkillEntry) -> Vec<Diagnostic> {
         Ok(text) => parse_lenient(entry.path(), &directory, text.whole.as_bytes()).diagnostics,
         Err(error) => vec![catalogue::unreadable(entry, &error)],
     }
+}
+
+/// Reads each file that a finding has a line in; what cannot be read has no excerpt.
+fn texts_of(diagnostics: &[Diagnostic]) -> BTreeMap<PathBuf, String> {
+    let mut texts = BTreeMap::new();
+    for finding in diagnostics.iter().filter(|finding| finding.line.is_some()) {
+        if texts.contains_key(&finding.path) {
+            continue;
+        }
+        let (Some(dir), Some(file)) = (finding.path.parent(), finding.path.file_name()) else {
+            continue;
+        };
+        let Ok(file) = RelPath::parse(file.as_bytes()) else {
+            continue;
+        };
+        if let Ok(bytes) = SkillDir::open(dir).and_then(|dir| dir.read(&file, MAX_SKILL_MD_BYTES)) {
+            texts.insert(finding.path.clone(), String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    texts
 }
 
 fn nothing_here(dir: &Path) -> Diagnostic {
@@ -114,7 +142,8 @@ impl Examined {
     pub fn render_findings(&self, page: &mut Page) {
         for finding in &self.diagnostics {
             page.gap();
-            findings::one(page, finding);
+            let text = self.texts.get(&finding.path).map_or("", String::as_str);
+            page.excerpt(finding, text);
         }
     }
 

@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::Serialize;
-use skillbox_model::ExitCode;
 use skillbox_repository::{Catalog, search};
 
 use super::{Answer, Context};
@@ -88,14 +87,6 @@ impl Answer for Hits {
                 Tone::Dim,
                 &format!("{} · {}", hit.rank, page.short(hit.source.as_ref())),
             );
-        }
-    }
-
-    fn exit_code(&self) -> u8 {
-        if self.hits.is_empty() {
-            ExitCode::BAD
-        } else {
-            ExitCode::OK
         }
     }
 }
