@@ -6,7 +6,6 @@
 //! were really passed. Both refuse absolute links, even those that point back inside: a skill is moved and
 //! copied, and such a link would then lead out.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -192,9 +191,4 @@ impl<'a> Walk<'a> {
         self.go_along(&target);
         Ok(())
     }
-}
-
-/// A path for messages.
-pub(crate) fn shown(bytes: &[u8]) -> std::path::Display<'_> {
-    Path::new(OsStr::from_bytes(bytes)).display()
 }

@@ -11,6 +11,7 @@ mod discover;
 mod docs;
 mod embedded;
 mod entry;
+mod everyday_yaml;
 mod file_bytes;
 mod frontmatter;
 mod head;
@@ -36,6 +37,7 @@ mod stamp;
 pub mod strict;
 mod tree;
 mod visit;
+mod watch;
 mod yaml;
 
 pub use source::{ScanOptions, Scope, Source};
@@ -50,6 +52,7 @@ pub use skill_meta::{SkillMeta, Steering};
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;
 pub use repository::{CatalogChange, Repository};
+pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
 
 pub use digest::{TreeDigest, content_digest};
 pub use file_bytes::FileBytes;
