@@ -76,6 +76,13 @@ impl ContainedDir {
         self
     }
 
+    /// Another descriptor of the same directory. Listing moves a descriptor's position, so whoever lists more than
+    /// once, or beside others, needs one of their own.
+    pub(crate) fn reopened(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(openat(&self.root, ".", flags, Mode::empty())?)
+    }
+
     /// The descriptor of the directory.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.root.as_fd()

@@ -82,7 +82,7 @@ impl SkillDir {
                     entries: Vec::new(),
                     left_out: Vec::new(),
                 };
-                walk.enter(directory.descriptor(), None, 0)?;
+                walk.enter(self.listable(directory)?.as_fd(), None, 0)?;
                 SkillTree {
                     entries: walk.entries,
                     left_out: walk.left_out,
