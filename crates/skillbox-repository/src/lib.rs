@@ -4,6 +4,7 @@
 //! nothing that can be understood, and strictly, with the verdicts and texts of the reference tool. It never
 //! executes anything and never writes into a skill.
 
+mod advice;
 mod catalog;
 mod contained;
 mod digest;
@@ -28,6 +29,7 @@ mod place;
 mod refresh;
 mod repository;
 mod resources;
+mod scan_code;
 mod scan_note;
 mod skill_dir;
 mod skill_md;
@@ -46,6 +48,8 @@ pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
+pub use scan_code::ScanCode;
+pub use skillbox_model::{Diagnostic, Severity};
 pub use skill_md::{MAX_SKILL_MD_BYTES, Parsed, parse_lenient};
 pub use skill_meta::{SkillMeta, Steering};
 
