@@ -5,6 +5,7 @@
 //! executes anything and never writes.
 
 mod everyday_yaml;
+mod excerpt;
 mod frontmatter;
 mod lenient;
 mod name_rules;
@@ -15,6 +16,7 @@ mod skill_meta;
 pub mod strict;
 mod yaml;
 
+pub use excerpt::render;
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
