@@ -88,9 +88,7 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn name(&self, directory: &str, findings: &mut Findings<'_>) -> Option<SkillName> {
-        let Some((name, node)) = self.required("name", ParseCode::MissingName, findings) else {
-            return None;
-        };
+        let (name, node) = self.required("name", ParseCode::MissingName, findings)?;
         let name = match SkillName::parse(name) {
             Ok(name) => name,
             Err(error) => {
