@@ -134,7 +134,7 @@ fn lenient_findings_come_with_place_excerpt_and_hint() {
       = help: close the bracket, or put the value in quotes if it is text
 
     ok bad: 1 skill loaded, 3 warnings
-    bad broken: 0 skills loaded, 1 error
+    FAILED broken: 0 skills loaded, 1 error
     --- stderr
     "#);
     insta::assert_snapshot!(world.run("validate --lenient good").whole(), @"
@@ -150,7 +150,7 @@ fn lenient_findings_come_with_place_excerpt_and_hint() {
     --> empty
      = help: name a skill's directory, or a directory of skills
 
-    bad empty: 0 skills loaded, 1 error
+    FAILED empty: 0 skills loaded, 1 error
     --- stderr
     ");
 }

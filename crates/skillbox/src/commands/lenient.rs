@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use skillbox_model::{Diagnostic, ExitCode, RelPath, Severity};
-use skillbox_repository::{
-    MAX_SKILL_MD_BYTES, ParseCode, Repository, ScanOptions, Scope, SkillDir, SkillEntry, Source, parse_lenient, strict,
-};
+use skillbox_repository::{MAX_SKILL_MD_BYTES, Repository, ScanOptions, Scope, SkillDir, Source, strict};
 
 use super::Answer;
 use crate::catalogue;
@@ -41,7 +39,7 @@ pub fn run(paths: &[PathBuf]) -> Examination {
     }
 }
 
-/// Loads what is there, and reads each file as a whole, which the catalogue does not.
+/// Loads what is there, and looks at each skill as a whole, which the catalogue does not.
 pub fn examine(path: &Path) -> Examined {
     let dir = strict::skill_path(path);
     let source = Source::Directory {
@@ -49,17 +47,10 @@ pub fn examine(path: &Path) -> Examined {
         scope: Scope::Project,
     };
     let catalog = Repository::open(vec![source], ScanOptions::default()).catalog();
-    let is_of_a_text = |finding: &&Diagnostic| ParseCode::ALL.iter().any(|code| code.as_str() == finding.code);
-    let is_read_again =
-        |finding: &&Diagnostic| is_of_a_text(finding) && catalog.skills().any(|entry| entry.path() == finding.path);
-    let mut diagnostics: Vec<_> = catalog
-        .diagnostics()
-        .iter()
-        .filter(|finding| !is_read_again(finding))
-        .cloned()
-        .collect();
+    let mut diagnostics = catalog.diagnostics().to_vec();
     for entry in catalog.skills() {
-        diagnostics.extend(read_whole(entry));
+        let advice = entry.open().and_then(|dir| dir.advice());
+        diagnostics.extend(advice.unwrap_or_else(|error| vec![catalogue::unreadable(entry, &error)]));
     }
     diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
     if catalog.is_empty() && diagnostics.is_empty() {
@@ -71,15 +62,6 @@ pub fn examine(path: &Path) -> Examined {
         skills: catalog.skills().map(|entry| entry.name().to_string()).collect(),
         texts: texts_of(&diagnostics),
         diagnostics,
-    }
-}
-
-fn read_whole(entry: &SkillEntry) -> Vec<Diagnostic> {
-    let text = entry.open().and_then(|dir| dir.instructions());
-    let directory = entry.dir().file_name().unwrap_or_default().to_string_lossy();
-    match text {
-        Ok(text) => parse_lenient(entry.path(), &directory, text.whole.as_bytes()).diagnostics,
-        Err(error) => vec![catalogue::unreadable(entry, &error)],
     }
 }
 
@@ -125,7 +107,7 @@ impl Answer for Examination {
             let (tone, word) = if result.valid {
                 (Tone::Good, "ok")
             } else {
-                (Tone::Bad, "bad")
+                (Tone::Bad, "FAILED")
             };
             let facts = format!(" {}: {}", page.short(result.path.as_ref()), result.counts());
             page.line(&[Span::new(tone, word), Span::plain(facts)]);

@@ -10,7 +10,7 @@ use super::{Answer, Context};
 use crate::catalogue;
 use crate::render::{Page, Progress, Span, Terminal, Tone, display_width};
 
-/// Search skills by name, description, path and body, best first
+/// Search names, descriptions, paths and bodies, best first
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox search csv",

@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use skillbox_model::Diagnostic;
 use skillbox_repository::render as render_excerpts;
 
-use super::{Places, display_width, fit, one_line, visible, wrap};
+use super::{Places, cut, display_width, one_line, visible, wrap};
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Page {
         if lines.len() > limit {
             lines.truncate(limit);
             if let Some(last) = lines.last_mut() {
-                *last = fit(&format!("{last} …"), self.room(column));
+                *last = cut(last, self.room(column));
             }
         }
         self.columns(indent, label, column, Tone::Plain, &lines);
