@@ -14,6 +14,7 @@ mod embedded;
 mod entry;
 mod everyday_yaml;
 mod file_bytes;
+mod excerpt;
 mod frontmatter;
 mod head;
 mod lenient;
@@ -45,6 +46,7 @@ mod yaml;
 pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
 pub use source::{ScanOptions, Scope, Source};
 
+pub use excerpt::render;
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
