@@ -59,7 +59,8 @@ pub fn open(
     Ok(Runtime::new(repository, profiles, local, settings))
 }
 
-fn local(spawner: Spawner, profiles: &Profiles, unconfined: Unconfined) -> Result<LocalExecutor, Failure> {
+/// The local executor on a running spawner.
+pub fn local(spawner: Spawner, profiles: &Profiles, unconfined: Unconfined) -> Result<LocalExecutor, Failure> {
     let facts = spawner
         .facts()
         .map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())?;

@@ -114,7 +114,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn with_causes(error: &dyn Error) -> String {
+/// An error with everything that caused it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -64,6 +64,14 @@ impl OutputGlobs {
         })
     }
 
+    /// Nothing at all.
+    pub fn nothing() -> Self {
+        Self {
+            matcher: Matcher::Everything,
+            roots: BTreeSet::new(),
+        }
+    }
+
     /// Everything below one directory of the workspace.
     pub fn everything_in(directory: &str) -> Self {
         Self {

@@ -124,6 +124,51 @@ impl JobSpec {
     }
 }
 
+impl JobSpec {
+    /// A job without a skill, for trying a host.
+    pub(crate) fn trial(bounds: ProfileBounds) -> Self {
+        let fixed = "trial".to_owned();
+        let (Ok(run_id), Ok(skill)) = (RunId::parse(fixed.clone()), SkillName::parse(fixed)) else {
+            unreachable!("a plain word is an identifier")
+        };
+        Self {
+            run_id,
+            skill,
+            with_skills: Vec::new(),
+            invocation: Invocation::Argv(Vec::new()),
+            cwd: None,
+            env: BTreeMap::new(),
+            stdin: Vec::new(),
+            inputs: Vec::new(),
+            collecting: Collecting::nothing(),
+            limits: bounds.limits,
+        }
+    }
+}
+
+impl Collecting {
+    /// Nothing comes back.
+    fn nothing() -> Self {
+        let OutputSpec {
+            max_file_bytes,
+            max_total_bytes,
+            ..
+        } = OutputSpec::default();
+        Self {
+            globs: OutputGlobs::nothing(),
+            inline: false,
+            inline_binary: false,
+            save: false,
+            keep_open: false,
+            prefix: String::new(),
+            excess: Excess::Counted,
+            max_files: 0,
+            max_file_bytes,
+            max_total_bytes,
+        }
+    }
+}
+
 fn skill_name(field: &str, text: &str) -> Result<SkillName, RequestError> {
     SkillName::parse(text).map_err(|error| RequestError::new(field, ErrorCode::UnknownSkill, error.to_string()))
 }
