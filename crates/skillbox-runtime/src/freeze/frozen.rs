@@ -95,3 +95,84 @@ fn place(directory: &Path) -> Option<Place> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use skillbox_model::RelPath;
+    use skillbox_repository::{Catalog, Repository, ScanOptions, Source};
+
+    use super::*;
+
+    fn world() -> (tempfile::TempDir, Catalog) {
+        let directory = tempfile::tempdir().unwrap();
+        let skill = directory.path().join("skills/one");
+        fs::create_dir_all(skill.join("scripts/deep")).unwrap();
+        fs::write(skill.join("SKILL.md"), "---\nname: one\ndescription: A skill.\n---\n").unwrap();
+        fs::write(skill.join("scripts/deep/a.sh"), "echo old\n").unwrap();
+        let source = Source::Directory {
+            path: directory.path().join("skills"),
+            scope: Scope::Project,
+        };
+        let catalog = Repository::open(vec![source], ScanOptions::default()).catalog();
+        (directory, catalog)
+    }
+
+    fn script(snapshot: &Snapshot) -> String {
+        let head = snapshot
+            .read_head(&RelPath::parse("scripts/deep/a.sh").unwrap())
+            .unwrap();
+        String::from_utf8(head).unwrap()
+    }
+
+    #[test]
+    fn an_unchanged_skill_is_not_read_again() {
+        let (directory, catalog) = world();
+        let frozen = Frozen::new(SnapshotStore::new(directory.path().join("snapshots")), true);
+        let entry = catalog.get("one").unwrap();
+        let first = frozen.get(entry).unwrap();
+        assert!(Arc::ptr_eq(&first, &frozen.get(entry).unwrap()));
+    }
+
+    #[test]
+    fn a_change_anywhere_in_the_skill_is_seen_by_the_very_next_run() {
+        let (directory, catalog) = world();
+        let place = directory.path().join("skills/one/scripts/deep");
+        let entry = catalog.get("one").unwrap();
+        for watch in [true, false] {
+            fs::write(place.join("a.sh"), "echo old\n").unwrap();
+            let frozen = Frozen::new(SnapshotStore::new(directory.path().join("snapshots")), watch);
+            let before = frozen.get(entry).unwrap();
+            assert_eq!(script(&before), "echo old\n");
+            fs::write(place.join("a.sh"), "echo new\n").unwrap();
+            let after = frozen.get(entry).unwrap();
+            assert_eq!(script(&after), "echo new\n");
+            assert_ne!(before.digest(), after.digest());
+            // Only the executable bit, then a new file, then a rename: each is another skill.
+            let mut digests = vec![before.digest(), after.digest()];
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(place.join("a.sh"), mode).unwrap();
+            digests.push(frozen.get(entry).unwrap().digest());
+            fs::create_dir(place.join("new")).unwrap();
+            fs::write(place.join("new/b"), "b").unwrap();
+            digests.push(frozen.get(entry).unwrap().digest());
+            fs::rename(place.join("new/b"), place.join("new/c")).unwrap();
+            digests.push(frozen.get(entry).unwrap().digest());
+            let distinct: std::collections::BTreeSet<_> = digests.iter().collect();
+            assert_eq!(distinct.len(), digests.len());
+            fs::remove_dir_all(place.join("new")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            fs::set_permissions(place.join("a.sh"), mode).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_frozen_does_not_change_with_its_source() {
+        let (directory, catalog) = world();
+        let frozen = Frozen::new(SnapshotStore::new(directory.path().join("snapshots")), true);
+        let snapshot = frozen.get(catalog.get("one").unwrap()).unwrap();
+        fs::write(directory.path().join("skills/one/scripts/deep/a.sh"), "echo other\n").unwrap();
+        assert_eq!(script(&snapshot), "echo old\n");
+    }
+}
