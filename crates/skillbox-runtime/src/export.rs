@@ -28,6 +28,6 @@ pub(crate) fn write_out(directory: &Path, outputs: &mut Outputs) -> Result<(), R
             source: InputSource::File(file),
         });
     }
-    stage_inputs(&target, files)?;
+    stage_inputs(&target, files).map_err(|error| error.source)?;
     Ok(())
 }

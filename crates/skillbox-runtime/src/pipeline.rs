@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{Excess, JobSpec, OutputGlobs, ProfileBounds};
+use skillbox_executor::job::{Excess, JobSpec, OutputGlobs, ProfileBounds, RequestError};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{Outputs, Staged, Workspace, collect, stage_inputs};
+use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, collect, stage_inputs};
 use skillbox_executor::{Cancel, EventSink, Finished, LocalExecutor, Placement};
-use skillbox_model::{ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
+use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
 use skillbox_repository::Catalog;
 use skillbox_sandbox::Profile;
 use tracing::info_span;
@@ -72,7 +72,7 @@ impl Runtime {
             run_id: accepted.spec.run_id.clone(),
         });
         let skills = self.freeze_all(&accepted.spec, &catalog)?;
-        let workspace = self.workspace(&accepted, &skills)?;
+        let workspace = self.workspace(&mut accepted, &skills)?;
         let staged = self.stage(&accepted, &catalog, &workspace)?;
         events.emit(|| RunEvent::Staged {
             inputs: staged.inputs.len(),
@@ -172,10 +172,22 @@ impl Runtime {
         Ok(skills)
     }
 
-    fn workspace(&self, accepted: &Accepted<'_>, skills: &[(SkillName, Arc<Snapshot>)]) -> Result<Workspace, RunError> {
+    fn workspace(
+        &self,
+        accepted: &mut Accepted<'_>,
+        skills: &[(SkillName, Arc<Snapshot>)],
+    ) -> Result<Workspace, RunError> {
         let _span = info_span!("workspace.create").entered();
         let workspace = match &accepted.session {
-            Some(hold) => hold.session.workspace()?,
+            Some(hold) => {
+                let workspace = hold.session.workspace()?;
+                workspace.clear_skills()?;
+                // No file may outgrow what is left of the quota: a session that is full can only shrink.
+                let limits = &mut accepted.spec.limits;
+                let used = workspace.used_bytes(limits.workspace_inodes);
+                limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
+                workspace
+            }
             None => accepted.executor.create_workspace(&accepted.spec.limits)?,
         };
         let names: Vec<SkillName> = skills.iter().map(|(name, _)| name.clone()).collect();
@@ -203,7 +215,7 @@ impl Runtime {
             freeze: &|name, field| self.freeze(catalog, name, field),
         }
         .open_all(&accepted.spec)?;
-        let staged = stage_inputs(workspace, ready)?;
+        let staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
         if let Some(hold) = &accepted.session {
             hold.session.change(PINS, |stored| *stored = Some(pins))?;
         }
@@ -242,6 +254,19 @@ impl Runtime {
         }
         collect(workspace, &how).map_err(|error| RunError::Collect(error.into()))
     }
+}
+
+/// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.
+fn misplaced(index: usize, error: WorkspaceError) -> RunError {
+    if !error.is_obstacle() {
+        return error.into();
+    }
+    RequestError::new(
+        format!("inputs[{index}].to"),
+        ErrorCode::PathEscape,
+        crate::error::with_causes(&error),
+    )
+    .into()
 }
 
 /// Sortable by time, unique on this host and beyond.

@@ -79,7 +79,13 @@ impl Failure {
     }
 
     fn render(&self, page: &mut Page) {
-        let mut lines = self.body.message.lines();
+        let place = self
+            .body
+            .field
+            .as_ref()
+            .map_or_else(String::new, |field| format!("{field}: "));
+        let message = format!("{place}{}", self.body.message);
+        let mut lines = message.lines();
         page.beside(
             0,
             Span::new(Tone::Bad, "error:"),

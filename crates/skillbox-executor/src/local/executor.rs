@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use skillbox_model::{LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
@@ -58,6 +59,10 @@ impl LocalExecutor {
             .spawner
             .create_workspace(limits.workspace, limits.workspace_inodes)
             .map_err(LocalError::Spawner)?;
+        // The spawner gives a descriptor that only names the directory; ours is listed and searched as well.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root =
+            rustix::fs::openat(&root, ".", flags, Mode::empty()).map_err(|error| LocalError::Pipe(error.into()))?;
         Ok(Workspace::new(root, self.owner(), Backing::Tmpfs))
     }
 
@@ -124,7 +129,10 @@ impl LocalExecutor {
             signal,
             memory_hit: ended.hits.memory,
             pids_hit: ended.hits.pids,
-            workspace_full: workspace.backing() == Backing::Tmpfs && workspace.is_full(),
+            workspace_full: match workspace.backing() {
+                Backing::Tmpfs => workspace.is_full(),
+                Backing::Disk => disk.is_over_now(workspace),
+            },
         });
         if let Some(errno) = ended.exec_error {
             let cause = std::io::Error::from_raw_os_error(errno);

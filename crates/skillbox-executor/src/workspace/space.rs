@@ -55,6 +55,15 @@ impl WorkspaceError {
         move |source| Self::Io { action, path, source }
     }
 
+    /// Whether something stood in the way that is not a directory: a link, a file, or a directory where a file goes.
+    pub fn is_obstacle(&self) -> bool {
+        let Self::Io { source, .. } = self;
+        matches!(
+            *source,
+            Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY
+        )
+    }
+
     /// Whether the workspace was full.
     pub fn is_full(&self) -> bool {
         let Self::Io { source, .. } = self;
@@ -146,6 +155,16 @@ impl Workspace {
         let uid = rustix::fs::Uid::from_raw(owner.uid);
         let gid = rustix::fs::Gid::from_raw(owner.gid);
         rustix::fs::chownat(parent, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Bytes on disk of everything in it, counted as far as `enough` entries.
+    pub fn used_bytes(&self, enough: u64) -> u64 {
+        beneath::tree_usage(self.root(), enough).0
+    }
+
+    /// Empties the directory of mounted skills: whatever stands there was not put there by us for this run.
+    pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
+        super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::new("clear", layout::SKILLS))
     }
 
     /// Whether the file system of the workspace has no room left, in bytes or inodes.
