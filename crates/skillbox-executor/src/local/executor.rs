@@ -4,7 +4,6 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use skillbox_model::{LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
@@ -59,11 +58,7 @@ impl LocalExecutor {
             .spawner
             .create_workspace(limits.workspace, limits.workspace_inodes)
             .map_err(LocalError::Spawner)?;
-        // The spawner gives a descriptor that only names the directory; ours is listed and searched as well.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root =
-            rustix::fs::openat(&root, ".", flags, Mode::empty()).map_err(|error| LocalError::Pipe(error.into()))?;
-        Ok(Workspace::new(root, self.owner(), Backing::Tmpfs))
+        Workspace::in_memory(root, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
     }
 
     /// The plan of a job, exactly as it will be applied.
@@ -207,7 +202,7 @@ impl LocalExecutor {
         let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
         let links = placement.links.iter().map(|link| link.source.as_fd());
         let fds = LaunchFds {
-            workspace: Some(workspace.root()),
+            workspace: Some(workspace.mountable()),
             binds: skills.chain(links).collect(),
             stdin: stdin_read.as_fd(),
             stdout: out_write.as_fd(),

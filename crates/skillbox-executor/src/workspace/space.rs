@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use skillbox_model::{RelPath, RunId, SkillName};
 
@@ -30,6 +30,8 @@ pub enum Backing {
 #[derive(Debug)]
 pub struct Workspace {
     root: OwnedFd,
+    /// What a sandbox mounts, where that is not the directory itself: closing it would take the files with it.
+    mount: Option<OwnedFd>,
     owner: Option<Owner>,
     backing: Backing,
 }
@@ -74,7 +76,30 @@ impl WorkspaceError {
 impl Workspace {
     /// Takes over an empty or used directory as a workspace.
     pub fn new(root: OwnedFd, owner: Option<Owner>, backing: Backing) -> Self {
-        Self { root, owner, backing }
+        Self {
+            root,
+            mount: None,
+            owner,
+            backing,
+        }
+    }
+
+    /// A workspace in memory, from the descriptor of a mount that hangs nowhere yet.
+    pub fn in_memory(mount: OwnedFd, owner: Option<Owner>) -> rustix::io::Result<Self> {
+        // The mount's own descriptor only names it; ours is listed and searched as well.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(&mount, ".", flags, Mode::empty())?;
+        Ok(Self {
+            root,
+            mount: Some(mount),
+            owner,
+            backing: Backing::Tmpfs,
+        })
+    }
+
+    /// What a sandbox mounts.
+    pub fn mountable(&self) -> BorrowedFd<'_> {
+        self.mount.as_ref().unwrap_or(&self.root).as_fd()
     }
 
     /// The directory itself.
