@@ -8,12 +8,17 @@ mod program;
 mod workspace;
 
 // The command line, seen from outside.
+mod catalogue_commands;
 mod create_command;
 mod guided_tour;
 mod help_texts;
 mod output_streams;
 mod run_command_line;
 mod settings_layers;
+mod validate_command;
+
+// The reference tool, equalled byte for byte.
+mod parity;
 
 // Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases.
 mod builtin_skills;

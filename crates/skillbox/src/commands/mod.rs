@@ -5,6 +5,7 @@ mod artifacts;
 mod command;
 mod completions;
 mod create;
+mod doctor;
 mod help;
 mod info;
 mod lenient;
