@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::lab::{Answer, Degraded, Scene, degradations, is_refusal, need_root, ordinary_user};
+use crate::lab::{Answer, Degraded, Scene, degradations, is_refusal, need_root, ordinary_user, reap};
 
 /// What must hold wherever a run takes place at all: no canary, no host process, no network, no privilege.
 const SAFE: &str = r#"
@@ -231,6 +231,20 @@ fn h138_a_missing_or_killed_helper_is_said() {
         scene.host_pids_with(&token).is_empty().then_some(())
     });
     assert_eq!(scene.sh("echo fine").stdout(), "fine\n");
+    // The spawner itself, once the script runs.
+    let token = format!("{}-spawner", scene.canary());
+    let request = json!({"argv": ["bash", "-c", "sleep 20; true", token], "timeout": 30});
+    let mut child = scene.ask(request).begin();
+    scene.wait_for("the script", Duration::from_secs(10), || helper_above(&scene, &token));
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    let spawner = children.split_whitespace().next().expect("a spawner").parse().unwrap();
+    kill_process(Pid::from_raw(spawner).unwrap(), Signal::KILL).unwrap();
+    let status = scene.wait_for("skillbox's end", Duration::from_secs(3), || child.try_wait().unwrap());
+    assert!(!status.success(), "a run without its spawner is no success");
+    reap(&mut child);
+    scene.wait_for("the script's end", Duration::from_secs(2), || {
+        scene.host_pids_with(&token).is_empty().then_some(())
+    });
 }
 
 /// The parent, on the host, of the script's process: our reaper, or whatever stands above it.

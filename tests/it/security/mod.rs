@@ -4,6 +4,7 @@
 //! where that is possible and harmless, that the same thing succeeds outside. NOT_COVERED.md lists the cases without a
 //! test, and why.
 
+mod coverage;
 mod cross_run;
 mod degradation;
 mod environment_and_descriptors;
