@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Answer, Scene};
+use crate::lab::{Answer, Scene, need_root, ordinary_user};
 
 fn collect(scene: &Scene, command: &str, globs: &[&str]) -> Answer {
     let request = json!({"command": command, "output_files": globs, "timeout": 30});
@@ -333,6 +333,45 @@ fn h040_strange_modes_do_not_travel() {
     assert!(!fs::read_to_string(scene.path("state/canary")).unwrap().is_empty());
     let sessions = scene.tell(&["session", "list", "--json"]).go();
     assert!(!sessions.mentions("modes"), "{}", sessions.told());
+}
+
+#[test]
+fn h040_the_workspaces_own_directories_are_repaired() {
+    let spoil = [
+        "chmod 000 /workspace/work /workspace/out /workspace/tmp /workspace/home /workspace/runs",
+        "chmod 000 /workspace",
+        "chmod 000 work/inputs",
+        "cd /workspace; rm -rf out work home tmp runs; for d in out work home tmp runs; do echo file > $d; done",
+        "cd /workspace; rm -rf out work home tmp runs; for d in out work home tmp runs; do ln -s /etc $d; done",
+        "cd /workspace; rm -rf out work home tmp runs; for d in out work home tmp runs; do mkfifo $d; done",
+    ];
+    let check = |scene: &Scene, launcher: &[String]| {
+        for (number, spoil) in spoil.iter().enumerate() {
+            let session = format!("spoilt-{number}");
+            let ask = |request| scene.ask(request).session(&session).behind(launcher).go().reported();
+            ask(json!({"command": spoil}));
+            let use_all = "for d in out work home tmp $RUN_DIR work/inputs; do cd /workspace && echo x > $d/x || exit 1; done; cat $SKILL_DIR/inputs/SKILL.md | head -n 1";
+            let answer = ask(
+                json!({"command": use_all, "inputs": [{"from": "skill://probe/SKILL.md"}], "output_files": ["out/*"]}),
+            );
+            assert_eq!(
+                (answer.stdout(), &answer["exit_code"]),
+                ("---\n", &json!(0)),
+                "{spoil}: {}",
+                answer.told()
+            );
+            assert_eq!(answer.outputs(), ["out/x"], "{spoil}");
+            let gone = scene.tell(&["session", "rm", &session]).behind(launcher).go();
+            assert_eq!(gone.code, Some(0), "{spoil}: {}", gone.told());
+        }
+    };
+    check(&Scene::new(), &[]);
+    if need_root() {
+        let scene = Scene::new();
+        let (id, user) = ordinary_user();
+        scene.give_to(id);
+        check(&scene, &user);
+    }
 }
 
 #[test]
