@@ -11,6 +11,7 @@ mod host;
 mod kernel;
 mod plan;
 mod profile;
+mod root;
 mod seccomp;
 mod spawner;
 

@@ -23,7 +23,7 @@ impl Child<'_> {
         for mount in self.belongings.mounts.drain(..).flatten() {
             let _ = mount.into_raw_fd();
         }
-        let _ = self.root.take().map(IntoRawFd::into_raw_fd);
+        let _ = self.belongings.proc.take().map(IntoRawFd::into_raw_fd);
         let mut kept: Vec<RawFd> = self.belongings.doors.iter().map(AsRawFd::as_raw_fd).collect();
         kept.extend(self.belongings.answers.iter().map(AsRawFd::as_raw_fd));
         kept.extend(self.hunts.iter().map(super::reaper::Hunt::descriptor));
@@ -54,7 +54,9 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
     if error.raw_os_error() != Some(libc::ENOSYS) {
         return Err(error);
     }
-    let highest = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(1 << 20);
+    let highest = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        .maximum
+        .unwrap_or(1 << 20);
     for descriptor in first..=last.min(i32::try_from(highest).unwrap_or(i32::MAX)) {
         // SAFETY: as above.
         unsafe { libc::close(descriptor) };

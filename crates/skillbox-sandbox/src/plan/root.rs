@@ -3,7 +3,7 @@
 use skillbox_model::Layer;
 
 use super::build::Steps;
-use super::job::{Access, BindKind, Job, Workspace};
+use super::job::{Access, Bind, BindKind, Job, Workspace};
 use super::op::{FileRights, LandlockRule, Op};
 use crate::host::{HostFacts, PathFact};
 use crate::profile::{Backing, Profile, VisiblePath};
@@ -12,14 +12,27 @@ use crate::profile::{Backing, Profile, VisiblePath};
 const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_INODES: u64 = 1024;
 
-/// The part that depends on the profile alone.
-pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts, proc: bool) {
+/// The part that depends on the profile and the host alone.
+pub(super) fn skeleton(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts, job: &Job, proc: bool) {
     let mount = [Layer::MountNamespace];
+    let points = std::iter::once((job.workspace_target.as_str(), BindKind::Directory))
+        .chain(outside_workspace(job).map(|bind| (bind.target.as_str(), bind.kind)));
     let policy = &profile.filesystem;
     steps.must(&mount, Op::PrivateMounts);
-    steps.must(&mount, Op::NewRoot { bytes: ROOT_BYTES, inodes: ROOT_INODES });
+    steps.must(
+        &mount,
+        Op::NewRoot {
+            bytes: ROOT_BYTES,
+            inodes: ROOT_INODES,
+        },
+    );
     for directory in &policy.directories {
-        steps.must(&[], Op::Directory { path: directory.path.clone() });
+        steps.must(
+            &[],
+            Op::Directory {
+                path: directory.path.clone(),
+            },
+        );
     }
     for visible in &policy.visible {
         if let Some(op) = show(visible, facts) {
@@ -27,20 +40,73 @@ pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts,
         }
     }
     for link in &policy.links {
-        steps.must(&[], Op::Link { path: link.path.clone(), target: link.target.clone() });
+        steps.must(
+            &[],
+            Op::Link {
+                path: link.path.clone(),
+                target: link.target.clone(),
+            },
+        );
     }
     for file in &policy.files {
-        steps.must(&[], Op::File { path: file.path.clone(), content: file.content.clone() });
+        steps.must(
+            &[],
+            Op::File {
+                path: file.path.clone(),
+                content: file.content.clone(),
+            },
+        );
     }
-    steps.must(&mount, Op::Devices { names: policy.devices.iter().map(|device| device.name.clone()).collect() });
-    steps.must(&[], Op::SharedMemory { bytes: policy.shm.bytes() });
+    steps.must(
+        &mount,
+        Op::Devices {
+            names: policy.devices.iter().map(|device| device.name.clone()).collect(),
+        },
+    );
+    if proc {
+        steps.must(&[], Op::OuterProc);
+    }
+    for (path, kind) in points {
+        steps.must(
+            &[],
+            Op::MountPoint {
+                path: path.to_owned(),
+                kind,
+            },
+        );
+    }
+    steps.must(&mount, Op::SealRoot);
+    steps.must(&mount, Op::EnterRoot);
+}
+
+/// What every run mounts for itself, whatever it runs.
+pub(super) fn private_mounts(steps: &mut Steps<'_>, profile: &Profile, proc: bool) {
+    let policy = &profile.filesystem;
+    steps.must(
+        &[],
+        Op::SharedMemory {
+            bytes: policy.shm.bytes(),
+        },
+    );
     if proc {
         steps.as_needed(&[Layer::Proc], Op::Proc);
         for mask in &policy.masked {
-            steps.as_needed(&[Layer::Proc], Op::Mask { path: mask.path.clone() });
+            steps.as_needed(
+                &[Layer::Proc],
+                Op::Mask {
+                    path: mask.path.clone(),
+                },
+            );
         }
     }
-    steps.must(&mount, Op::EnterRoot);
+}
+
+/// Binds below the workspace find or make their places in it; the others need theirs in the root.
+fn outside_workspace(job: &Job) -> impl Iterator<Item = &Bind> {
+    let workspace = format!("{}/", job.workspace_target);
+    job.binds
+        .iter()
+        .filter(move |bind| !bind.target.starts_with(&workspace))
 }
 
 /// The part that depends on the run.
@@ -49,7 +115,13 @@ pub(super) fn complete(steps: &mut Steps<'_>, job: &Job) {
         Workspace::Tmpfs => Backing::Tmpfs,
         Workspace::Directory { .. } => Backing::Disk,
     };
-    steps.must(&[], Op::MountWorkspace { target: job.workspace_target.clone(), backing });
+    steps.must(
+        &[],
+        Op::MountWorkspace {
+            target: job.workspace_target.clone(),
+            backing,
+        },
+    );
     for (index, bind) in job.binds.iter().enumerate() {
         let op = Op::BindDescriptor {
             index: u16::try_from(index).unwrap_or(u16::MAX),
@@ -59,20 +131,32 @@ pub(super) fn complete(steps: &mut Steps<'_>, job: &Job) {
         };
         steps.must(&[], op);
     }
-    steps.must(&[Layer::MountNamespace], Op::SealRoot);
 }
 
 /// A required path that is missing is still planned: the launch then fails and names it.
 fn show(visible: &VisiblePath, facts: &HostFacts) -> Option<Op> {
     let path = visible.path.clone();
     match facts.paths.get(&visible.path) {
-        Some(PathFact::Link(target)) => Some(Op::Link { path, target: target.clone() }),
-        Some(PathFact::Directory) => {
-            Some(Op::BindHost { path, kind: BindKind::Directory, optional: visible.optional })
-        }
-        Some(PathFact::File) => Some(Op::BindHost { path, kind: BindKind::File, optional: visible.optional }),
+        Some(PathFact::Link(target)) => Some(Op::Link {
+            path,
+            target: target.clone(),
+        }),
+        Some(PathFact::Directory) => Some(Op::BindHost {
+            path,
+            kind: BindKind::Directory,
+            optional: visible.optional,
+        }),
+        Some(PathFact::File) => Some(Op::BindHost {
+            path,
+            kind: BindKind::File,
+            optional: visible.optional,
+        }),
         None if visible.optional => None,
-        None => Some(Op::BindHost { path, kind: BindKind::Directory, optional: false }),
+        None => Some(Op::BindHost {
+            path,
+            kind: BindKind::Directory,
+            optional: false,
+        }),
     }
 }
 
@@ -84,7 +168,10 @@ pub(super) fn landlock_rules(
     inside: bool,
     proc: bool,
 ) -> Vec<LandlockRule> {
-    let rule = |path: &str, rights| LandlockRule { path: path.to_owned(), rights };
+    let rule = |path: &str, rights| LandlockRule {
+        path: path.to_owned(),
+        rights,
+    };
     let mut rules = Vec::new();
     if inside {
         rules.push(rule("/", FileRights::List));
@@ -92,7 +179,10 @@ pub(super) fn landlock_rules(
     // Inside, /etc holds nothing but what the profile put there: one rule covers it.
     let covered = |path: &str| inside && path.starts_with("/etc/");
     for visible in &profile.filesystem.visible {
-        let there = matches!(facts.paths.get(&visible.path), Some(PathFact::Directory | PathFact::File));
+        let there = matches!(
+            facts.paths.get(&visible.path),
+            Some(PathFact::Directory | PathFact::File)
+        );
         if there && !covered(&visible.path) {
             rules.push(rule(&visible.path, FileRights::ReadExecute));
         }
@@ -110,8 +200,7 @@ pub(super) fn landlock_rules(
         let devices = profile.filesystem.devices.iter();
         rules.extend(devices.map(|device| rule(&format!("/dev/{}", device.name), FileRights::Devices)));
     }
-    let workspace = format!("{}/", job.workspace_target);
-    for bind in job.binds.iter().filter(|bind| !bind.target.starts_with(&workspace)) {
+    for bind in outside_workspace(job) {
         let rights = match bind.access {
             Access::ReadOnly => FileRights::ReadExecute,
             Access::ReadWrite => FileRights::Everything,
