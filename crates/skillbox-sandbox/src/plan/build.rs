@@ -11,7 +11,6 @@ use super::op::{CgroupLimits, Command, Ids, LaunchPlan, Namespace, Op, Phase, Re
 use super::root;
 use crate::host::HostFacts;
 use crate::profile::{Need, NetworkPolicy, Profile};
-use crate::seccomp::Filter;
 
 /// The ids inside: an ordinary user.
 pub(super) const INSIDE: Ids = Ids { uid: 1000, gid: 1000 };
@@ -193,10 +192,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     landlock(&mut steps, profile, facts, job, &asked);
     steps.must(&[], Op::CloseDescriptors);
     if asked(Layer::Seccomp) {
-        let filter = Filter::compile(&profile.syscalls).map_err(|error| PlanError::Job {
-            field: "profile",
-            message: error.to_string(),
-        })?;
+        let filter = profile.syscalls.filter();
         let allowed = u16::try_from(filter.allowed()).unwrap_or(u16::MAX);
         steps.must(
             &[Layer::Seccomp],
