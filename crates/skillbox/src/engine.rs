@@ -64,8 +64,9 @@ pub fn open(
 pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
     let profiles = Profiles::shipped();
     let local = local(spawner, &profiles, Unconfined::Refuse)?;
-    let host_directories = HostDirectories::open(&[place.to_owned()])
-        .map_err(|(path, error)| Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display())))?;
+    let host_directories = HostDirectories::open(&[place.to_owned()]).map_err(|(path, error)| {
+        Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display()))
+    })?;
     let settings = RuntimeSettings {
         state_dir: place.join("state"),
         default_profile: "default".to_owned(),
