@@ -28,6 +28,17 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// A command that does nothing, with nothing in place.
+    pub(crate) fn empty() -> Self {
+        Self {
+            argv: vec!["true".into()],
+            env: BTreeMap::new(),
+            cwd: "/".to_owned(),
+            skills: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
     /// Settles what could only be settled with skill and inputs in place: interpreter and working directory.
     ///
     /// The first of `skills` is the one that runs. `profile_env` comes from the profile; the request's own

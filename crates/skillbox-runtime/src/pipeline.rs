@@ -188,7 +188,9 @@ impl Runtime {
                 limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
                 workspace
             }
-            None => accepted.executor.create_workspace(&accepted.spec.limits)?,
+            None => accepted
+                .executor
+                .create_workspace(accepted.profile, &accepted.spec.limits)?,
         };
         let names: Vec<SkillName> = skills.iter().map(|(name, _)| name.clone()).collect();
         workspace.prepare(&accepted.spec.run_id, &names)?;

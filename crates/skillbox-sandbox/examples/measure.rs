@@ -55,6 +55,9 @@ fn main() {
         ("skillbox", Box::new(sandboxed), vec![]),
         ("bwrap", Box::new(bwrap), vec![]),
     ];
+    if let Some(only) = words.iter().find_map(|word| word.strip_prefix("--only=")) {
+        contenders.retain(|(name, ..)| *name == only);
+    }
     for round in 0..rounds + 20 {
         for (_, run, times) in &mut contenders {
             let started = Instant::now();

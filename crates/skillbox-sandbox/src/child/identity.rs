@@ -7,15 +7,10 @@ use rustix::process::{Gid, Signal, Uid, set_parent_process_death_signal};
 use rustix::thread::{UnshareFlags, set_thread_res_gid, set_thread_res_uid, unshare_unsafe};
 
 use crate::plan::Ids;
-use crate::spawner::write_id_maps;
 
 pub(super) fn new_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(rustix::thread::set_name(c"skillbox-init")?)
-}
-
-pub(super) fn map(inside: Ids, outside: Ids) -> io::Result<()> {
-    write_id_maps(inside, outside)
 }
 
 pub(super) fn become_user(ids: Ids) -> io::Result<()> {

@@ -28,14 +28,19 @@ mod exec;
 mod identity;
 mod landlock;
 mod reaper;
-mod root;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::plan::{Op, Phase, Step};
+use rustix::thread::{
+    CapabilitiesSecureBits, LinkNameSpaceType, move_into_link_name_space, set_capabilities_secure_bits,
+};
+
+use crate::plan::{BindKind, Ids, Op, Phase, Step};
 use crate::profile::Need;
+use crate::root;
 use crate::spawner::protocol::{Answer, Orders, StepFailure, answer};
+use crate::spawner::write_id_maps;
 
 /// Our own failure, should anyone look at the exit code instead of the answer.
 const SETUP_FAILED: i32 = 125;
@@ -48,6 +53,8 @@ pub(crate) struct Belongings {
     pub doors: Vec<OwnedFd>,
     /// Standard input, output and error of the command.
     pub stdio: Option<[OwnedFd; 3]>,
+    /// The outer `/proc`, through which the id maps are written.
+    pub proc: Option<OwnedFd>,
     /// Where answers go, and what tells that nobody waits for them any more.
     pub answers: Option<OwnedFd>,
 }
@@ -59,6 +66,7 @@ impl Belongings {
             doors: Vec::new(),
             stdio: None,
             answers: None,
+            proc: None,
         }
     }
 }
@@ -67,8 +75,6 @@ impl Belongings {
 struct Child<'a> {
     orders: &'a Orders<'a>,
     belongings: Belongings,
-    /// The new root, once it is made.
-    root: Option<OwnedFd>,
     /// Whether the command's process still has to join the control group, and must succeed in it.
     join: Option<Need>,
     /// Whether descendants have to be hunted down one by one at the end.
@@ -80,7 +86,6 @@ pub(crate) fn run(orders: &Orders<'_>, belongings: Belongings) -> ! {
     let mut child = Child {
         orders,
         belongings,
-        root: None,
         join: None,
         hunts: None,
     };
@@ -131,9 +136,8 @@ impl Child<'_> {
     fn step(&mut self, index: usize, step: &Step) -> Result<(), (&'static str, io::Error)> {
         let during = |what: &'static str| move |error: io::Error| (what, error);
         match &step.op {
-            Op::CreateCgroup(_) | Op::Clone { .. } => Ok(()),
             Op::NewSession => identity::new_session().map_err(during("setsid")),
-            Op::MapIds { inside, outside } => identity::map(*inside, *outside).map_err(during("write the id maps")),
+            Op::MapIds { inside, outside } => self.map_ids(*inside, *outside).map_err(during("write the id maps")),
             Op::BecomeUser(ids) => identity::become_user(*ids).map_err(during("set the ids")),
             Op::DieWithSpawner => identity::die_with_parent().map_err(during("set the parent-death signal")),
             Op::RootCgroupNamespace => {
@@ -142,23 +146,15 @@ impl Child<'_> {
             Op::Hostname(name) => {
                 rustix::system::sethostname(name.as_bytes()).map_err(|error| ("set the host name", error.into()))
             }
-            Op::LoopbackUp => crate::kernel::loopback::bring_up().map_err(during("bring up loopback")),
             Op::HostView => self.enter_host_mounts(index).map_err(during("enter the host's mounts")),
             Op::AdoptOrphans => self.adopt_orphans().map_err(during("adopt orphans")),
-            Op::PrivateMounts
-            | Op::NewRoot { .. }
-            | Op::Directory { .. }
-            | Op::Link { .. }
-            | Op::File { .. }
-            | Op::BindHost { .. }
-            | Op::Devices { .. }
-            | Op::SharedMemory { .. }
-            | Op::Proc
-            | Op::Mask { .. }
-            | Op::EnterRoot
-            | Op::MountWorkspace { .. }
-            | Op::BindDescriptor { .. }
-            | Op::SealRoot => self.build_root(index, &step.op).map_err(during("build the root")),
+            Op::SharedMemory { bytes } => root::shared_memory(*bytes).map_err(during("mount /dev/shm")),
+            Op::Proc => self.fresh_proc().map_err(during("mount a fresh /proc")),
+            Op::Mask { path } => root::mask(path).map_err(during("mask")),
+            Op::MountWorkspace { target, .. } => self
+                .mount(index, target, BindKind::Directory)
+                .map_err(during("mount the workspace")),
+            Op::BindDescriptor { target, kind, .. } => self.mount(index, target, *kind).map_err(during("mount")),
             Op::ResourceLimits(limits) => confine::limit_resources(limits).map_err(during("set resource limits")),
             Op::WorkingDirectory { path } => {
                 rustix::process::chdir(path.as_str()).map_err(|error| ("enter the working directory", error.into()))
@@ -179,6 +175,63 @@ impl Child<'_> {
                 Ok(())
             }
             Op::Exec => self.start_and_reap().map_err(during("start the command")),
+            // The spawner's own steps, which never have a phase of the child.
+            Op::PrivateMounts
+            | Op::NewRoot { .. }
+            | Op::Directory { .. }
+            | Op::MountPoint { .. }
+            | Op::Link { .. }
+            | Op::File { .. }
+            | Op::BindHost { .. }
+            | Op::Devices { .. }
+            | Op::OuterProc
+            | Op::SealRoot
+            | Op::EnterRoot
+            | Op::CreateCgroup(_)
+            | Op::Network { .. }
+            | Op::Clone { .. } => Err(("find the step's place", io::Error::from_raw_os_error(libc::EINVAL))),
+        }
+    }
+
+    fn map_ids(&self, inside: Ids, outside: Ids) -> io::Result<()> {
+        let proc = self
+            .belongings
+            .proc
+            .as_ref()
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        write_id_maps(proc.as_fd(), inside, outside)
+    }
+
+    /// A fresh `/proc`, or none: what must never stay in view is the outer one.
+    fn fresh_proc(&self) -> io::Result<()> {
+        root::fresh_proc().inspect_err(|_| {
+            if let Err(error) = root::cover_proc() {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                self.tell(&Answer::Failed(StepFailure {
+                    step: 0,
+                    what: "cover the outer /proc".to_owned(),
+                    errno,
+                }));
+                exit(SETUP_FAILED);
+            }
+        })
+    }
+
+    fn mount(&mut self, index: usize, target: &str, kind: BindKind) -> io::Result<()> {
+        let mount = self.belongings.mounts[index]
+            .take()
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        root::bind(mount.as_fd(), target, kind)
+    }
+
+    /// A run without mounts of its own sees those of the host.
+    fn enter_host_mounts(&mut self, index: usize) -> io::Result<()> {
+        // The spawner's way of keeping capabilities while ids change is not for the command.
+        let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::empty());
+        match self.belongings.mounts[index].take() {
+            Some(host) => Ok(move_into_link_name_space(host.as_fd(), Some(LinkNameSpaceType::Mount))?),
+            // The spawner has no stage of its own and never left.
+            None => Ok(()),
         }
     }
 

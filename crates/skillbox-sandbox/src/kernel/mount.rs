@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string,
+    fsmount, fsopen, move_mount, open_tree,
 };
 
 pub(crate) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -62,20 +62,14 @@ fn call_setattr(mount: BorrowedFd<'_>, request: &libc::mount_attr, depth: Depth)
     }
 }
 
-/// An option of a filesystem.
-pub(crate) enum FsOption<'a> {
-    Flag(&'a str),
-    Text(&'a str, &'a str),
-}
+/// An option of a filesystem, with its value.
+pub(crate) struct FsOption<'a>(pub &'a str, pub &'a str);
 
 /// A new, detached mount of a new filesystem.
 pub(crate) fn new_filesystem(kind: &str, options: &[FsOption<'_>], attributes: u64) -> io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-    for option in options {
-        match option {
-            FsOption::Flag(name) => fsconfig_set_flag(context.as_fd(), *name)?,
-            FsOption::Text(name, value) => fsconfig_set_string(context.as_fd(), *name, *value)?,
-        }
+    for FsOption(name, value) in options {
+        fsconfig_set_string(context.as_fd(), *name, *value)?;
     }
     fsconfig_create(context.as_fd())?;
     let attributes = MountAttrFlags::from_bits_retain(u32::try_from(attributes).unwrap_or(0));
