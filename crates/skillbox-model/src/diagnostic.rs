@@ -1,8 +1,8 @@
 //! Findings about files that people write: skills and profiles.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -24,6 +24,7 @@ pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
     /// The file or directory.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// Line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,4 +37,33 @@ pub struct Diagnostic {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// A file name need not be UTF-8, JSON must be; a finding about such a file must reach its reader all the same.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn findings_about_odd_file_names_can_be_told() {
+        let finding = Diagnostic {
+            code: "unreadable",
+            severity: Severity::Error,
+            path: PathBuf::from(OsStr::from_bytes(b"caf\xe9/SKILL.md")),
+            line: None,
+            column: None,
+            message: "cannot be read".to_owned(),
+            hint: None,
+        };
+        let json = serde_json::to_value(&finding).unwrap();
+        assert_eq!(json["path"], "caf\u{fffd}/SKILL.md");
+        assert_eq!(json["severity"], "error");
+    }
 }

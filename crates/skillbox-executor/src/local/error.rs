@@ -1,0 +1,46 @@
+//! Why a job could not be run on this host. A failing script is not among the reasons.
+
+use std::io;
+
+use skillbox_model::ErrorCode;
+use skillbox_sandbox::{LaunchError, PlanError, SpawnerError};
+
+/// Our own failure, never the script's.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// The run is refused before anything is done.
+    #[error(transparent)]
+    Plan(PlanError),
+    /// A step of the plan failed.
+    #[error("the sandbox could not be set up")]
+    Launch(#[source] LaunchError),
+    /// The spawner does not answer.
+    #[error("the sandbox's spawner failed")]
+    Spawner(#[source] SpawnerError),
+    /// No pipes for the script's streams.
+    #[error("cannot make a pipe for the script's streams")]
+    Pipe(#[source] io::Error),
+    /// The sandbox could not be watched to its end.
+    #[error("cannot watch the sandbox")]
+    Watch(#[source] io::Error),
+}
+
+impl LocalError {
+    /// The stable code of this error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Plan(error) => error.code(),
+            Self::Launch(error) => error.code(),
+            Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
+            Self::Pipe(_) | Self::Watch(_) => ErrorCode::Internal,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Plan(error) => error.hint(),
+            _ => None,
+        }
+    }
+}

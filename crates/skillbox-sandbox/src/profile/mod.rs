@@ -1,0 +1,15 @@
+//! Profiles: policy as commented YAML, read, extended, checked, and resolved into [`Profile`].
+
+mod catalogue;
+mod check;
+mod document;
+mod extend;
+mod policy;
+mod seconds;
+mod yaml;
+
+pub use catalogue::Profiles;
+pub use policy::{
+    Backing, Device, EnvironmentPolicy, FilesystemPolicy, MadeDirectory, MadeFile, MadeLink, MaskedPath, Need,
+    NetworkPolicy, PassedVariable, Profile, ProfileLimits, SetVariable, VisiblePath, WorkspacePolicy,
+};
