@@ -8,10 +8,11 @@ mod table;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use skillbox_repository::{Repository, ScanOptions, Scope, Source};
+use skillbox_repository::{CatalogChange, Repository, ScanOptions, Scope, Source, WatchMode, WatchOptions};
 
 use crate::measure::Samples;
 use generate::Numbers;
@@ -120,7 +121,7 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
     }
     // One turn that does not count brings every page into the cache, for everyone alike.
     peers::cat(&lists.all)?;
-    let kept = open(root);
+    let kept = Arc::new(open(root));
     ensure!(kept.catalog().len() == files.len(), "only {} skills were found", kept.catalog().len());
 
     let mut numbers = Numbers::seeded(arguments.seed);
@@ -130,9 +131,9 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
         drop(cold);
         measured.cat.time(|| peers::cat(&lists.all))?;
 
-        let edited = edit_one(files, &mut numbers)?;
-        let change = measured.rescan.time(|| kept.refresh());
-        ensure!(change.changed.len() == 1, "the edit of {} was not seen", edited.display());
+        edit_one(files, &mut numbers)?;
+        expect_one_change(&measured.rescan.time(|| kept.refresh()))?;
+        refresh_watched(&kept, files, &mut numbers, &mut measured.watched)?;
 
         if round < arguments.python_rounds {
             for peer in &mut measured.peers {
@@ -145,10 +146,36 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
     Ok(measured)
 }
 
-fn edit_one<'a>(files: &'a [PathBuf], numbers: &mut Numbers) -> anyhow::Result<&'a Path> {
+/// Times a refresh that the kernel's events lead. The watch lives for this one refresh: while it does, every file that
+/// the others read is an event too.
+fn refresh_watched(
+    repository: &Arc<Repository>,
+    files: &[PathBuf],
+    numbers: &mut Numbers,
+    samples: &mut Samples,
+) -> anyhow::Result<()> {
+    // Without a pause that is ever reached, the background does not do the work before it is timed.
+    let options = WatchOptions {
+        pause: Duration::from_secs(3600),
+        patience: Duration::from_secs(3600),
+        poll: Duration::from_secs(3600),
+    };
+    let handle = repository.watch_with(options)?;
+    let mode = handle.wait_until_ready(Duration::from_secs(120));
+    ensure!(matches!(mode, WatchMode::Events { .. }), "no watches: {mode:?}");
+    edit_one(files, numbers)?;
+    expect_one_change(&samples.time(|| repository.refresh()))
+}
+
+fn expect_one_change(change: &CatalogChange) -> anyhow::Result<()> {
+    ensure!(change.changed.len() == 1, "one edit was seen as {change:?}");
+    Ok(())
+}
+
+fn edit_one(files: &[PathBuf], numbers: &mut Numbers) -> anyhow::Result<()> {
     let file = &files[numbers.below(files.len())];
     writeln!(OpenOptions::new().append(true).open(file)?, "One more line.")?;
-    Ok(file)
+    Ok(())
 }
 
 impl Peer {

@@ -210,11 +210,6 @@ impl SkillDir {
         })
     }
 
-    /// A descriptor of the skill's root to list through.
-    pub(crate) fn listable(&self, directory: &ContainedDir) -> Result<OwnedFd, SkillReadError> {
-        directory.reopened().map_err(|source| self.failed(Path::new(""), source))
-    }
-
     pub(crate) fn regular(&self, file: OwnedFd, path: &Path) -> Result<FileBytes, SkillReadError> {
         let stat = fstat(&file).map_err(|error| self.failed(path, error.into()))?;
         match FileType::from_raw_mode(stat.st_mode) {

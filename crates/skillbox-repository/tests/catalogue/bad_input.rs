@@ -157,6 +157,9 @@ fn a_tree_of_four_thousand_levels_is_told_and_survived() {
     assert_findings(&catalog, &shop.root(), &[("depth_limit", "deep/d/d/d/d/d")]);
     let error = catalog.get("has-deep").unwrap().open().unwrap().digest().unwrap_err();
     assert!(error.to_string().contains("levels"), "{error}");
+    for top in ["deep", "has-deep/deep"] {
+        remove_deep_tree(&shop.path(top));
+    }
 }
 
 /// The path of such a tree is too long for one call, so it is made one directory at a time.
@@ -167,6 +170,15 @@ fn deep_tree(top: &std::path::Path, levels: usize) {
     for _ in 1..levels {
         mkdirat(&here, "d", Mode::RWXU).unwrap();
         here = openat(&here, "d", flags, Mode::empty()).unwrap();
+    }
+}
+
+/// Taken down from the top, since recursion into such a tree runs out of descriptors.
+fn remove_deep_tree(top: &std::path::Path) {
+    let (first, rest) = (top.join("d"), top.join("rest"));
+    while fs::rename(first.join("d"), &rest).is_ok() {
+        fs::remove_dir(&first).unwrap();
+        fs::rename(&rest, &first).unwrap();
     }
 }
 
