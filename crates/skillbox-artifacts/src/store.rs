@@ -113,6 +113,14 @@ impl Store {
         Ok(CheckedContent::new(file, artifact.sha256))
     }
 
+    /// The content of a stored version as a file, checked as a whole before it is handed out.
+    pub fn open_checked_file(&self, artifact: &Artifact) -> Result<File, StoreError> {
+        let path = self.root.join(layout::blob(&artifact.sha256));
+        let mut content = self.open(artifact)?;
+        io::copy(&mut content, &mut io::sink()).map_err(io_error("read", &path))?;
+        File::open(&path).map_err(io_error("open", &path))
+    }
+
     /// The versions of a name, oldest first.
     pub fn versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Vec<Artifact>, StoreError> {
         let mut found = Vec::new();

@@ -13,8 +13,8 @@ mod docs;
 mod embedded;
 mod entry;
 mod everyday_yaml;
-mod file_bytes;
 mod excerpt;
+mod file_bytes;
 mod frontmatter;
 mod head;
 mod lenient;
@@ -44,17 +44,17 @@ mod visit;
 mod watch;
 mod yaml;
 
-pub use source::{ScanOptions, Scope, Source};
 pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+pub use source::{ScanOptions, Scope, Source};
 
 pub use excerpt::render;
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
 pub use scan_code::ScanCode;
-pub use skillbox_model::{Diagnostic, Severity};
 pub use skill_md::{MAX_SKILL_MD_BYTES, Parsed, parse_lenient};
 pub use skill_meta::{SkillMeta, Steering};
+pub use skillbox_model::{Diagnostic, Severity};
 
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;

@@ -82,9 +82,7 @@ pub(crate) fn list(directory: BorrowedFd<'_>, mut keep: impl FnMut(&[u8], NameKi
 fn kind_of(directory: BorrowedFd<'_>, name: &CStr, told: FileType) -> Option<NameKind> {
     let file_type = match told {
         // Some file systems do not tell the kind with the name.
-        FileType::Unknown => {
-            FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_mode)
-        }
+        FileType::Unknown => FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_mode),
         told => told,
     };
     Some(match file_type {

@@ -33,6 +33,28 @@ impl Failure {
         }
     }
 
+    /// A run that was refused, or that failed on our side.
+    pub fn refused(body: ErrorBody) -> Self {
+        Self {
+            body,
+            exit: ExitCode::REFUSED,
+        }
+    }
+
+    /// The same with the exit code of a refused run.
+    pub fn refusal(mut self) -> Self {
+        self.exit = ExitCode::REFUSED;
+        self
+    }
+
+    /// Another command that was refused for the same reasons.
+    pub fn from_body(body: ErrorBody) -> Self {
+        Self {
+            body,
+            exit: ExitCode::BAD,
+        }
+    }
+
     /// The same with its own advice.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
@@ -57,7 +79,13 @@ impl Failure {
     }
 
     fn render(&self, page: &mut Page) {
-        let mut lines = self.body.message.lines();
+        let place = self
+            .body
+            .field
+            .as_ref()
+            .map_or_else(String::new, |field| format!("{field}: "));
+        let message = format!("{place}{}", self.body.message);
+        let mut lines = message.lines();
         page.beside(
             0,
             Span::new(Tone::Bad, "error:"),
@@ -92,7 +120,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn with_causes(error: &dyn Error) -> String {
+/// An error with everything that caused it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -6,7 +6,9 @@
 mod args;
 mod catalogue;
 mod commands;
+mod engine;
 mod failure;
+mod interrupt;
 mod render;
 mod settings;
 mod sources;
@@ -23,6 +25,7 @@ use render::{Places, Span, Terminal, Tone, Verbosity};
 use settings::{Environment, Layers};
 
 fn main() -> std::process::ExitCode {
+    skillbox_sandbox::become_spawner_if_asked();
     let environment = Environment::of_process();
     let places = Places {
         working_dir: environment.working_dir().to_owned(),
@@ -54,7 +57,7 @@ fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Resul
         verbosity: shared.verbosity(),
     };
     warn_of_misspelt_variables(&context, terminal)?;
-    commands::run(&line.command, &context, terminal)
+    commands::dispatch(&line.command, &context, terminal)
 }
 
 /// Help and version are answers; everything else is a usage error.

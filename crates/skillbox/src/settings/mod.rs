@@ -10,4 +10,4 @@ mod value;
 
 pub use environment::Environment;
 pub use layers::{Layers, SettingError, Told};
-pub use table::{GlobalFlags, GlobalSettings};
+pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings};

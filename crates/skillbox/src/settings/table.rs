@@ -7,6 +7,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use skillbox_model::ExecutorKind;
+
 use super::layers::{Declared, Layers, SettingError, Told};
 use super::value::SettingValue;
 
@@ -27,6 +29,8 @@ macro_rules! settings {
                     value_name = $placeholder,
                     help_heading = "Settings",
                     action = <$kind as SettingValue>::action(),
+                    num_args = <$kind as SettingValue>::words(),
+                    default_missing_value = "true",
                     value_parser = clap::value_parser!(OsString),
                 )]
                 $name: Vec<OsString>,
@@ -88,9 +92,29 @@ settings! {
     max_directories: usize, "N", default |_: &Layers| 100_000;
 }
 
+settings! {
+    /// What the host allows runs to do, and what they get where a request says nothing.
+    HostFlags => HostSettings;
+
+    /// Where runs take place: local or docker
+    executor: ExecutorKind, "KIND", default |_: &Layers| ExecutorKind::Local;
+
+    /// The sandbox profile of runs
+    profile: String, "NAME", default |_: &Layers| "default".to_owned();
+
+    /// Only these profiles may be used; may be repeated
+    allow_profile: Vec<String>, "NAME", default |_: &Layers| Vec::new();
+
+    /// Allow the profile that isolates nothing
+    allow_unconfined: bool, "BOOL", default |_: &Layers| false;
+
+    /// Let host:// inputs come from below this directory; may be repeated
+    allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
+}
+
 /// Every declaration of every group: what a config file may say.
 pub(super) fn all() -> impl Iterator<Item = &'static Declared> {
-    GlobalFlags::DECLARED.iter()
+    GlobalFlags::DECLARED.iter().chain(HostFlags::DECLARED)
 }
 
 #[cfg(test)]

@@ -5,17 +5,28 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
+use clap::builder::ValueRange;
+use skillbox_model::ExecutorKind;
 
 /// The type of a setting. Every layer is reduced to words first, so each type is parsed in one way.
 pub trait SettingValue: Sized {
     /// What separates the words in an environment variable; `None` for a single word.
     const SEPARATOR: Option<char> = None;
 
+    /// Whether the flag may stand alone, and then means yes.
+    const MAY_STAND_ALONE: bool = false;
+
     /// Reads the words; `base` is what relative paths are relative to.
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String>;
 
     /// The value for people.
     fn show(&self) -> String;
+
+    /// How many words the flag takes.
+    fn words() -> ValueRange {
+        let fewest = usize::from(!Self::MAY_STAND_ALONE);
+        ValueRange::from(fewest..=1)
+    }
 
     /// Whether the flag may be repeated.
     fn action() -> ArgAction {
@@ -73,6 +84,64 @@ impl SettingValue for usize {
         text.replace('_', "")
             .parse()
             .map_err(|_| format!("{text:?} is not a whole number"))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for String {
+    fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
+        let word = single(words)?;
+        word.into_string().map_err(|word| format!("{word:?} is not text"))
+    }
+
+    fn show(&self) -> String {
+        self.clone()
+    }
+}
+
+impl SettingValue for Vec<String> {
+    const SEPARATOR: Option<char> = Some(',');
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        words.into_iter().map(|word| String::parse(vec![word], base)).collect()
+    }
+
+    fn show(&self) -> String {
+        if self.is_empty() {
+            "(none)".to_owned()
+        } else {
+            self.join(", ")
+        }
+    }
+}
+
+impl SettingValue for bool {
+    // The flag alone means yes; a variable or a key says which.
+    const MAY_STAND_ALONE: bool = true;
+
+    fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
+        match single(words)?.to_string_lossy().as_ref() {
+            "true" | "1" | "yes" | "on" => Ok(true),
+            "false" | "0" | "no" | "off" => Ok(false),
+            other => Err(format!("{other:?} is neither true nor false")),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for ExecutorKind {
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        match String::parse(words, base)?.as_str() {
+            "local" => Ok(Self::Local),
+            "docker" => Ok(Self::Docker),
+            other => Err(format!("{other:?} is no executor: local and docker are known")),
+        }
     }
 
     fn show(&self) -> String {
