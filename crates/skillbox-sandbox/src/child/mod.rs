@@ -55,6 +55,8 @@ pub(crate) struct Belongings {
     pub stdio: Option<[OwnedFd; 3]>,
     /// The outer `/proc`, through which the id maps are written.
     pub proc: Option<OwnedFd>,
+    /// The spawner itself, to see whether it still lives once its death would be told.
+    pub spawner: Option<OwnedFd>,
     /// Where answers go, and what tells that nobody waits for them any more.
     pub answers: Option<OwnedFd>,
 }
@@ -67,6 +69,7 @@ impl Belongings {
             stdio: None,
             answers: None,
             proc: None,
+            spawner: None,
         }
     }
 }
@@ -139,7 +142,8 @@ impl Child<'_> {
             Op::NewSession => identity::new_session().map_err(during("setsid")),
             Op::MapIds { inside, outside } => self.map_ids(*inside, *outside).map_err(during("write the id maps")),
             Op::BecomeUser(ids) => identity::become_user(*ids).map_err(during("set the ids")),
-            Op::DieWithSpawner => identity::die_with_parent().map_err(during("set the parent-death signal")),
+            Op::DieWithSpawner => identity::die_with_parent(self.belongings.spawner.as_ref())
+                .map_err(during("set the parent-death signal")),
             Op::RootCgroupNamespace => {
                 identity::root_cgroup_namespace().map_err(during("unshare the cgroup namespace"))
             }
