@@ -127,7 +127,10 @@ impl Repository {
     pub(crate) fn directories_below(&self, tops: &HashSet<PathBuf>) -> Vec<PathBuf> {
         let sources = self.lock_sources();
         let mut directories = Vec::new();
-        for (top, source) in tops.iter().flat_map(|top| sources.iter().map(move |source| (top, source))) {
+        for (top, source) in tops
+            .iter()
+            .flat_map(|top| sources.iter().map(move |source| (top, source)))
+        {
             let Some(first) = source.find(top) else { continue };
             let below = source.places[first..].iter().map(|place| place.dir());
             let below = below.take_while(|dir| *dir == top || is_below(dir, top));

@@ -90,7 +90,10 @@ pub fn search(catalog: &Catalog, query: &str, limit: usize) -> Vec<Hit> {
 
 fn order(a: &Hit, b: &Hit) -> std::cmp::Ordering {
     let by_score = || b.score.total_cmp(&a.score);
-    a.rank.cmp(&b.rank).then_with(by_score).then_with(|| a.name.cmp(&b.name))
+    a.rank
+        .cmp(&b.rank)
+        .then_with(by_score)
+        .then_with(|| a.name.cmp(&b.name))
 }
 
 fn hit(entry: &SkillEntry, rank: Rank, score: f64) -> Hit {
@@ -107,11 +110,19 @@ fn threads() -> NonZeroUsize {
 }
 
 fn search_metadata(entries: &[&SkillEntry], query: &Query) -> Vec<Hit> {
-    let counted = map_in_order(entries, threads(), || (), |(), entry| {
-        let path = entry.dir_in_source().to_string_lossy();
-        let fields = [entry.name().as_str(), &*entry.meta.description, &*path];
-        (fields.map(|text| query.count(text)), rank_of_metadata(entry, &path, query))
-    });
+    let counted = map_in_order(
+        entries,
+        threads(),
+        || (),
+        |(), entry| {
+            let path = entry.dir_in_source().to_string_lossy();
+            let fields = [entry.name().as_str(), &*entry.meta.description, &*path];
+            (
+                fields.map(|text| query.count(text)),
+                rank_of_metadata(entry, &path, query),
+            )
+        },
+    );
     let scorer = Scorer::new(query.terms(), counted.iter().map(|(fields, _)| &fields[..]), &WEIGHTS);
     let ranked = counted.iter().zip(entries).filter_map(|((fields, rank), entry)| {
         let rank = (*rank).or_else(|| rank_by_words(fields, query))?;
@@ -153,13 +164,18 @@ fn rank_by_words(fields: &[Counts; 3], query: &Query) -> Option<Rank> {
 }
 
 fn search_bodies(entries: &[&SkillEntry], query: &Query) -> Vec<Hit> {
-    let counted = map_in_order(entries, threads(), || (), |(), entry| {
-        // A skill that cannot be read now says so when it is loaded; it has no words to find.
-        let text = entry.open().and_then(|skill| skill.instructions()).ok()?;
-        let counts = query.count(&text.body);
-        let excerpt = counts.first_match().map(|at| line_around(&text.body, at));
-        Some(([counts], excerpt))
-    });
+    let counted = map_in_order(
+        entries,
+        threads(),
+        || (),
+        |(), entry| {
+            // A skill that cannot be read now says so when it is loaded; it has no words to find.
+            let text = entry.open().and_then(|skill| skill.instructions()).ok()?;
+            let counts = query.count(&text.body);
+            let excerpt = counts.first_match().map(|at| line_around(&text.body, at));
+            Some(([counts], excerpt))
+        },
+    );
     let read = || counted.iter().flatten();
     let scorer = Scorer::new(query.terms(), read().map(|(counts, _)| &counts[..]), &[1.0]);
     let answers = counted.iter().zip(entries).filter_map(|(counted, entry)| {
@@ -176,5 +192,10 @@ fn search_bodies(entries: &[&SkillEntry], query: &Query) -> Vec<Hit> {
 fn line_around(text: &str, at: usize) -> Box<str> {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
-    text[start..end].trim().chars().take(EXCERPT_CHARS).collect::<String>().into()
+    text[start..end]
+        .trim()
+        .chars()
+        .take(EXCERPT_CHARS)
+        .collect::<String>()
+        .into()
 }

@@ -162,7 +162,10 @@ impl WatchHandle {
     /// Waits until the watches are set up, or cannot be.
     pub fn wait_until_ready(&self, at_most: Duration) -> WatchMode {
         let starting = |state: &mut State| matches!(state, State::Starting);
-        let waited = self.watch.ready.wait_timeout_while(self.watch.lock(), at_most, starting);
+        let waited = self
+            .watch
+            .ready
+            .wait_timeout_while(self.watch.lock(), at_most, starting);
         waited.unwrap_or_else(PoisonError::into_inner).0.mode()
     }
 
@@ -256,7 +259,11 @@ impl Watch {
             State::Starting | State::Polling { .. } => false,
         };
         // When the kernel's events cannot be waited for, looking at everything is still right.
-        let look = if all_came { Look::AtWhatIsTold } else { Look::AtEverything };
+        let look = if all_came {
+            Look::AtWhatIsTold
+        } else {
+            Look::AtEverything
+        };
         self.act_upon(&mut state, repository, look)
     }
 
@@ -284,7 +291,10 @@ impl Watch {
         paths.extend(unwatched.iter().cloned());
         let (change, touched) = repository.update(|source, options, touched| {
             let root = &source.info.root;
-            let many = unwatched.iter().filter(|path| path.starts_with(root)).nth(MANY_UNWATCHED);
+            let many = unwatched
+                .iter()
+                .filter(|path| path.starts_with(root))
+                .nth(MANY_UNWATCHED);
             if look == Look::AtEverything || many.is_some() {
                 source.rescan(options, touched);
             } else {
@@ -329,7 +339,8 @@ impl Watch {
                 removed = change.removed.len(),
                 "skills changed on disk"
             );
-            self.lock_subscribers().retain(|subscriber| subscriber.send(change.clone()).is_ok());
+            self.lock_subscribers()
+                .retain(|subscriber| subscriber.send(change.clone()).is_ok());
         }
         change
     }
@@ -337,6 +348,9 @@ impl Watch {
 
 fn polling(reason: &notify::Error) -> State {
     let reason = reason.to_string();
-    tracing::warn!(reason, "no file watches; skills are looked at from time to time instead");
+    tracing::warn!(
+        reason,
+        "no file watches; skills are looked at from time to time instead"
+    );
     State::Polling { reason }
 }

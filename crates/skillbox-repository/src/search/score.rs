@@ -74,7 +74,9 @@ impl Scorer {
                 *sum += field.words as f64;
             }
         }
-        let rarity = holders.iter().map(|holders: &f64| ((total - holders + 0.5) / (holders + 0.5) + 1.0).ln());
+        let rarity = holders
+            .iter()
+            .map(|holders: &f64| ((total - holders + 0.5) / (holders + 0.5) + 1.0).ln());
         Self {
             rarity: rarity.collect(),
             mean_words: words.iter().map(|sum| (sum / f64::max(total, 1.0)).max(1.0)).collect(),

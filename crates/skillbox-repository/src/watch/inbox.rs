@@ -52,7 +52,10 @@ impl Inbox {
             Ok(event) if event.need_rescan() => gathered.mail.overflowed = true,
             Ok(event) if is_mere_reading(&event.kind) => return,
             Ok(event) => {
-                if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
+                if matches!(
+                    event.kind,
+                    EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+                ) {
                     gathered.mail.unwatched.extend(event.paths.iter().cloned());
                 }
                 gathered.mail.paths.extend(event.paths);

@@ -39,9 +39,15 @@ fn added_edited_and_removed_skills_are_told_apart() {
     assert_eq!(names(&after), ["edited", "added", "same"]);
     assert_eq!(&*after.get("edited").unwrap().meta.description, "New words.");
     // An unchanged skill is the very same entry, and an old catalogue stays what it was.
-    assert!(Arc::ptr_eq(before.shared("same").unwrap(), after.shared("same").unwrap()));
+    assert!(Arc::ptr_eq(
+        before.shared("same").unwrap(),
+        after.shared("same").unwrap()
+    ));
     assert_eq!(&*before.get("edited").unwrap().meta.description, "About edited.");
-    assert_eq!(told(&CatalogChange::between(&after, &before)), [vec!["removed"], vec!["edited"], vec!["added"]]);
+    assert_eq!(
+        told(&CatalogChange::between(&after, &before)),
+        [vec!["removed"], vec!["edited"], vec!["added"]]
+    );
 }
 
 #[test]
@@ -57,7 +63,10 @@ fn edits_that_try_to_hide_are_seen() {
     assert_eq!(&*repository.catalog().get("one").unwrap().meta.description, "bbbb");
     // Another file under the same name.
     let other = shop.file("other", skill_md("one", "cccc"));
-    fs::File::open(&other).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    fs::File::open(&other)
+        .unwrap()
+        .set_modified(SystemTime::UNIX_EPOCH)
+        .unwrap();
     fs::rename(&other, &file).unwrap();
     repository.refresh();
     assert_eq!(&*repository.catalog().get("one").unwrap().meta.description, "cccc");
@@ -143,7 +152,10 @@ fn the_better_spelling_takes_over_when_it_comes() {
     let repository = shop.open();
     shop.file("one/SKILL.md", skill_md("one", "Upper."));
     assert_eq!(told(&repository.refresh())[1], ["one"]);
-    assert_eq!(repository.catalog().get("one").unwrap().path(), shop.path("one/SKILL.md"));
+    assert_eq!(
+        repository.catalog().get("one").unwrap().path(),
+        shop.path("one/SKILL.md")
+    );
     fs::remove_file(shop.path("one/SKILL.md")).unwrap();
     repository.refresh();
     assert_eq!(&*repository.catalog().get("one").unwrap().meta.description, "Lower.");
@@ -206,7 +218,10 @@ fn a_hidden_skill_comes_back_when_what_hid_it_goes() {
     assert!(repository.refresh().is_empty(), "a hidden skill is nobody's business");
     fs::remove_dir_all(high.path("same")).unwrap();
     assert_eq!(told(&repository.refresh())[1], ["same"]);
-    assert_eq!(&*repository.catalog().get("same").unwrap().meta.description, "Low, edited.");
+    assert_eq!(
+        &*repository.catalog().get("same").unwrap().meta.description,
+        "Low, edited."
+    );
     assert!(repository.catalog().shadowed().is_empty());
 }
 

@@ -8,8 +8,16 @@ fn shop() -> Workshop {
         ("pdf", "Reads, fills and merges PDF files and forms.", "Use qpdf."),
         ("pdf-tools", "Splits documents.", "Nothing more."),
         ("make-pdf", "Prints web pages.", "Headless browser."),
-        ("docs/office", "Word documents and spreadsheets.", "Can also print to pdf when asked."),
-        ("docs/slides", "Presentations from outlines.", "Speaker notes and transitions."),
+        (
+            "docs/office",
+            "Word documents and spreadsheets.",
+            "Can also print to pdf when asked.",
+        ),
+        (
+            "docs/slides",
+            "Presentations from outlines.",
+            "Speaker notes and transitions.",
+        ),
         ("text-stats", "Counts words and lines of a text.", "Extract nothing."),
         ("quarterly", "把銷售資料做成季度報表,並畫出圖表。", "步驟一:讀取資料。"),
         ("weather", "今日の天気を調べる。", "降水確率も表示する。"),
@@ -28,7 +36,10 @@ fn found(catalog: &Catalog, query: &str) -> Vec<(String, Rank)> {
 
 #[track_caller]
 fn check(catalog: &Catalog, query: &str, expected: &[(&str, Rank)]) {
-    let expected: Vec<_> = expected.iter().map(|(name, rank)| ((*name).to_owned(), *rank)).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, rank)| ((*name).to_owned(), *rank))
+        .collect();
     assert_eq!(found(catalog, query), expected, "{query:?}");
 }
 
@@ -54,7 +65,10 @@ fn ranks_come_in_their_order() {
     check(
         &catalog,
         "documents",
-        &[("pdf-tools", Rank::DescriptionOrPath), ("office", Rank::DescriptionOrPath)],
+        &[
+            ("pdf-tools", Rank::DescriptionOrPath),
+            ("office", Rank::DescriptionOrPath),
+        ],
     );
     check(&catalog, "speaker notes", &[("slides", Rank::Body)]);
     check(&catalog, "text stats", &[("text-stats", Rank::ExactName)]);
@@ -110,7 +124,15 @@ fn a_blank_query_lists_all_by_name() {
 fn odd_queries_do_no_harm() {
     let shop = shop();
     let catalog = shop.scan();
-    for query in ["---", "\0", "a\u{301}", "(*&^%", "\u{1F600}", &"x ".repeat(10_000), &"語".repeat(10_000)] {
+    for query in [
+        "---",
+        "\0",
+        "a\u{301}",
+        "(*&^%",
+        "\u{1F600}",
+        &"x ".repeat(10_000),
+        &"語".repeat(10_000),
+    ] {
         let first = found(&catalog, query);
         assert_eq!(first, found(&catalog, query), "the same each time");
     }

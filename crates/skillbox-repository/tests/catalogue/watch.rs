@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use skillbox_repository::{
-    Repository, ScanOptions, Scope, Source, WatchError, WatchHandle, WatchMode, WatchOptions,
-};
+use skillbox_repository::{Repository, ScanOptions, Scope, Source, WatchError, WatchHandle, WatchMode, WatchOptions};
 
 use crate::refresh::{Event, events, said, told};
 use crate::workshop::{Workshop, names, skill_md};
@@ -45,7 +43,9 @@ fn changes_come_in_by_themselves() {
     fs::remove_dir_all(shop.path("removed")).unwrap();
     assert_eq!(told(&changes.recv_timeout(LONG).unwrap())[2], ["removed"]);
     shop.skill("group/deep/added");
-    eventually("the new skill in new directories", || repository.catalog().get("added").is_some());
+    eventually("the new skill in new directories", || {
+        repository.catalog().get("added").is_some()
+    });
     // The new directories have watches of their own.
     shop.skill("group/deep/another");
     eventually("its neighbour", || repository.catalog().get("another").is_some());
@@ -112,7 +112,9 @@ fn a_source_that_comes_later_is_noticed() {
     fs::rename(shop.root(), &late).unwrap();
     eventually("the source", || repository.catalog().len() == 1);
     fs::write(late.join("one/SKILL.md"), skill_md("one", "Edited.")).unwrap();
-    eventually("an edit in it", || &*repository.catalog().get("one").unwrap().meta.description == "Edited.");
+    eventually("an edit in it", || {
+        &*repository.catalog().get("one").unwrap().meta.description == "Edited."
+    });
     fs::remove_dir_all(&late).unwrap();
     eventually("its end", || repository.catalog().is_empty());
 }
@@ -150,7 +152,11 @@ fn one_watch_is_enough_and_can_be_taken_up_again() {
     assert!(matches!(repository.watch(), Err(WatchError::AlreadyWatched)));
     drop(handle);
     shop.skill("two");
-    assert_eq!(told(&repository.refresh())[0], ["two"], "without a watch, a refresh looks at everything");
+    assert_eq!(
+        told(&repository.refresh())[0],
+        ["two"],
+        "without a watch, a refresh looks at everything"
+    );
     let handle = repository.watch().unwrap();
     handle.wait_until_ready(LONG);
     shop.skill("three");
@@ -159,7 +165,10 @@ fn one_watch_is_enough_and_can_be_taken_up_again() {
 
 /// Runs in a user namespace whose limit on watches is a real one, by starting this test binary again inside.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test starts itself in a namespace with few watches")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test starts itself in a namespace with few watches"
+)]
 fn exhausted_watches_fall_back_to_looking() {
     const INSIDE: &str = "SKILLBOX_TEST_FEW_WATCHES";
     if std::env::var_os(INSIDE).is_some() {
@@ -169,7 +178,11 @@ fn exhausted_watches_fall_back_to_looking() {
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "watch::exhausted_watches_fall_back_to_looking", "--nocapture"])
+        .args([
+            "--exact",
+            "watch::exhausted_watches_fall_back_to_looking",
+            "--nocapture",
+        ])
         .env(INSIDE, "1")
         .output()
         .unwrap();
@@ -195,7 +208,10 @@ fn looking_works_without_watches() {
     };
     let handle = repository.watch_with(options).unwrap();
     let mode = handle.wait_until_ready(LONG);
-    assert!(matches!(&mode, WatchMode::Polling { reason } if !reason.is_empty()), "{mode:?}");
+    assert!(
+        matches!(&mode, WatchMode::Polling { reason } if !reason.is_empty()),
+        "{mode:?}"
+    );
     let changes = handle.changes();
     shop.file("skill-07/SKILL.md", skill_md("skill-07", "Edited."));
     assert_eq!(told(&changes.recv_timeout(LONG).unwrap())[1], ["skill-07"]);
@@ -208,7 +224,10 @@ fn looking_works_without_watches() {
 
 /// Watches that run out while watching, not at the start.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test starts itself in a namespace with few watches")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test starts itself in a namespace with few watches"
+)]
 fn watches_that_run_out_later_fall_back_too() {
     const INSIDE: &str = "SKILLBOX_TEST_WATCHES_RUN_OUT";
     if std::env::var_os(INSIDE).is_some() {
@@ -219,7 +238,11 @@ fn watches_that_run_out_later_fall_back_too() {
             shop.skill(&format!("skill-{index:02}"));
         }
         assert_eq!(repository.refresh().added.len(), 20);
-        assert!(matches!(handle.mode(), WatchMode::Polling { .. }), "{:?}", handle.mode());
+        assert!(
+            matches!(handle.mode(), WatchMode::Polling { .. }),
+            "{:?}",
+            handle.mode()
+        );
         shop.file("skill-19/SKILL.md", skill_md("skill-19", "Edited."));
         assert_eq!(told(&repository.refresh())[1], ["skill-19"]);
         return;
@@ -228,7 +251,11 @@ fn watches_that_run_out_later_fall_back_too() {
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "watch::watches_that_run_out_later_fall_back_too", "--nocapture"])
+        .args([
+            "--exact",
+            "watch::watches_that_run_out_later_fall_back_too",
+            "--nocapture",
+        ])
         .env(INSIDE, "1")
         .output()
         .unwrap();
@@ -238,7 +265,10 @@ fn watches_that_run_out_later_fall_back_too() {
         return;
     }
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{complained}");
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}\n{complained}"
+    );
 }
 
 proptest! {
