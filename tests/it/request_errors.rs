@@ -468,6 +468,31 @@ fn without_isolation_nothing_runs_unless_the_host_says_so() {
 }
 
 #[test]
+fn a_broken_profile_is_never_replaced() {
+    let scene = Scene::new();
+    let stricter = "name: default\ndescription: the host's own\nextends: strict\nlimts:\n  pids: 4\n";
+    std::fs::write(scene.path("profiles/default.yaml"), stricter).unwrap();
+    for request in [
+        json!({"command": "echo it ran"}),
+        json!({"command": "echo it ran", "profile": "default"}),
+    ] {
+        let answer = scene.ask(request).go();
+        assert_eq!(
+            (answer.refused().0, answer.code),
+            ("profile_invalid", Some(125)),
+            "{}",
+            answer.told()
+        );
+    }
+    // Other profiles are not touched by it.
+    let other = scene
+        .ask(json!({"command": "echo it ran", "profile": "strict"}))
+        .go()
+        .reported();
+    assert_eq!(other.stdout(), "it ran\n");
+}
+
+#[test]
 fn a_script_that_misbehaves_gets_an_ordinary_result() {
     let scene = Scene::new();
     for command in [
