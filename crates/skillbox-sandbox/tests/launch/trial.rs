@@ -1,5 +1,11 @@
 //! A small executor for the tests: a workspace, pipes, a launch with a deadline, and what came out.
-#![allow(dead_code, reason = "each test binary uses its own part of this")]
+#![expect(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so and ends; some ways are for the tests of single layers"
+)]
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! Launches with every layer of the default profile.
 
-mod support;
+mod trial;
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, ScriptEnd, Workspace};
-use support::{Run, has, is_root, spawner, wait_for};
+use trial::{Run, has, is_root, spawner, wait_for};
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {
