@@ -276,11 +276,11 @@ fn h091_control_groups_are_out_of_reach() {
         scene.refuses_inside(&[("open_for_writing.py", &[path])]);
     }
     scene.refuses_inside(&[("mounting.py", &["cgroup", "/workspace/work"])]);
-    // What /proc tells of the groups is only the root of a namespace.
+    // What /proc tells of the groups is the root of a namespace and, with cgroup v1, the run's own group.
     let told = scene.sh("cat /proc/self/cgroup");
     for line in told.stdout().lines() {
         assert!(
-            line.ends_with(":/"),
+            line.ends_with(":/") || line.contains(":/skillbox-"),
             "a group of the host has a name inside: {}",
             told.told()
         );
