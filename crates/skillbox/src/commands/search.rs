@@ -62,7 +62,10 @@ impl Hits {
                 source: entry.source_label().to_owned(),
             })
         });
-        Self { query: query.to_owned(), hits: hits.collect() }
+        Self {
+            query: query.to_owned(),
+            hits: hits.collect(),
+        }
     }
 }
 
@@ -72,10 +75,21 @@ impl Answer for Hits {
             page.line(&[Span::plain("nothing found for "), Span::new(Tone::Name, &self.query)]);
             page.paragraph(0, Tone::Dim, "try fewer words; `skillbox list` shows everything");
         }
-        let widest = self.hits.iter().map(|found| display_width(found.hit.name.as_str())).max().unwrap_or(0);
+        let widest = self
+            .hits
+            .iter()
+            .map(|found| display_width(found.hit.name.as_str()))
+            .max()
+            .unwrap_or(0);
         let column = 2 + widest.min(24) + 2;
         for found in &self.hits {
-            page.summary(2, Span::new(Tone::Name, found.hit.name.as_str()), column, 2, &found.description);
+            page.summary(
+                2,
+                Span::new(Tone::Name, found.hit.name.as_str()),
+                column,
+                2,
+                &found.description,
+            );
             let why = format!("{} · {}", reason(&found.hit), page.short(found.source.as_ref()));
             page.paragraph(column, Tone::Dim, &why);
         }
