@@ -18,8 +18,9 @@ fn the_tour_walks_every_step_and_leaves_nothing() {
         "4. Check",
         "5. See",
         "6. Give",
-        "7. Run",
+        "7. Run one",
         "8. Watch",
+        "out/chart.svg",
         "Valid skill: skills/csv-report",
         "<available_skills>",
     ] {

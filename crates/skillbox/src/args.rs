@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, Parser};
 
 use crate::commands::Command;
 use crate::render::Verbosity;
-use crate::settings::{GlobalFlags, repeatable_global_flags};
+use crate::settings::GlobalFlags;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -60,7 +60,7 @@ impl Line {
 /// clap takes global flags before or after the command, but where one stands on both sides it forgets the first:
 /// `skillbox --skills a list --skills b` must mean both.
 fn gathered(words: Vec<OsString>) -> Vec<OsString> {
-    let repeatable: Vec<_> = repeatable_global_flags().collect();
+    let repeatable: Vec<_> = GlobalFlags::repeatable().collect();
     let is_flag = |word: &OsStr| repeatable.iter().any(|flag| word == flag.as_str());
     let is_flag_with_value = |word: &OsStr| {
         let starts = |flag: &String| {

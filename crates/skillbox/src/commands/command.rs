@@ -23,7 +23,7 @@ pub enum Command {
     Validate(validate::ValidateArgs),
     ReadProperties(read_properties::ReadPropertiesArgs),
     ToPrompt(to_prompt::ToPromptArgs),
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),

@@ -10,4 +10,4 @@ mod value;
 
 pub use environment::Environment;
 pub use layers::{Layers, SettingError, Told};
-pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings, repeatable_global_flags};
+pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings};

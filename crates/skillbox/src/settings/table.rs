@@ -106,12 +106,12 @@ settings! {
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
 }
 
-/// The global flags that may stand more than once.
-pub fn repeatable_global_flags() -> impl Iterator<Item = String> {
-    GlobalFlags::DECLARED
-        .iter()
-        .filter(|setting| setting.separator.is_some())
-        .map(Declared::flag)
+impl GlobalFlags {
+    /// The flags that may stand more than once.
+    pub fn repeatable() -> impl Iterator<Item = String> {
+        let listed = Self::DECLARED.iter().filter(|setting| setting.separator.is_some());
+        listed.map(Declared::flag)
+    }
 }
 
 /// Every declaration of every group: what a config file may say.
