@@ -241,15 +241,14 @@ impl ScannedSource {
         let dir = self.places[index].dir();
         let depth = self.places[index].depth;
         let mut child_is_gone = false;
-        for below in index + 1..self.places.len() {
-            let place = &self.places[below];
+        for (place, dropped) in self.places.iter().zip(dropped).skip(index + 1) {
             if !is_below(place.dir(), dir) {
                 break;
             }
             if place.depth == depth + 1 {
                 child_is_gone = gone(place.dir());
             }
-            dropped[below] |= child_is_gone;
+            *dropped |= child_is_gone;
         }
     }
 
