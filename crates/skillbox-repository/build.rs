@@ -9,10 +9,6 @@ use std::path::{Path, PathBuf};
 /// What running or checking out a skill leaves behind is no part of it.
 const LEFT_OUT: [&str; 2] = ["__pycache__", ".git"];
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo speaks to build scripts through the environment"
-)]
 fn main() -> Result<(), Box<dyn Error>> {
     let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
     let mut files = Vec::new();
