@@ -10,12 +10,14 @@ use skillbox_model::{Enforcement, ErrorCode, Usage};
 
 use super::handle::{LaunchError, SpawnerError, wait_for_answer};
 use super::protocol::{Answer, Reaped, StepFailure};
+use super::sampling;
 use crate::cgroup::Meters;
 use crate::plan::{LaunchPlan, Namespace, Op};
 
 /// A launched command and everything it started. Dropping it kills them all.
 #[derive(Debug)]
 pub struct Sandbox {
+    pid: i32,
     pidfd: OwnedFd,
     answers: OwnedFd,
     meters: Meters,
@@ -75,7 +77,7 @@ impl Sandbox {
         let mut running = false;
         while launched.is_none() || !running {
             match wait_for_answer(&answers)? {
-                (Answer::Launched { meters }, descriptors) => launched = Some((meters, descriptors)),
+                (Answer::Launched { pid, meters }, descriptors) => launched = Some((pid, meters, descriptors)),
                 (Answer::Started, _) => running = true,
                 (Answer::NotExecuted { errno }, _) => {
                     exec_error = Some(errno);
@@ -88,7 +90,7 @@ impl Sandbox {
                 (Answer::Facts(_) | Answer::Workspace | Answer::Ended { .. }, _) => {}
             }
         }
-        let (meters, descriptors) = launched.unwrap_or_default();
+        let (pid, meters, descriptors) = launched.unwrap_or_default();
         let mut descriptors = descriptors.into_iter();
         let pidfd = descriptors.next().ok_or(SpawnerError::Gone)?;
         let namespaces = plan.steps.iter().find_map(|step| match &step.op {
@@ -96,6 +98,7 @@ impl Sandbox {
             _ => None,
         });
         Ok(Self {
+            pid,
             pidfd,
             answers,
             meters: Meters::take(meters, descriptors),
@@ -127,9 +130,10 @@ impl Sandbox {
         }
     }
 
-    /// The CPU time used so far by everything in the sandbox; none where the host does not count it.
+    /// The CPU time used so far by everything in the sandbox: counted by its control group, or summed up over its
+    /// processes where there is none, which misses those that nobody waited for.
     pub fn cpu_used(&self) -> Option<Duration> {
-        self.meters.cpu()
+        self.meters.cpu().or_else(|| sampling::cpu_of_tree(self.pid))
     }
 
     /// Waits until everything is dead and returns what became of it.
