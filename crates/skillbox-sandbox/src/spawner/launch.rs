@@ -11,6 +11,7 @@ use super::process::clone_single_threaded;
 use super::protocol::{Orders, StepFailure};
 use super::set_up::Spawning;
 use super::sources::open_sources;
+use super::stage::enter;
 use crate::cgroup::Group;
 use crate::child;
 use crate::kernel::clone::Cloned;
@@ -180,8 +181,11 @@ impl Spawning {
                 .map_err(CloneFailure::Template)?,
             None => None,
         };
-        if let Some(template) = template {
-            super::stage::enter(template.as_fd())?;
+        match (&self.stage, template) {
+            (_, Some(template)) => enter(template.as_fd())?,
+            // A run without mounts of its own sees those of the host.
+            (Some(stage), None) => stage.enter_host()?,
+            (None, None) => {}
         }
         if switch {
             set_effective(self.facts.script)?;
@@ -193,7 +197,7 @@ impl Spawning {
         if switch {
             set_effective(Ids { uid: 0, gid: 0 })?;
         }
-        if let (Some(stage), Some(_)) = (&self.stage, template) {
+        if let Some(stage) = &self.stage {
             stage.come_back()?;
         }
         Ok(cloned?)

@@ -53,7 +53,6 @@ pub(super) fn open_sources(
     }
     for (index, step) in orders.steps.iter().enumerate() {
         let mount = match &step.op {
-            Op::HostView => stage.host_mounts(),
             Op::MountWorkspace {
                 backing: Backing::Tmpfs,
                 ..
