@@ -51,6 +51,8 @@ pub struct Runtime {
     pub(crate) artifacts: Store,
     pub(crate) frozen: Frozen,
     pub(crate) sessions: SessionStore,
+    /// Workspaces on disk for runs that belong to no session: sessions of a single run.
+    pub(crate) scratch: SessionStore,
 }
 
 impl Runtime {
@@ -67,6 +69,7 @@ impl Runtime {
             artifacts: Store::new(below("artifacts")),
             frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
             sessions: SessionStore::new(below("sessions"), owner),
+            scratch: SessionStore::new(below("scratch"), owner),
             repository,
             profiles,
             local,
@@ -94,13 +97,15 @@ impl Runtime {
         &self.profiles
     }
 
-    /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots.
+    /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots,
+    /// workspaces of runs that were interrupted.
     pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {
         let removed = self.sessions.collect_garbage(session_ttl)?;
         for id in &removed {
             self.artifacts
                 .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
         }
+        self.scratch.collect_garbage(Duration::ZERO)?;
         self.frozen.store().sweep()?;
         Ok(removed)
     }

@@ -3,10 +3,11 @@
 use rustix::process::Pid;
 use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
-use super::SpawnerOptions;
 use super::network::Network;
+use super::owner_maps::OwnerMaps;
 use super::stage::Stage;
 use super::template::Templates;
+use super::{SpawnerKind, SpawnerOptions};
 use crate::cgroup::{Groups, Layout};
 use crate::host::{Availability, CgroupFacts, HostFacts};
 
@@ -17,12 +18,27 @@ pub(super) struct Spawning {
     pub templates: Templates,
     pub network: Option<Network>,
     pub groups: Option<Groups>,
+    pub owner_maps: OwnerMaps,
 }
 
 impl Spawning {
     /// Makes what can be made; what cannot is a fact for the planner.
     pub fn set_up(options: &SpawnerOptions) -> Self {
         let mut facts = HostFacts::gather(options);
+        if options.kind == SpawnerKind::Plain {
+            let (reason, fix) = ("this spawner is for unconfined runs", "use a confining spawner");
+            facts.namespaces = Availability::missing(reason, fix);
+            facts.cgroup = CgroupFacts::none(reason, fix);
+            let templates = Templates::default();
+            return Self {
+                facts,
+                stage: None,
+                templates,
+                network: None,
+                groups: None,
+                owner_maps: OwnerMaps::default(),
+            };
+        }
         let groups = groups(&mut facts);
         if facts.privileged {
             // The ids change around each clone, and the capabilities stay.
@@ -37,6 +53,7 @@ impl Spawning {
             templates: Templates::default(),
             network,
             groups,
+            owner_maps: OwnerMaps::default(),
         }
     }
 
