@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::template::Templates;
 use super::{SpawnerKind, SpawnerOptions};
 use crate::cgroup::{Groups, Layout};
-use crate::host::{Availability, CgroupFacts, HostFacts};
+use crate::host::{Availability, CgroupFacts, HostFacts, MountApi};
 
 /// The belongings of a spawner.
 pub(super) struct Spawning {
@@ -92,6 +92,13 @@ fn groups(facts: &mut HostFacts) -> Option<Groups> {
 
 fn stage(facts: &mut HostFacts) -> Option<Stage> {
     if !facts.namespaces.is_available() {
+        return None;
+    }
+    if facts.mount_api == MountApi::Paths {
+        facts.namespaces = Availability::missing(
+            "the kernel, or a filter in front of it, lacks open_tree, move_mount or mount_setattr",
+            "use Linux 5.12 or later, or let the filter pass these calls",
+        );
         return None;
     }
     match Stage::set_up(facts) {
