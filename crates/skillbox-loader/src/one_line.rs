@@ -142,7 +142,9 @@ pub(crate) fn without_closing_tag<'t>(text: &'t str, tag: &str) -> Cow<'t, str> 
         let rest = &text.as_bytes()[at + 1..];
         // Blanks after the slash or the bracket do not stop a lenient reader, so they do not stop us.
         let rest = rest.trim_ascii_start();
-        let Some(rest) = rest.strip_prefix(b"/") else { return false };
+        let Some(rest) = rest.strip_prefix(b"/") else {
+            return false;
+        };
         let rest = rest.trim_ascii_start();
         rest.len() >= needle.len() && rest[..needle.len()].eq_ignore_ascii_case(needle)
     };
@@ -189,7 +191,10 @@ mod tests {
         check("tag\u{e0041}\u{e007f}s", "tags");
         check("\u{1b}[31mred\0", "[31mred");
         check("\u{1f469}\u{200d}\u{1f4bb} ok", "\u{1f469}\u{200d}\u{1f4bb} ok");
-        assert_eq!(xml_line("a <b> & \"c\" 'd'\n"), "a &lt;b&gt; &amp; &quot;c&quot; &#x27;d&#x27;");
+        assert_eq!(
+            xml_line("a <b> & \"c\" 'd'\n"),
+            "a &lt;b&gt; &amp; &quot;c&quot; &#x27;d&#x27;"
+        );
         assert_eq!(quoted("a\"b\\c\n"), "\"a\\\"b\\\\c\"");
     }
 

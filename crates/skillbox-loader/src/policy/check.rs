@@ -48,7 +48,14 @@ pub fn default_always_allowed() -> BTreeSet<String> {
         "skill_disable",
         "skill_enable",
     ];
-    let others = ["load_skill", "read_skill", "search_skills", "write_todos", "read_file", "ls"];
+    let others = [
+        "load_skill",
+        "read_skill",
+        "search_skills",
+        "write_todos",
+        "read_file",
+        "ls",
+    ];
     ours.into_iter().chain(others).map(str::to_owned).collect()
 }
 
@@ -138,7 +145,9 @@ fn covers<'e>(
     }
     match kind_of(tool, arguments) {
         Kind::Following => Ok(()),
-        Kind::Typing => Err(Some("a pattern cannot vouch for what is typed into a program".to_owned())),
+        Kind::Typing => Err(Some(
+            "a pattern cannot vouch for what is typed into a program".to_owned(),
+        )),
         Kind::Other if about_it.clone().any(|entry| entry.covers_argument(arguments)) => Ok(()),
         Kind::Other => Err(Some("no pattern for this tool matches the argument".to_owned())),
         Kind::Command => covers_command(about_it, arguments).map_err(Some),
@@ -177,7 +186,9 @@ fn segments(arguments: &Value) -> Result<Vec<Segment>, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let unreadable = || "the call names no command that can be checked".to_owned();
     match (arguments.get("command"), arguments.get("script")) {
-        (Some(Value::String(command)), None | Some(Value::Null)) => split(command).map_err(|refusal| refusal.to_string()),
+        (Some(Value::String(command)), None | Some(Value::Null)) => {
+            split(command).map_err(|refusal| refusal.to_string())
+        }
         (None | Some(Value::Null), Some(Value::String(script))) => {
             let given = match arguments.get("args") {
                 None | Some(Value::Null) => Vec::new(),

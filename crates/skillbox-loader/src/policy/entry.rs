@@ -119,13 +119,33 @@ mod tests {
         check("Read(docs/**)", json!({"file_path": "docs/a/b.md"}), true);
         check("Read(docs/*)", json!({"file_path": "docs/a/b.md"}), false);
         check("Read(docs/**)", json!({"file_path": "docs/../secret"}), false);
-        check("Read(docs/**)", json!({"file_path": "docs/a", "path": "/etc/passwd"}), false);
+        check(
+            "Read(docs/**)",
+            json!({"file_path": "docs/a", "path": "/etc/passwd"}),
+            false,
+        );
         check("Read(docs/**)", json!({"file_path": ["docs/a"]}), false);
         check("Read(docs/**)", json!({}), false);
-        check("Fetch(domain:example.com)", json!({"url": "https://example.com/x"}), true);
-        check("Fetch(domain:*.example.com)", json!({"url": "https://a.example.com:8443/x"}), true);
-        check("Fetch(domain:example.com)", json!({"url": "https://example.com@evil.test/"}), false);
-        check("Fetch(domain:example.com)", json!({"url": "https://evil.test/example.com"}), false);
+        check(
+            "Fetch(domain:example.com)",
+            json!({"url": "https://example.com/x"}),
+            true,
+        );
+        check(
+            "Fetch(domain:*.example.com)",
+            json!({"url": "https://a.example.com:8443/x"}),
+            true,
+        );
+        check(
+            "Fetch(domain:example.com)",
+            json!({"url": "https://example.com@evil.test/"}),
+            false,
+        );
+        check(
+            "Fetch(domain:example.com)",
+            json!({"url": "https://evil.test/example.com"}),
+            false,
+        );
         check("Fetch(domain:example.com)", json!({"url": "file://example.com"}), false);
         check("Skill(pdf)", json!({"skill": "pdf"}), true);
     }

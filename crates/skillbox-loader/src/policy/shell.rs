@@ -155,7 +155,11 @@ fn redirection(cursor: &mut Cursor<'_>) -> Result<(), ShellRefusal> {
     } else {
         target.exact && target.text == "/dev/null"
     };
-    if harmless { Ok(()) } else { Err(ShellRefusal::Redirection) }
+    if harmless {
+        Ok(())
+    } else {
+        Err(ShellRefusal::Redirection)
+    }
 }
 
 fn check_command_word(segment: &Segment) -> Result<(), ShellRefusal> {
@@ -178,7 +182,9 @@ fn check_command_word(segment: &Segment) -> Result<(), ShellRefusal> {
 /// `NAME=…`, `NAME+=…` and `NAME[…]=…`. Quotes are not looked at: a program with such a name is none of ours.
 fn is_assignment(word: &str) -> bool {
     let name = word.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    let Some(end) = name.filter(|end| *end > 0) else { return false };
+    let Some(end) = name.filter(|end| *end > 0) else {
+        return false;
+    };
     if word.starts_with(|c: char| c.is_ascii_digit()) {
         return false;
     }
@@ -188,9 +194,66 @@ fn is_assignment(word: &str) -> bool {
 
 /// Keywords, and built-ins that change how later commands are found, read or run.
 const SHELL_WORDS: &[&str] = &[
-    "!", ".", "[[", "]]", "alias", "bind", "builtin", "case", "command", "compgen", "complete", "compopt", "coproc",
-    "declare", "dirs", "do", "done", "elif", "else", "enable", "esac", "eval", "exec", "export", "fc", "fi", "for",
-    "function", "getopts", "hash", "history", "if", "in", "jobs", "let", "local", "mapfile", "popd", "pushd", "read",
-    "readarray", "readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "then", "time", "trap",
-    "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}",
+    "!",
+    ".",
+    "[[",
+    "]]",
+    "alias",
+    "bind",
+    "builtin",
+    "case",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "coproc",
+    "declare",
+    "dirs",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "enable",
+    "esac",
+    "eval",
+    "exec",
+    "export",
+    "fc",
+    "fi",
+    "for",
+    "function",
+    "getopts",
+    "hash",
+    "history",
+    "if",
+    "in",
+    "jobs",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "select",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "then",
+    "time",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "until",
+    "wait",
+    "while",
+    "{",
+    "}",
 ];

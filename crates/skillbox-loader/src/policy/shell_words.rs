@@ -46,7 +46,9 @@ impl<'c> Cursor<'c> {
     }
 
     pub(crate) fn take(&mut self, text: &str) -> bool {
-        let Some(rest) = self.rest.strip_prefix(text) else { return false };
+        let Some(rest) = self.rest.strip_prefix(text) else {
+            return false;
+        };
         self.rest = rest;
         true
     }

@@ -10,12 +10,23 @@ fn allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Value) 
         .iter()
         .map(|entries| entries.iter().map(|entry| Box::from(*entry)).collect())
         .collect();
-    let verdict = check(kind, &default_always_allowed(), grants.iter().map(Vec::as_slice), tool, arguments);
+    let verdict = check(
+        kind,
+        &default_always_allowed(),
+        grants.iter().map(Vec::as_slice),
+        tool,
+        arguments,
+    );
     verdict == Verdict::Allowed
 }
 
 fn bash(entry: &str, command: &str) -> bool {
-    let by_run = allowed(PolicyKind::Strict, &[&[entry]], "skill_run", &json!({"skill": "x", "command": command}));
+    let by_run = allowed(
+        PolicyKind::Strict,
+        &[&[entry]],
+        "skill_run",
+        &json!({"skill": "x", "command": command}),
+    );
     let by_bash = allowed(PolicyKind::Strict, &[&[entry]], "Bash", &json!({"command": command}));
     assert_eq!(by_run, by_bash, "skill_run counts as Bash: {command:?}");
     by_run
@@ -45,7 +56,11 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
     ];
     for (skills, tool, expected) in table {
         for (kind, expected) in [Recommend, Restrict, Strict].into_iter().zip(expected) {
-            assert_eq!(allowed(kind, skills, tool, &none), *expected, "{kind:?} {skills:?} {tool}");
+            assert_eq!(
+                allowed(kind, skills, tool, &none),
+                *expected,
+                "{kind:?} {skills:?} {tool}"
+            );
         }
     }
 }
@@ -54,8 +69,17 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
 fn an_empty_always_allowed_set_blocks_even_loading() {
     let grants: [&[Box<str>]; 1] = [&["x".into()]];
     let none = BTreeSet::new();
-    let verdict = check(PolicyKind::Restrict, &none, grants.into_iter(), "load_skill", &json!({}));
-    let expected = Verdict::Blocked { allowed: vec!["x".to_owned()], because: None };
+    let verdict = check(
+        PolicyKind::Restrict,
+        &none,
+        grants.into_iter(),
+        "load_skill",
+        &json!({}),
+    );
+    let expected = Verdict::Blocked {
+        allowed: vec!["x".to_owned()],
+        because: None,
+    };
     assert_eq!(verdict, expected);
 }
 
@@ -81,7 +105,11 @@ fn command_patterns_cover_words() {
     check("Bash(git:*)", "git commit -m 'a; b' # why", true);
     check("Bash(git:*)", "git log -- $FILE \"${OTHER}\" *.md {a,b} ~", true);
     check("Bash(git log $FILE)", "git log $FILE", false);
-    check("Bash(git:*)", "git status && git diff | git apply; git log &\n\ngit show", true);
+    check(
+        "Bash(git:*)",
+        "git status && git diff | git apply; git log &\n\ngit show",
+        true,
+    );
     check("Bash(git:*)", "git status && curl x", false);
     check("Bash(git:*)", "git status | sh", false);
     check("Bash(git:*)", "git \\\n  status", true);
@@ -190,12 +218,25 @@ fn known_ways_around_are_refused() {
         " \n ",
         "# only words",
     ];
-    let listed = ["Bash(echo:*)", "Bash(printf:*)", "Bash(FOO=x:*)", "Bash(PATH=.:*)", "Bash(trap:*)", "Bash(alias:*)"];
+    let listed = [
+        "Bash(echo:*)",
+        "Bash(printf:*)",
+        "Bash(FOO=x:*)",
+        "Bash(PATH=.:*)",
+        "Bash(trap:*)",
+        "Bash(alias:*)",
+    ];
     for command in corpus {
         let arguments = json!({"skill": "x", "command": command});
-        assert!(!allowed(PolicyKind::Strict, &[&listed], "skill_run", &arguments), "{command:?}");
+        assert!(
+            !allowed(PolicyKind::Strict, &[&listed], "skill_run", &arguments),
+            "{command:?}"
+        );
         // The control: the same line passes where the skill declares the whole shell.
-        assert!(allowed(PolicyKind::Strict, &[&["Bash"]], "skill_run", &arguments), "{command:?}");
+        assert!(
+            allowed(PolicyKind::Strict, &[&["Bash"]], "skill_run", &arguments),
+            "{command:?}"
+        );
     }
     assert!(bash("Bash(echo:*)", "echo ok"), "the list itself works");
     assert!(!split(&"x".repeat(200_000)).is_ok_and(|_| true));
@@ -205,15 +246,43 @@ fn known_ways_around_are_refused() {
 #[test]
 fn a_script_without_a_shell_is_one_command() {
     let check = |entry: &str, request: Value, expected: bool| {
-        assert_eq!(allowed(PolicyKind::Strict, &[&[entry]], "skill_run", &request), expected, "{entry} {request}");
+        assert_eq!(
+            allowed(PolicyKind::Strict, &[&[entry]], "skill_run", &request),
+            expected,
+            "{entry} {request}"
+        );
     };
-    check("Bash(scripts/run.sh:*)", json!({"script": "scripts/run.sh", "args": ["$(x)", ";"]}), true);
-    check("Bash(scripts/run.sh)", json!({"script": "scripts/run.sh", "args": ["x"]}), false);
-    check("Bash(scripts/run.sh:*)", json!({"script": "scripts/run.sh", "cwd": "$WORK_DIR"}), false);
-    check("Bash(scripts/run.sh:*)", json!({"script": "scripts/run.sh", "args": [1]}), false);
-    check("Bash(scripts/run.sh:*)", json!({"script": "scripts/run.sh", "command": "curl"}), false);
+    check(
+        "Bash(scripts/run.sh:*)",
+        json!({"script": "scripts/run.sh", "args": ["$(x)", ";"]}),
+        true,
+    );
+    check(
+        "Bash(scripts/run.sh)",
+        json!({"script": "scripts/run.sh", "args": ["x"]}),
+        false,
+    );
+    check(
+        "Bash(scripts/run.sh:*)",
+        json!({"script": "scripts/run.sh", "cwd": "$WORK_DIR"}),
+        false,
+    );
+    check(
+        "Bash(scripts/run.sh:*)",
+        json!({"script": "scripts/run.sh", "args": [1]}),
+        false,
+    );
+    check(
+        "Bash(scripts/run.sh:*)",
+        json!({"script": "scripts/run.sh", "command": "curl"}),
+        false,
+    );
     check("Bash(git:*)", json!({"command": "git status", "cwd": "sub"}), true);
-    check("Bash(git:*)", json!({"command": "git status", "env": {"PATH": "."}}), false);
+    check(
+        "Bash(git:*)",
+        json!({"command": "git status", "env": {"PATH": "."}}),
+        false,
+    );
     check("Bash(git:*)", json!({"command": "git status", "env": {}}), true);
     check("Bash(git:*)", json!({"command": ["git", "status"]}), false);
     check("Bash(git:*)", json!({}), false);
@@ -223,7 +292,10 @@ fn a_script_without_a_shell_is_one_command() {
 fn a_hosts_own_shell_is_read_like_bash() {
     let check = |command: &str, expected: bool| {
         let arguments = json!({"command": command});
-        assert_eq!(allowed(PolicyKind::Restrict, &[&["execute(git:*)"]], "execute", &arguments), expected);
+        assert_eq!(
+            allowed(PolicyKind::Restrict, &[&["execute(git:*)"]], "execute", &arguments),
+            expected
+        );
     };
     check("git status", true);
     check("git status; curl x", false);
@@ -232,8 +304,23 @@ fn a_hosts_own_shell_is_read_like_bash() {
 #[test]
 fn what_is_typed_needs_the_whole_shell() {
     let typing = json!({"session_id": "1", "chars": "rm -rf /"});
-    assert!(!allowed(PolicyKind::Strict, &[&["Bash(git:*)"]], "skill_write_stdin", &typing));
+    assert!(!allowed(
+        PolicyKind::Strict,
+        &[&["Bash(git:*)"]],
+        "skill_write_stdin",
+        &typing
+    ));
     assert!(allowed(PolicyKind::Strict, &[&["Bash"]], "skill_write_stdin", &typing));
-    assert!(allowed(PolicyKind::Strict, &[&["Bash(git:*)"]], "skill_poll_session", &json!({})));
-    assert!(!allowed(PolicyKind::Strict, &[&["Read"]], "skill_kill_session", &json!({})));
+    assert!(allowed(
+        PolicyKind::Strict,
+        &[&["Bash(git:*)"]],
+        "skill_poll_session",
+        &json!({})
+    ));
+    assert!(!allowed(
+        PolicyKind::Strict,
+        &[&["Read"]],
+        "skill_kill_session",
+        &json!({})
+    ));
 }

@@ -1,0 +1,7 @@
+//! Dialects: the names, texts and state keys of the systems that people come from.
+
+mod kind;
+mod messages;
+mod state_keys;
+
+pub use kind::{Dialect, DialectError};
