@@ -1,0 +1,96 @@
+//! The names in one directory, read through its descriptor.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, FileType, RawDir, statat};
+
+/// Names that are never looked into: history, caches and installed packages hold no skills of their own.
+const SKIPPED: [&[u8]; 4] = [b".git", b"node_modules", b".venv", b"__pycache__"];
+
+/// Big enough for a few hundred names, so that most directories take one call.
+const BUFFER: usize = 16 * 1024;
+
+/// Whether discovery passes by a directory of this name.
+pub(crate) fn is_skipped(name: &[u8]) -> bool {
+    SKIPPED.contains(&name)
+}
+
+/// One name with the kind of thing it stands for; a link is told as a link.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) kind: NameKind,
+}
+
+/// The kinds that matter to discovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NameKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link, to whatever.
+    Link,
+    /// A FIFO, a socket, a device.
+    Special,
+}
+
+/// What was read before the directory ended, or before it failed.
+pub(crate) struct Listing {
+    /// Sorted by bytes.
+    pub(crate) names: Vec<Name>,
+    /// Why the listing may be incomplete.
+    pub(crate) broke_off: Option<io::Error>,
+}
+
+/// Lists `directory`, keeping the names that `keep` accepts. A failure half-way keeps what was read until then.
+pub(crate) fn list(directory: BorrowedFd<'_>, mut keep: impl FnMut(&[u8], NameKind) -> bool) -> Listing {
+    let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    let mut names = Vec::new();
+    let mut broke_off = None;
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                broke_off = Some(error.into());
+                break;
+            }
+        };
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        // A name that vanished before its kind was known is no longer there to be listed.
+        let Some(kind) = kind_of(directory, name, entry.file_type()) else {
+            continue;
+        };
+        if keep(name.to_bytes(), kind) {
+            names.push(Name {
+                bytes: name.to_bytes().into(),
+                kind,
+            });
+        }
+    }
+    names.sort_unstable();
+    Listing { names, broke_off }
+}
+
+fn kind_of(directory: BorrowedFd<'_>, name: &CStr, told: FileType) -> Option<NameKind> {
+    let file_type = match told {
+        // Some file systems do not tell the kind with the name.
+        FileType::Unknown => {
+            FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_mode)
+        }
+        told => told,
+    };
+    Some(match file_type {
+        FileType::Directory => NameKind::Directory,
+        FileType::RegularFile => NameKind::File,
+        FileType::Symlink => NameKind::Link,
+        _ => NameKind::Special,
+    })
+}

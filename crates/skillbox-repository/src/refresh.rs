@@ -1,0 +1,282 @@
+//! Bringing a scanned source up to date by touching only what changed.
+//!
+//! One look per directory that is no skill and one per SKILL.md tell what changed: a name that came or went shows
+//! in its directory's stamp, an edit in the file's own. Nothing that is unchanged is opened, listed or parsed.
+//! What a rescan does not see is a nested skill that came deep inside a skill whose own SKILL.md stayed: that is
+//! advice, and is told when the skill itself changes or the source is scanned anew.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, fstat, statat};
+
+use crate::contained::ContainedDir;
+use crate::discover::{ScannedSource, explore};
+use crate::listing::is_skipped;
+use crate::nested::SKILL_FILES;
+use crate::parallel::map_in_order;
+use crate::place::{Place, What, is_below, path_order};
+use crate::source::{ScanOptions, Source};
+use crate::stamp::{Comparison, Stamp, identity};
+use crate::visit::{Candidate, Lineage, Visit, Visitor};
+
+/// Directories that came and went, for whoever watches them.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// Looked at for the first time, or found to be another directory under the same path.
+    pub(crate) came: Vec<PathBuf>,
+    /// No longer there.
+    pub(crate) went: Vec<PathBuf>,
+    /// Whether anything at all is different.
+    pub(crate) any: bool,
+}
+
+impl ScannedSource {
+    /// Looks at every place again and re-reads those that changed.
+    pub(crate) fn rescan(&mut self, options: &ScanOptions, touched: &mut Touched) {
+        self.look_again(options, touched, |source, visitor| {
+            let threads = options.threads;
+            let changed = map_in_order(&source.places, threads, || (), |(), place| has_changed(visitor, place));
+            let dirty = (0..source.places.len()).filter(|index| changed[*index]).collect();
+            (dirty, Vec::new())
+        });
+    }
+
+    /// Looks at the given paths only: directories, their SKILL.md files, or names that came or went.
+    pub(crate) fn recheck(&mut self, paths: &[PathBuf], options: &ScanOptions, touched: &mut Touched) {
+        let root = self.info.root.clone();
+        if !paths.iter().any(|path| *path == root || is_below(path, &root)) {
+            return;
+        }
+        self.look_again(options, touched, |source, visitor| source.resolve(paths, visitor));
+    }
+
+    fn look_again(
+        &mut self,
+        options: &ScanOptions,
+        touched: &mut Touched,
+        choose: impl FnOnce(&Self, &Visitor<'_>) -> (Vec<usize>, Vec<Candidate>),
+    ) {
+        if matches!(self.source, Source::Embedded(_)) {
+            return;
+        }
+        let info = self.info.clone();
+        match Visitor::open(&info, options) {
+            Ok(visitor) => {
+                let (dirty, new) = choose(self, &visitor);
+                if !dirty.is_empty() || !new.is_empty() {
+                    self.update(&visitor, dirty, new, touched);
+                }
+            }
+            Err(error) => {
+                let known_as_unusable = matches!(self.places[..], [Place { what: What::Unusable { .. }, .. }]);
+                let before = std::mem::take(&mut self.places);
+                self.become_unusable(&error);
+                touched.any |= !known_as_unusable;
+                touched.went.extend(before.iter().map(|place| place.dir().to_owned()));
+            }
+        }
+    }
+
+    /// Finds the places and the new directories that paths from outside are about.
+    fn resolve(&self, paths: &[PathBuf], visitor: &Visitor<'_>) -> (Vec<usize>, Vec<Candidate>) {
+        let mut dirty = Vec::new();
+        let mut new: Vec<Candidate> = Vec::new();
+        for path in paths {
+            if let Some(index) = self.find(path) {
+                dirty.push(index);
+                continue;
+            }
+            let Some(parent) = path.parent().and_then(|parent| self.find(parent)) else {
+                continue;
+            };
+            match &self.places[parent].what {
+                What::Group { .. } => new.extend(self.candidate(path, parent, visitor)),
+                _ => {}
+            }
+            // A name that is no directory may be a SKILL.md, and any change of names changes the directory.
+            dirty.push(parent);
+        }
+        dirty.sort_unstable();
+        dirty.dedup();
+        new.sort_by(|a, b| path_order(&a.dir, &b.dir));
+        new.dedup_by(|a, b| a.dir == b.dir);
+        dirty.retain(|index| has_changed(visitor, &self.places[*index]));
+        (dirty, new)
+    }
+
+    fn candidate(&self, path: &Path, parent: usize, visitor: &Visitor<'_>) -> Option<Candidate> {
+        let depth = self.places[parent].depth + 1;
+        let name = path.file_name()?.as_bytes();
+        if is_skipped(name) || depth > visitor.options().max_depth {
+            return None;
+        }
+        let stat = statat(visitor.root(), visitor.relative(path), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {}
+            FileType::Symlink if visitor.is_worth_following(path) => {}
+            _ => return None,
+        }
+        Some(Candidate {
+            dir: path.to_owned(),
+            depth,
+            above: self.lineage(path.parent()?, visitor),
+        })
+    }
+
+    /// The identities from `dir` up to the source.
+    fn lineage(&self, dir: &Path, visitor: &Visitor<'_>) -> Option<Arc<Lineage>> {
+        let mut ways: Vec<&Path> = dir
+            .ancestors()
+            .take_while(|way| *way == self.info.root || is_below(way, &self.info.root))
+            .collect();
+        ways.reverse();
+        let mut lineage = None;
+        for way in ways {
+            let stat = statat(visitor.root(), visitor.relative(way), AtFlags::empty()).ok()?;
+            lineage = Some(Lineage::of(identity(&stat), lineage));
+        }
+        lineage
+    }
+
+    pub(crate) fn find(&self, dir: &Path) -> Option<usize> {
+        self.places.binary_search_by(|place| path_order(place.dir(), dir)).ok()
+    }
+
+    /// Looks at the dirty places and at the new directories, and puts what it finds in the place of the old.
+    fn update(&mut self, visitor: &Visitor<'_>, dirty: Vec<usize>, mut new: Vec<Candidate>, touched: &mut Touched) {
+        let revisits: Vec<Candidate> = dirty.iter().map(|index| self.revisit(*index, visitor)).collect();
+        let visits = map_in_order(&revisits, visitor.options().threads, Vec::new, |buffer, candidate| {
+            visitor.visit(candidate, buffer)
+        });
+        let mut dropped = vec![false; self.places.len()];
+        for (index, visit) in dirty.into_iter().zip(visits) {
+            match visit {
+                Visit::Found(place, below) => self.replace(index, place, below, &mut new, &mut dropped, touched),
+                Visit::Gone => {
+                    dropped[index] = true;
+                    self.drop_below(index, |_| true, &mut dropped);
+                }
+            }
+        }
+        self.splice(visitor, new, &dropped, touched);
+    }
+
+    fn revisit(&self, index: usize, visitor: &Visitor<'_>) -> Candidate {
+        let place = &self.places[index];
+        Candidate {
+            dir: place.dir().to_owned(),
+            depth: place.depth,
+            above: place.dir().parent().and_then(|parent| self.lineage(parent, visitor)),
+        }
+    }
+
+    fn replace(
+        &mut self,
+        index: usize,
+        place: Place,
+        below: Vec<Candidate>,
+        new: &mut Vec<Candidate>,
+        dropped: &mut [bool],
+        touched: &mut Touched,
+    ) {
+        let still_there = |dir: &Path| below.binary_search_by(|it| path_order(&it.dir, dir)).is_ok();
+        self.drop_below(index, |dir| !still_there(dir), dropped);
+        let old = std::mem::replace(&mut self.places[index], place);
+        match (&old.what, &mut self.places[index].what) {
+            (What::Skill { entry, stamp, .. }, What::Skill { entry: fresh, stamp: later, .. })
+                if stamp.compare(later) != Comparison::Different && entry.meta == fresh.meta =>
+            {
+                // It was only looked at again because the last look came too soon after a write.
+                *fresh = entry.clone();
+            }
+            (What::Group { .. }, What::Group { .. }) => {}
+            _ => touched.any = true,
+        }
+        touched.any |= !old.notes.iter().eq(self.places[index].notes.iter());
+        touched.came.push(self.places[index].dir().to_owned());
+        let unknown = below.into_iter().filter(|candidate| self.find(&candidate.dir).is_none());
+        new.extend(unknown.collect::<Vec<_>>());
+    }
+
+    /// Drops what lies below a place, where its first component below the place is `gone`.
+    fn drop_below(&self, index: usize, gone: impl Fn(&Path) -> bool, dropped: &mut [bool]) {
+        let dir = self.places[index].dir();
+        let depth = self.places[index].depth;
+        let mut child_is_gone = false;
+        for below in index + 1..self.places.len() {
+            let place = &self.places[below];
+            if !is_below(place.dir(), dir) {
+                break;
+            }
+            if place.depth == depth + 1 {
+                child_is_gone = gone(place.dir());
+            }
+            dropped[below] |= child_is_gone;
+        }
+    }
+
+    fn splice(&mut self, visitor: &Visitor<'_>, new: Vec<Candidate>, dropped: &[bool], touched: &mut Touched) {
+        let mut index = 0;
+        self.places.retain(|place| {
+            index += 1;
+            if dropped[index - 1] {
+                touched.went.push(place.dir().to_owned());
+            }
+            !dropped[index - 1]
+        });
+        touched.any |= !new.is_empty() || dropped.contains(&true);
+        // Looked for only now: a directory that was dropped may be among the new ones, as another.
+        let new: Vec<_> = new.into_iter().filter(|it| self.find(&it.dir).is_none()).collect();
+        if new.is_empty() {
+            return;
+        }
+        let budget = visitor.options().max_directories.saturating_sub(self.places.len());
+        let found = explore(visitor, new, budget);
+        self.cut_short |= found.cut_short;
+        touched.came.extend(found.places.iter().map(|place| place.dir().to_owned()));
+        self.places.extend(found.places);
+        self.places.sort_by(|a, b| path_order(a.dir(), b.dir()));
+    }
+}
+
+/// Whether a second look at a place differs from the first, or cannot be trusted to be the same.
+fn has_changed(visitor: &Visitor<'_>, place: &Place) -> bool {
+    let (stamp, now) = match &place.what {
+        What::Embedded { .. } => return false,
+        What::Group { dir, stamp, .. } => (stamp.as_ref(), look(visitor, dir, AtFlags::empty())),
+        What::Unusable { stamp: None, .. } => return true,
+        What::Unusable { dir, stamp } => (stamp.as_ref(), look_at_skill_file(visitor, dir)),
+        What::Skill { entry, stamp, linked } => {
+            let now = match (linked, entry.file_name() == SKILL_FILES[0]) {
+                (true, _) => look_through_link(visitor, entry.dir(), entry.file_name()),
+                (false, true) => look(visitor, entry.path(), AtFlags::SYMLINK_NOFOLLOW),
+                // The better spelling may have come meanwhile.
+                (false, false) => look_at_skill_file(visitor, entry.dir()),
+            };
+            (Some(stamp), now)
+        }
+    };
+    match (stamp, now) {
+        (Some(stamp), Some(now)) => stamp.compare(&Stamp::for_comparison(&now)) != Comparison::Same,
+        _ => true,
+    }
+}
+
+fn look(visitor: &Visitor<'_>, path: &Path, flags: AtFlags) -> Option<Stat> {
+    statat(visitor.root(), visitor.relative(path), flags).ok()
+}
+
+fn look_at_skill_file(visitor: &Visitor<'_>, dir: &Path) -> Option<Stat> {
+    SKILL_FILES
+        .iter()
+        .find_map(|file| look(visitor, &dir.join(file), AtFlags::SYMLINK_NOFOLLOW))
+}
+
+fn look_through_link(visitor: &Visitor<'_>, dir: &Path, file: &OsStr) -> Option<Stat> {
+    let directory = ContainedDir::open_at(visitor.root(), visitor.relative(dir)).ok()?;
+    let file = directory.open_beneath(file.as_bytes(), OFlags::PATH).ok()?;
+    fstat(file).ok()
+}

@@ -1,0 +1,113 @@
+//! Sources, kept up to date.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use skillbox_model::SkillName;
+
+use crate::catalog::Catalog;
+use crate::discover::ScannedSource;
+use crate::refresh::Touched;
+use crate::source::{ScanOptions, Source};
+
+/// A list of sources and the catalogue of what they hold.
+#[derive(Debug)]
+pub struct Repository {
+    options: ScanOptions,
+    sources: Mutex<Vec<ScannedSource>>,
+    catalog: RwLock<Catalog>,
+}
+
+/// How one catalogue differs from an earlier one. Names are in the order of the catalogues.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogChange {
+    /// Names that are new.
+    pub added: Vec<SkillName>,
+    /// Names that stand for another text or another place than before.
+    pub changed: Vec<SkillName>,
+    /// Names that are gone.
+    pub removed: Vec<SkillName>,
+}
+
+impl CatalogChange {
+    /// What leads from the catalogue `before` to the catalogue `after`.
+    pub fn between(before: &Catalog, after: &Catalog) -> Self {
+        let mut change = Self::default();
+        for entry in after.skills() {
+            match before.get(entry.name().as_str()) {
+                None => change.added.push(entry.name().clone()),
+                // Entries that did not change are carried over, not made again.
+                Some(old) if !std::ptr::eq(old, entry) => change.changed.push(entry.name().clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.skills().filter(|old| after.get(old.name().as_str()).is_none());
+        change.removed = gone.map(|old| old.name().clone()).collect();
+        change
+    }
+
+    /// Whether the two hold the same skills.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl Repository {
+    /// Scans the sources, low to high. Nothing here fails: what is wrong is in the catalogue's diagnostics.
+    pub fn open(sources: Vec<Source>, options: ScanOptions) -> Self {
+        let sources: Vec<_> = sources
+            .into_iter()
+            .map(|source| ScannedSource::scan(source, &options))
+            .collect();
+        let catalog = Catalog::merge(&sources, &options);
+        tracing::info!(
+            skills = catalog.len(),
+            shadowed = catalog.shadowed().len(),
+            diagnostics = catalog.diagnostics().len(),
+            "skills discovered"
+        );
+        Self {
+            options,
+            sources: Mutex::new(sources),
+            catalog: RwLock::new(catalog),
+        }
+    }
+
+    /// The catalogue as of the last refresh.
+    pub fn catalog(&self) -> Catalog {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at every known place again, re-reads what changed, and tells the difference.
+    pub fn refresh(&self) -> CatalogChange {
+        self.update(|source, options, touched| source.rescan(options, touched)).0
+    }
+
+    /// The same for the places that these paths are about.
+    pub(crate) fn refresh_paths(&self, paths: &[PathBuf]) -> (CatalogChange, Touched) {
+        self.update(|source, options, touched| source.recheck(paths, options, touched))
+    }
+
+    pub(crate) fn update(
+        &self,
+        look: impl Fn(&mut ScannedSource, &ScanOptions, &mut Touched),
+    ) -> (CatalogChange, Touched) {
+        let mut sources = self.lock_sources();
+        let mut touched = Touched::default();
+        for source in sources.iter_mut() {
+            look(source, &self.options, &mut touched);
+        }
+        if !touched.any {
+            return (CatalogChange::default(), touched);
+        }
+        let after = Catalog::merge(&sources, &self.options);
+        let change = CatalogChange::between(&self.catalog(), &after);
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = after;
+        (change, touched)
+    }
+
+    /// A scan that panicked has left the last complete state behind; it is as good as any.
+    pub(crate) fn lock_sources(&self) -> MutexGuard<'_, Vec<ScannedSource>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,1 @@
+"""The exact calculator behind calc.py."""

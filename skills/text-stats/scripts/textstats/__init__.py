@@ -1,0 +1,1 @@
+"""Counting text: alphabet → segment → measure → render."""
