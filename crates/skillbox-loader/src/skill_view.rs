@@ -1,7 +1,7 @@
 //! What a session knows about a skill without opening it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,8 +16,9 @@ pub struct SkillView {
     pub name: SkillName,
     /// What it does and when to use it, as written.
     pub description: Box<str>,
-    /// Path of its SKILL.md, as the catalogue shows it.
-    pub path: PathBuf,
+    /// Path of its SKILL.md, as the catalogue shows it. It is for reading only: files are opened through the
+    /// catalogue.
+    pub path: Box<str>,
     /// The source it came from, for people.
     pub source: Box<str>,
     /// Whose skill it is.
@@ -88,31 +89,68 @@ pub enum Owner {
 }
 
 /// The place of a skill that another one of the same name has replaced.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeen {
     /// Rank of its source.
     pub source_rank: u32,
     /// Path of its SKILL.md.
-    pub path: PathBuf,
+    pub path: Box<str>,
+}
+
+/// A place in the list: a source, and a path below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListPlace<'p> {
+    source_rank: u32,
+    path: &'p str,
+}
+
+impl Ord for ListPlace<'_> {
+    /// By source, then by path, component for component.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_path = || {
+            let (a, b) = (self.path.as_bytes(), other.path.as_bytes());
+            let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+            let next = |path: &[u8]| path.get(common).map(|b| if *b == b'/' { 0 } else { *b });
+            next(a).cmp(&next(b))
+        };
+        self.source_rank.cmp(&other.source_rank).then_with(by_path)
+    }
+}
+
+impl PartialOrd for ListPlace<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl FirstSeen {
+    pub(crate) fn place(&self) -> ListPlace<'_> {
+        ListPlace {
+            source_rank: self.source_rank,
+            path: &self.path,
+        }
+    }
 }
 
 impl SkillView {
     /// The skill's directory, as the catalogue shows it.
-    pub fn directory(&self) -> &Path {
-        self.path.parent().unwrap_or(&self.path)
+    pub fn directory(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 
     /// The place of this skill itself, by which lists are ordered.
-    pub(crate) fn place(&self) -> (u32, &Path) {
-        (self.source_rank, &self.path)
+    pub(crate) fn place(&self) -> ListPlace<'_> {
+        ListPlace {
+            source_rank: self.source_rank,
+            path: &self.path,
+        }
     }
 
     /// The place where its name was first seen.
-    pub(crate) fn first_place(&self) -> (u32, &Path) {
-        match &self.first_seen {
-            Some(first) => (first.source_rank, &first.path),
-            None => self.place(),
-        }
+    pub(crate) fn first_place(&self) -> ListPlace<'_> {
+        self.first_seen
+            .as_ref()
+            .map_or_else(|| self.place(), |first| first.place())
     }
 
     /// Whether only a person may load it.

@@ -33,7 +33,13 @@ pub struct DialectError(pub String);
 
 impl Dialect {
     /// Every dialect.
-    pub const ALL: &'static [Self] = &[Self::Skillbox, Self::Trpc, Self::Deepagents, Self::Saa, Self::Agentskills];
+    pub const ALL: &'static [Self] = &[
+        Self::Skillbox,
+        Self::Trpc,
+        Self::Deepagents,
+        Self::Saa,
+        Self::Agentskills,
+    ];
 
     /// The word on the wire and on the command line.
     pub fn as_str(self) -> &'static str {
@@ -79,12 +85,18 @@ impl Dialect {
 
     /// What the dialect calls a tool, if it has it.
     pub fn tool_name(self, tool: Tool) -> Option<&'static str> {
-        self.tools().iter().find(|(known, _)| *known == tool).map(|(_, name)| *name)
+        self.tools()
+            .iter()
+            .find(|(known, _)| *known == tool)
+            .map(|(_, name)| *name)
     }
 
     /// The tool of that name, if the dialect has it.
     pub fn tool(self, name: &str) -> Option<Tool> {
-        self.tools().iter().find(|(_, known)| *known == name).map(|(tool, _)| *tool)
+        self.tools()
+            .iter()
+            .find(|(_, known)| *known == name)
+            .map(|(tool, _)| *tool)
     }
 
     pub(crate) fn delivery(self) -> Delivery {

@@ -10,7 +10,11 @@ use super::section::PromptInput;
 use crate::one_line::xml_line;
 
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    let blocks: String = input.bodies.iter().map(|body| format!("\n{}", loaded_block(body))).collect();
+    let blocks: String = input
+        .bodies
+        .iter()
+        .map(|body| format!("\n{}", loaded_block(body)))
+        .collect();
     format!("{}{blocks}", list(input))
 }
 
@@ -22,7 +26,12 @@ pub(crate) fn list(input: &PromptInput<'_>) -> String {
         write: &write_entry,
     };
     let note = |omitted| format!("<!-- {} -->\n", omitted_note(input.settings, omitted));
-    let fit = fit(&skills, input.settings.description_budget, note(skills.len()).len(), &style);
+    let fit = fit(
+        &skills,
+        input.settings.description_budget,
+        note(skills.len()).len(),
+        &style,
+    );
     let mut text = String::from("<available_skills>\n");
     // Writing into a string cannot fail.
     let _ = fit.write(&mut text, &style, |_| true);
@@ -36,10 +45,17 @@ pub(crate) fn list(input: &PromptInput<'_>) -> String {
 
 /// The location stays when the description goes: without it the skill could not be opened.
 fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
-    let location = listed.skill.path.to_string_lossy();
-    write!(out, "<skill>\n<name>\n{}\n</name>\n", xml_line(listed.skill.name.as_str()))?;
+    write!(
+        out,
+        "<skill>\n<name>\n{}\n</name>\n",
+        xml_line(listed.skill.name.as_str())
+    )?;
     if let Some(description) = description {
         write!(out, "<description>\n{description}\n</description>\n")?;
     }
-    write!(out, "<location>\n{}\n</location>\n</skill>", xml_line(&location))
+    write!(
+        out,
+        "<location>\n{}\n</location>\n</skill>",
+        xml_line(&listed.skill.path)
+    )
 }

@@ -73,7 +73,11 @@ fn harmless(text: &str) -> String {
 }
 
 fn gone(name: &str, reason: &str) -> String {
-    format!("(The instructions of {} cannot be read any more: {}.)", one_line(name), one_line(reason))
+    format!(
+        "(The instructions of {} cannot be read any more: {}.)",
+        one_line(name),
+        one_line(reason)
+    )
 }
 
 fn push_lines(block: &mut String, text: &str) {

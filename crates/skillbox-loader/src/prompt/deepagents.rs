@@ -49,8 +49,16 @@ pub(crate) fn section(input: &PromptInput<'_>) -> String {
 pub(crate) fn list(input: &PromptInput<'_>) -> String {
     let mut skills = listed(input.state, input.agent);
     if skills.is_empty() {
-        let paths: Vec<_> = input.settings.sources.iter().map(|source| one_line(&source.path)).collect();
-        return format!("(No skills available yet. You can create skills in {})", paths.join(" or "));
+        let paths: Vec<_> = input
+            .settings
+            .sources
+            .iter()
+            .map(|source| one_line(&source.path))
+            .collect();
+        return format!(
+            "(No skills available yet. You can create skills in {})",
+            paths.join(" or ")
+        );
     }
     // The list is in order already unless a name was taken over; comparing paths is the costly part.
     if skills.iter().any(|listed| listed.skill.first_seen.is_some()) {
@@ -102,11 +110,19 @@ fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>)
         if skill.is_manual_only() {
             entry.push_str("\n  -> Do not load this skill yourself; the user does");
         } else {
-            let _ = write!(entry, "\n  -> Use `load_skill({})` to read full instructions", quoted(skill.name.as_str()));
+            let _ = write!(
+                entry,
+                "\n  -> Use `load_skill({})` to read full instructions",
+                quoted(skill.name.as_str())
+            );
         }
         return;
     }
-    if let Some(resources) = input.state.resources(&skill.name).filter(|resources| !resources.is_empty()) {
+    if let Some(resources) = input
+        .state
+        .resources(&skill.name)
+        .filter(|resources| !resources.is_empty())
+    {
         let _ = write!(entry, "\n  -> Resources: {}", resource_summary(resources));
     }
 }

@@ -58,7 +58,10 @@ pub(crate) fn guidance(settings: &Settings, occasion: &Occasion) -> String {
         );
     }
     if let Some(search) = name(Tool::Search) {
-        let _ = writeln!(text, "- `{search}` finds skills by what they are about, also those that are not listed here.");
+        let _ = writeln!(
+            text,
+            "- `{search}` finds skills by what they are about, also those that are not listed here."
+        );
     }
     if occasion.manual_only {
         text.push_str("- A skill marked [Manual only] is loaded by the user. Do not load it yourself.\n");
@@ -68,7 +71,11 @@ pub(crate) fn guidance(settings: &Settings, occasion: &Occasion) -> String {
 
 /// The line that stands for skills that are not listed, and how to reach them.
 pub(crate) fn omitted_note(settings: &Settings, omitted: usize) -> String {
-    let (are, skills) = if omitted == 1 { ("is", "skill") } else { ("are", "skills") };
+    let (are, skills) = if omitted == 1 {
+        ("is", "skill")
+    } else {
+        ("are", "skills")
+    };
     let how = match (settings.tool_name(Tool::Search), settings.tool_name(Tool::Load)) {
         (Some(search), _) => format!("find them with `{search}`"),
         (None, Some(load)) => format!("`{load}` takes their names all the same"),

@@ -18,13 +18,18 @@ pub(crate) struct Listed<'s> {
 pub(crate) fn listed<'s>(state: &'s SkillsState, agent: &AgentName) -> Vec<Listed<'s>> {
     let loaded: Vec<&str> = state.loaded(agent).map(|loaded| loaded.skill.as_str()).collect();
     let skills = state.visible(agent);
-    skills.map(|skill| Listed { skill, loaded: loaded.contains(&skill.name.as_str()) }).collect()
+    skills
+        .map(|skill| Listed {
+            skill,
+            loaded: loaded.contains(&skill.name.as_str()),
+        })
+        .collect()
 }
 
 /// The directory of a skill as prompts name it.
 pub(crate) fn shown_directory(settings: &Settings, skill: &SkillView) -> String {
     match settings.shown_paths() {
         ShownPaths::Workspace => format!("/workspace/skills/{}", skill.name),
-        ShownPaths::Catalog => skill.directory().display().to_string(),
+        ShownPaths::Catalog => skill.directory().to_owned(),
     }
 }

@@ -17,6 +17,7 @@ mod trpc;
 mod warnings;
 
 pub(crate) use bodies::{BodyText, DocBody, loaded_block};
+pub(crate) use listed::shown_directory;
 pub(crate) use resource_summary::resource_summary;
 pub(crate) use section::{PromptInput, prompt_section};
 pub use source_label::SourceView;

@@ -80,7 +80,10 @@ pub(crate) fn list(input: &PromptInput<'_>) -> String {
         flatten: one_line,
         write: &write,
     };
-    let headings = [(Owner::User, "**User Skills:**\n"), (Owner::Project, "**Project Skills:**\n")];
+    let headings = [
+        (Owner::User, "**User Skills:**\n"),
+        (Owner::Project, "**Project Skills:**\n"),
+    ];
     let heading_chars: usize = headings.iter().map(|(_, heading)| heading.len() + 1).sum();
     let budget = input.settings.description_budget.saturating_sub(heading_chars);
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;

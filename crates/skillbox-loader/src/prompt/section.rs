@@ -26,7 +26,11 @@ pub(crate) struct PromptInput<'p> {
 impl PromptInput<'_> {
     pub(crate) fn budget_exceeded(&self, excluded: usize) {
         let budget = self.settings.description_budget;
-        tracing::warn!(excluded, budget, "description budget exceeded, {excluded} skills excluded");
+        tracing::warn!(
+            excluded,
+            budget,
+            "description budget exceeded, {excluded} skills excluded"
+        );
     }
 }
 
@@ -47,7 +51,11 @@ pub(crate) fn prompt_section(input: &PromptInput<'_>) -> Option<String> {
                 Dialect::Saa => saa::list(input),
                 Dialect::Agentskills => agentskills::list(input),
             };
-            let frame = template.fill(&locations(&input.settings.sources), &load_warnings(input.warnings), &list);
+            let frame = template.fill(
+                &locations(&input.settings.sources),
+                &load_warnings(input.warnings),
+                &list,
+            );
             frame + &loaded(input)
         }
         PromptFrame::Dialect => match dialect {
@@ -67,7 +75,11 @@ fn loaded(input: &PromptInput<'_>) -> String {
     match input.settings.dialect {
         Dialect::Trpc => trpc::loaded(input),
         Dialect::Skillbox => skillbox::loaded(input),
-        _ => input.bodies.iter().map(|body| format!("\n{}", loaded_block(body))).collect(),
+        _ => input
+            .bodies
+            .iter()
+            .map(|body| format!("\n{}", loaded_block(body)))
+            .collect(),
     }
 }
 

@@ -27,7 +27,9 @@ impl SourceView {
 fn label_of(path: &str) -> String {
     let normal = path.replace('\\', "/");
     let mut parts = normal.split('/').filter(|part| !part.is_empty() && *part != ".").rev();
-    let Some(leaf) = parts.next() else { return "Unnamed".to_owned() };
+    let Some(leaf) = parts.next() else {
+        return "Unnamed".to_owned();
+    };
     if leaf.eq_ignore_ascii_case("built_in_skills") {
         return "Built-in".to_owned();
     }
@@ -40,7 +42,11 @@ fn label_of(path: &str) -> String {
     }
     let mut chars = leaf.chars();
     let first = chars.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(chars.flat_map(char::to_lowercase)).collect()
+    first
+        .into_iter()
+        .flatten()
+        .chain(chars.flat_map(char::to_lowercase))
+        .collect()
 }
 
 fn title_case(text: &str) -> String {
@@ -91,7 +97,10 @@ mod tests {
     #[test]
     fn exactly_one_source_has_priority() {
         let text = locations(&["/a/x", "/b/y", "/c/z"].map(SourceView::at));
-        assert_eq!(text, "**X Skills**: `/a/x`\n**Y Skills**: `/b/y`\n**Z Skills**: `/c/z` (higher priority)");
+        assert_eq!(
+            text,
+            "**X Skills**: `/a/x`\n**Y Skills**: `/b/y`\n**Z Skills**: `/c/z` (higher priority)"
+        );
         assert_eq!(locations(&[]), "");
     }
 }

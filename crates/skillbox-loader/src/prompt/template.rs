@@ -56,7 +56,10 @@ impl PromptTemplate {
 }
 
 fn next_slot(text: &str) -> Option<(usize, usize)> {
-    let found = SLOTS.iter().enumerate().filter_map(|(slot, name)| text.find(name).map(|at| (at, slot)));
+    let found = SLOTS
+        .iter()
+        .enumerate()
+        .filter_map(|(slot, name)| text.find(name).map(|at| (at, slot)));
     found.min()
 }
 

@@ -23,7 +23,11 @@ pub(crate) fn section(input: &PromptInput<'_>) -> String {
 
 /// The words of the loaded skills.
 pub(crate) fn loaded(input: &PromptInput<'_>) -> String {
-    input.bodies.iter().map(|body| format!("\n{}", loaded_plain(body))).collect()
+    input
+        .bodies
+        .iter()
+        .map(|body| format!("\n{}", loaded_plain(body)))
+        .collect()
 }
 
 /// One line for each skill.

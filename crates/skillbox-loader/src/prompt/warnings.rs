@@ -24,7 +24,10 @@ pub(crate) fn load_warnings(warnings: &[String]) -> String {
     let more = warnings.len().saturating_sub(MOST_WARNINGS);
     if more > 0 {
         let plural = if more == 1 { "" } else { "s" };
-        line(&mut block, &format!("{more} additional skill loading warning{plural} omitted."));
+        line(
+            &mut block,
+            &format!("{more} additional skill loading warning{plural} omitted."),
+        );
     }
     block.push_str("</skill_load_warnings>");
     block
@@ -60,11 +63,17 @@ mod tests {
     #[test]
     fn long_and_many_warnings_are_cut() {
         let block = load_warnings(&["x".repeat(1001)]);
-        assert!(block.contains(&format!("\"{}... [truncated]", "x".repeat(985)).replace('"', "&quot;")), "{block}");
+        assert!(
+            block.contains(&format!("\"{}... [truncated]", "x".repeat(985)).replace('"', "&quot;")),
+            "{block}"
+        );
         assert!(!load_warnings(&["x".repeat(1000)]).contains("truncated"));
         let many: Vec<String> = (0..22).map(|n| format!("warning {n}")).collect();
         let block = load_warnings(&many);
         assert!(block.contains("warning 19") && !block.contains("warning 20"), "{block}");
-        assert!(block.contains("2 additional skill loading warnings omitted."), "{block}");
+        assert!(
+            block.contains("2 additional skill loading warnings omitted."),
+            "{block}"
+        );
     }
 }

@@ -8,9 +8,7 @@ use skillbox_model::{RunReport, RunRequest};
 use super::input::{
     ListInput, LoadInput, NamedSkill, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillPointer,
 };
-use super::result::{
-    DisableResult, ListResult, LoadResult, ReadResult, SearchResult, SelectDocsResult, UnloadResult,
-};
+use super::result::{DisableResult, ListResult, LoadResult, ReadResult, SearchResult, SelectDocsResult, UnloadResult};
 use super::schema::{enumerate, input_schema, output_schema};
 use super::tool::Tool;
 use crate::dialect::Dialect;
@@ -88,7 +86,9 @@ pub(crate) fn definitions(
     skills: &[&str],
 ) -> Vec<ToolDefinition> {
     let tools = dialect.tools().iter().filter(|(tool, _)| is_registered(*tool));
-    tools.map(|(tool, name)| definition(dialect, *tool, name, skills)).collect()
+    tools
+        .map(|(tool, name)| definition(dialect, *tool, name, skills))
+        .collect()
 }
 
 fn definition(dialect: Dialect, tool: Tool, name: &str, skills: &[&str]) -> ToolDefinition {

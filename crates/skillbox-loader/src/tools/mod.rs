@@ -6,11 +6,10 @@ mod result;
 mod schema;
 mod tool;
 
-pub use definition::{ToolDefinition, ToolFormat};
 pub(crate) use definition::definitions;
-pub use input::{
-    DocsMode, ListInput, LoadInput, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillPointer,
-};
+pub use definition::{ToolDefinition, ToolFormat};
+pub(crate) use input::NamedSkill;
+pub use input::{DocsMode, ListInput, LoadInput, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillPointer};
 pub use result::{
     DisableResult, DocText, ListResult, ListedSkill, LoadResult, ReadResult, SearchHit, SearchResult, SelectDocsResult,
     UnloadResult,

@@ -63,7 +63,9 @@ fn without_null(object: &mut Map<String, Value>) {
             object.insert("type".to_owned(), only);
         }
     }
-    let Some(Value::Array(options)) = object.get_mut("anyOf") else { return };
+    let Some(Value::Array(options)) = object.get_mut("anyOf") else {
+        return;
+    };
     options.retain(|option| option.get("type").is_none_or(|kind| kind != "null"));
     if let [Value::Object(only)] = options.as_slice() {
         let only = only.clone();
@@ -79,7 +81,9 @@ pub(crate) fn enumerate(schema: &mut Map<String, Value>, property: &str, names: 
     if names.is_empty() || names.len() > LONGEST_ENUMERATION {
         return;
     }
-    let property = schema.get_mut("properties").and_then(|properties| properties.get_mut(property));
+    let property = schema
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut(property));
     if let Some(Value::Object(property)) = property {
         property.insert("enum".to_owned(), json!(names));
     }
