@@ -9,7 +9,7 @@ use skillbox_model::SkillName;
 
 use crate::embedded::EmbeddedSkill;
 use crate::skill_dir::{SkillDir, SkillReadError};
-use crate::skill_md::SkillMeta;
+use crate::skill_meta::SkillMeta;
 use crate::source::{Scope, SourceInfo};
 
 /// A skill that was found: what its frontmatter says, and where it lies. Its body and files stay on disk.

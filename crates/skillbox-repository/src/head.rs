@@ -11,11 +11,10 @@ use rustix::io::{Errno, pread};
 use skillbox_model::Diagnostic;
 
 use crate::contained::{ContainedDir, OpenError};
+use crate::frontmatter::{Head, frontmatter_end};
 use crate::scan_note;
-use crate::skill_md::{Head, frontmatter_end};
+use crate::skill_md::MAX_SKILL_MD_BYTES;
 
-/// Larger files are not read at all.
-pub(crate) const MAX_SKILL_MD: u64 = 10 * 1024 * 1024;
 /// The first read: of 800 real files the largest frontmatter has 2,202 bytes.
 const FIRST_READ: usize = 8 * 1024;
 /// Reading for an end of the frontmatter stops here; the parser refuses far smaller ones.
@@ -83,8 +82,8 @@ fn examine(file: OwnedFd, path: &Path) -> Opened {
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
-            if size > MAX_SKILL_MD {
-                return Opened::Refused(scan_note::file_too_large(path, size, MAX_SKILL_MD), Some(stat));
+            if size > MAX_SKILL_MD_BYTES {
+                return Opened::Refused(scan_note::file_too_large(path, size, MAX_SKILL_MD_BYTES), Some(stat));
             }
             return Opened::File(SkillFile { file, stat });
         }
@@ -97,7 +96,10 @@ fn examine(file: OwnedFd, path: &Path) -> Opened {
 }
 
 impl SkillFile {
-    /// Reads into `buffer` until the frontmatter has ended, in growing steps, and gives what was read.
+    /// Reads into `buffer` until the frontmatter has ended, in growing steps, and gives it to be parsed.
+    ///
+    /// The body is left for whoever loads the skill. Only when what was read of it is not UTF-8 is it given too, so
+    /// that the parser can say where.
     pub(crate) fn read_head<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
         let size = usize::try_from(self.stat.st_size).unwrap_or(usize::MAX);
         let mut wanted = FIRST_READ;
@@ -107,13 +109,26 @@ impl SkillFile {
                 buffer.resize(wanted, 0);
             }
             // The size of the moment of opening spares the read that would only tell the end.
-            let ended = fill(self.file.as_fd(), &mut buffer[..wanted.min(size)], &mut filled)?;
-            let head = frontmatter_end(&buffer[..filled]);
-            if ended || filled >= size || wanted >= LAST_READ || !matches!(head, Head::NeedMore) {
-                return Ok(&buffer[..filled]);
+            let ended = fill(self.file.as_fd(), &mut buffer[..wanted.min(size)], &mut filled)? || filled >= size;
+            match frontmatter_end(&buffer[..filled]) {
+                Head::NeedMore if !ended && wanted < LAST_READ => wanted *= 4,
+                Head::Complete { end } if !is_broken_text(&buffer[end..filled], ended) => return Ok(&buffer[..end]),
+                _ => return Ok(&buffer[..filled - cut_character(&buffer[..filled], ended)]),
             }
-            wanted *= 4;
         }
+    }
+}
+
+/// Whether bytes are not UTF-8, apart from a last character that was cut off where reading stopped.
+fn is_broken_text(bytes: &[u8], ended: bool) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| ended || error.error_len().is_some())
+}
+
+/// How many bytes at the end belong to a character that was cut off where reading stopped.
+fn cut_character(bytes: &[u8], ended: bool) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if !ended && error.error_len().is_none() => bytes.len() - error.valid_up_to(),
+        _ => 0,
     }
 }
 

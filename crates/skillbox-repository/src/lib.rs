@@ -1,36 +1,58 @@
-//! x
+//! Discovers skills: sources in, a catalogue with diagnostics out.
+//!
+//! The first room of every run. It reads SKILL.md files in two ways: leniently, so that a catalogue loses
+//! nothing that can be understood, and strictly, with the verdicts and texts of the reference tool. It never
+//! executes anything and never writes into a skill.
+
 mod catalog;
 mod contained;
+mod digest;
 mod discover;
+mod docs;
 mod embedded;
 mod entry;
+mod file_bytes;
+mod frontmatter;
 mod head;
+mod lenient;
 mod listing;
+mod merge;
+mod name_rules;
 mod nearest;
 mod nested;
+mod node;
 mod parallel;
+mod parse_code;
 mod place;
 mod refresh;
 mod repository;
+mod resources;
 mod scan_note;
 mod skill_dir;
 mod skill_md;
+mod skill_meta;
 mod source;
 mod stamp;
-mod visit;
-pub use catalog::*;
-pub use embedded::*;
-pub use entry::*;
-pub use repository::*;
-pub use source::*;
-mod digest;
-mod docs;
-mod file_bytes;
-mod resources;
+pub mod strict;
 mod tree;
-pub use digest::*;
-pub use file_bytes::*;
-pub use resources::*;
-pub use skill_dir::*;
-pub use skill_md::*;
-pub use tree::*;
+mod visit;
+mod yaml;
+
+pub use source::{ScanOptions, Scope, Source};
+pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+
+pub use frontmatter::{Head, frontmatter_end, split_body};
+pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
+pub use parse_code::ParseCode;
+pub use skill_md::{MAX_SKILL_MD_BYTES, Parsed, parse_lenient};
+pub use skill_meta::{SkillMeta, Steering};
+
+pub use catalog::{Catalog, Shadowed};
+pub use entry::SkillEntry;
+pub use repository::{CatalogChange, Repository};
+
+pub use digest::{TreeDigest, content_digest};
+pub use file_bytes::FileBytes;
+pub use resources::{Resource, ResourceKind};
+pub use skill_dir::{SkillDir, SkillReadError, SkillText};
+pub use tree::{SkillTree, TreeEntry, TreeEntryKind};

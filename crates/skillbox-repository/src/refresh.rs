@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat, fstat, statat};
 
+use crate::catalog::Replacement;
 use crate::contained::ContainedDir;
 use crate::discover::{ScannedSource, explore};
 use crate::listing::is_skipped;
@@ -22,15 +23,17 @@ use crate::source::{ScanOptions, Source};
 use crate::stamp::{Comparison, Stamp, identity};
 use crate::visit::{Candidate, Lineage, Visit, Visitor};
 
-/// Directories that came and went, for whoever watches them.
+/// What an update did.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// Looked at for the first time, or found to be another directory under the same path.
     pub(crate) came: Vec<PathBuf>,
     /// No longer there.
     pub(crate) went: Vec<PathBuf>,
-    /// Whether anything at all is different.
-    pub(crate) any: bool,
+    /// Skills that were read again, with nothing else different.
+    pub(crate) replaced: Vec<Replacement>,
+    /// Whether more is different than that.
+    pub(crate) remade: bool,
 }
 
 impl ScannedSource {
@@ -74,7 +77,7 @@ impl ScannedSource {
                 let known_as_unusable = matches!(self.places[..], [Place { what: What::Unusable { .. }, .. }]);
                 let before = std::mem::take(&mut self.places);
                 self.become_unusable(&error);
-                touched.any |= !known_as_unusable;
+                touched.remade |= !known_as_unusable;
                 touched.went.extend(before.iter().map(|place| place.dir().to_owned()));
             }
         }
@@ -185,17 +188,23 @@ impl ScannedSource {
         let still_there = |dir: &Path| below.binary_search_by(|it| path_order(&it.dir, dir)).is_ok();
         self.drop_below(index, |dir| !still_there(dir), dropped);
         let old = std::mem::replace(&mut self.places[index], place);
-        match (&old.what, &mut self.places[index].what) {
-            (What::Skill { entry, stamp, .. }, What::Skill { entry: fresh, stamp: later, .. })
-                if stamp.compare(later) != Comparison::Different && entry.meta == fresh.meta =>
+        let fresh = &mut self.places[index];
+        touched.remade |= !old.notes.iter().eq(fresh.notes.iter());
+        match (&old.what, &mut fresh.what) {
+            (What::Skill { entry: old, stamp, .. }, What::Skill { entry: new, stamp: later, .. })
+                if old.name() == new.name() && old.path() == new.path() =>
             {
-                // It was only looked at again because the last look came too soon after a write.
-                *fresh = entry.clone();
+                if stamp.compare(later) != Comparison::Different && old.meta == new.meta {
+                    // It was only looked at again because the last look came too soon after a write.
+                    *new = old.clone();
+                } else {
+                    let (old, new) = (old.clone(), new.clone());
+                    touched.replaced.push(Replacement { old, new });
+                }
             }
-            (What::Group { .. }, What::Group { .. }) => {}
-            _ => touched.any = true,
+            (What::Group { cut: before, .. }, What::Group { cut: now, .. }) if before == now => {}
+            _ => touched.remade = true,
         }
-        touched.any |= !old.notes.iter().eq(self.places[index].notes.iter());
         touched.came.push(self.places[index].dir().to_owned());
         let unknown = below.into_iter().filter(|candidate| self.find(&candidate.dir).is_none());
         new.extend(unknown.collect::<Vec<_>>());
@@ -227,7 +236,7 @@ impl ScannedSource {
             }
             !dropped[index - 1]
         });
-        touched.any |= !new.is_empty() || dropped.contains(&true);
+        touched.remade |= !new.is_empty() || dropped.contains(&true);
         // Looked for only now: a directory that was dropped may be among the new ones, as another.
         let new: Vec<_> = new.into_iter().filter(|it| self.find(&it.dir).is_none()).collect();
         if new.is_empty() {

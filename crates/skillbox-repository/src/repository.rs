@@ -7,6 +7,7 @@ use skillbox_model::SkillName;
 
 use crate::catalog::Catalog;
 use crate::discover::ScannedSource;
+use crate::merge::merge;
 use crate::refresh::Touched;
 use crate::source::{ScanOptions, Source};
 
@@ -59,7 +60,7 @@ impl Repository {
             .into_iter()
             .map(|source| ScannedSource::scan(source, &options))
             .collect();
-        let catalog = Catalog::merge(&sources, &options);
+        let catalog = merge(&sources, &options);
         tracing::info!(
             skills = catalog.len(),
             shadowed = catalog.shadowed().len(),
@@ -97,11 +98,21 @@ impl Repository {
         for source in sources.iter_mut() {
             look(source, &self.options, &mut touched);
         }
-        if !touched.any {
+        let before = self.catalog();
+        let (after, change) = if touched.remade {
+            let after = merge(&sources, &self.options);
+            let change = CatalogChange::between(&before, &after);
+            (after, change)
+        } else if touched.replaced.is_empty() {
             return (CatalogChange::default(), touched);
-        }
-        let after = Catalog::merge(&sources, &self.options);
-        let change = CatalogChange::between(&self.catalog(), &after);
+        } else {
+            let (after, changed) = before.patched(&touched.replaced);
+            let change = CatalogChange {
+                changed,
+                ..CatalogChange::default()
+            };
+            (after, change)
+        };
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = after;
         (change, touched)
     }

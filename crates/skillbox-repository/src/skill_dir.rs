@@ -13,9 +13,9 @@ use skillbox_model::{RelPath, RelPathError};
 use crate::contained::{ContainedDir, OpenError};
 use crate::embedded::EmbeddedSkill;
 use crate::file_bytes::FileBytes;
-use crate::head::MAX_SKILL_MD;
+use crate::frontmatter::split_body;
 use crate::nested::SKILL_FILES;
-use crate::skill_md::split_body;
+use crate::skill_md::MAX_SKILL_MD_BYTES;
 use crate::tree::is_left_out;
 
 /// A handle on one skill: a directory descriptor, or files inside the program.
@@ -143,7 +143,7 @@ impl SkillDir {
     /// The text of its SKILL.md.
     pub fn instructions(&self) -> Result<SkillText, SkillReadError> {
         let path = RelPath::parse(self.skill_md.as_bytes()).map_err(|error| self.bad_path(&self.skill_md, &error))?;
-        let bytes = self.read(&path, MAX_SKILL_MD)?;
+        let bytes = self.read(&path, MAX_SKILL_MD_BYTES)?;
         let whole = String::from_utf8(bytes).map_err(|error| SkillReadError::NotUtf8 {
             path: self.shown.join(path.as_path()),
             source: error.utf8_error(),

@@ -1,0 +1,130 @@
+//! Skills that look like real ones, the same on every machine.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Skills of one collection lie in one directory, as people lay them out.
+const COLLECTIONS: usize = 40;
+
+const NOUNS: &[&str] = &[
+    "report", "invoice", "dataset", "chart", "contract", "release", "ticket", "schema", "notebook", "slide", "archive",
+    "log", "query", "budget", "survey", "meeting", "design", "translation", "podcast", "deployment",
+];
+const VERBS: &[&str] = &[
+    "summarise", "review", "extract", "convert", "validate", "draft", "compare", "triage", "plan", "audit", "merge",
+    "annotate",
+];
+const WORDS: &[&str] = &[
+    "the", "file", "before", "you", "run", "script", "check", "that", "column", "names", "match", "and", "keep", "every",
+    "row", "which", "user", "asked", "for", "when", "output", "is", "written", "to", "directory", "use", "table",
+    "values", "with", "each", "step", "of", "workflow", "if", "something", "fails", "say", "what", "happened", "stop",
+];
+
+/// A small generator of numbers (splitmix64): seeded, so that every run measures the same files.
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end.max(1) as u64).unwrap_or(0)
+    }
+
+    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len())]
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// Writes `count` skills below `root` and gives the paths of their SKILL.md files, in the order of a scan.
+pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<PathBuf>> {
+    let mut numbers = Numbers::seeded(seed);
+    let mut files = Vec::with_capacity(count);
+    for index in 0..count {
+        let verb = numbers.one_of(VERBS);
+        let noun = numbers.one_of(NOUNS);
+        let name = format!("{verb}-{noun}-{index:05}");
+        let dir = root.join(format!("collection-{:02}", index % COLLECTIONS)).join(&name);
+        fs::create_dir_all(&dir)?;
+        let file = dir.join("SKILL.md");
+        fs::write(&file, skill_md(&mut numbers, &name, verb, noun))?;
+        write_resources(&mut numbers, &dir)?;
+        files.push(file);
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn skill_md(numbers: &mut Numbers, name: &str, verb: &str, noun: &str) -> String {
+    let body_bytes = 2 * 1024 + numbers.below(38 * 1024);
+    let mut text = String::with_capacity(body_bytes + 1024);
+    let _ = writeln!(text, "---\nname: {name}");
+    let description_words = 12 + numbers.below(40);
+    let description = sentence(numbers, description_words);
+    // Plain, quoted and folded descriptions are all common.
+    let _ = match numbers.below(3) {
+        0 => writeln!(text, "description: Use this skill to {verb} a {noun}. {description}"),
+        1 => writeln!(text, "description: \"Use when the user wants to {verb} a {noun}: {description}\""),
+        _ => writeln!(text, "description: >-\n  Helps to {verb} a {noun}.\n  {description}"),
+    };
+    if numbers.chance(60) {
+        text.push_str("license: Apache-2.0\n");
+    }
+    if numbers.chance(20) {
+        text.push_str("compatibility: Needs python3 and a POSIX shell\n");
+    }
+    if numbers.chance(35) {
+        let _ = writeln!(text, "metadata:\n  author: team-{}\n  version: \"1.{}\"", numbers.below(90), numbers.below(9));
+    }
+    if numbers.chance(30) {
+        text.push_str("allowed-tools: Bash(git:*) Read Write\n");
+    }
+    text.push_str("---\n");
+    let end = text.len() + body_bytes;
+    let _ = writeln!(text, "\n# {name}\n");
+    while text.len() < end {
+        let words = 8 + numbers.below(14);
+        let _ = match numbers.below(9) {
+            0 => writeln!(text, "\n## {}\n", sentence(numbers, 3)),
+            1 | 2 => writeln!(text, "- {}", sentence(numbers, words)),
+            3 => writeln!(text, "```bash\npython3 scripts/run.py --{} out/{noun}.json\n```", numbers.one_of(WORDS)),
+            _ => writeln!(text, "{}", sentence(numbers, words)),
+        };
+    }
+    text
+}
+
+fn sentence(numbers: &mut Numbers, words: usize) -> String {
+    let mut text = numbers.one_of(WORDS).to_owned();
+    for _ in 1..words {
+        text.push(' ');
+        text.push_str(numbers.one_of(WORDS));
+    }
+    text
+}
+
+fn write_resources(numbers: &mut Numbers, dir: &Path) -> io::Result<()> {
+    for (percent, directory, file) in [(35, "scripts", "run.py"), (30, "references", "guide.md"), (15, "assets", "a.txt")] {
+        if numbers.chance(percent) {
+            fs::create_dir(dir.join(directory))?;
+            fs::write(dir.join(directory).join(file), sentence(numbers, 60))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The benchmark program: one subcommand for each thing that is measured, one file for each subcommand.
+//!
+//! Every measurement runs beside its yardstick in the same process run, round for round, so that a busy machine
+//! slows both; the table gives medians and says whether the target is met. Start it in a release build.
+
+mod catalogue;
+mod measure;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "skillbox-bench", about = "Measures skillbox against its peers and its own targets")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Scanning, refreshing and remembering thousands of skills
+    Catalogue(catalogue::Arguments),
+    /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
+    #[command(hide = true)]
+    CatalogueMemory(catalogue::memory::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().command {
+        Command::Catalogue(arguments) => catalogue::run(&arguments),
+        Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
+    }
+}

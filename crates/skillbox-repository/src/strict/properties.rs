@@ -1,0 +1,64 @@
+//! `read-properties`: the fields of a skill as the reference prints them.
+
+use std::path::Path;
+
+use super::python::{json, strip, without_escapes};
+use super::skill_file::{field, filled_text, find, read_fields, skill_path};
+use super::value::Value;
+
+/// The properties as JSON without a final newline, or the error text after `Error: `.
+pub fn read_properties(path: &Path) -> Result<String, String> {
+    properties_of(&skill_path(path)).map_err(|error| without_escapes(&error))
+}
+
+fn properties_of(directory: &Path) -> Result<String, String> {
+    let properties = Properties::read(directory)?;
+    let mut object = vec![
+        ("name".to_owned(), Value::Text(properties.name)),
+        ("description".to_owned(), Value::Text(properties.description)),
+    ];
+    for name in ["license", "compatibility", "allowed-tools", "metadata"] {
+        match properties.fields.iter().find(|(key, _)| key == name) {
+            Some((_, value)) if name == "metadata" && is_empty(value) => {}
+            Some((key, value)) => object.push((key.clone(), value.clone())),
+            None => {}
+        }
+    }
+    Ok(json(&Value::Map(object)))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Text(text) | Value::Odd(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(pairs) => pairs.is_empty(),
+    }
+}
+
+/// What `read-properties` and `to-prompt` both need; the rules of `validate` do not apply.
+pub(super) struct Properties {
+    pub name: String,
+    pub description: String,
+    fields: super::skill_file::Fields,
+}
+
+impl Properties {
+    /// Reads the skill in a directory.
+    pub(super) fn read(directory: &Path) -> Result<Self, String> {
+        let skill_md = find(directory).ok_or_else(|| format!("SKILL.md not found in {}", directory.display()))?;
+        let fields = read_fields(&skill_md)?;
+        let required =
+            |name: &str| field(&fields, name).ok_or_else(|| format!("Missing required field in frontmatter: {name}"));
+        let (name, description) = (required("name")?, required("description")?);
+        let filled = |name: &str, value: &Value| {
+            let text = filled_text(value).map(|text| strip(text).to_owned());
+            text.ok_or_else(|| format!("Field '{name}' must be a non-empty string"))
+        };
+        let (name, description) = (filled("name", name)?, filled("description", description)?);
+        Ok(Self {
+            name,
+            description,
+            fields,
+        })
+    }
+}

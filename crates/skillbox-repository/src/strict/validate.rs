@@ -1,0 +1,91 @@
+//! `validate`: every error of a skill, in the reference's words and order.
+
+use std::path::Path;
+
+use super::python::{strip, without_escapes};
+use super::skill_file::{Fields, directory_name, field, filled_text, find, read_fields, skill_path};
+use super::value::Value;
+use crate::name_rules::{NameFault, name_faults, normalise};
+
+const ALLOWED_FIELDS: [&str; 6] = [
+    "allowed-tools",
+    "compatibility",
+    "description",
+    "license",
+    "metadata",
+    "name",
+];
+
+/// The errors of a skill; none for a valid one.
+pub fn validate(path: &Path) -> Vec<String> {
+    let directory = skill_path(path);
+    let errors = match find_and_read(&directory) {
+        Ok(fields) => check(&fields, &directory_name(&directory)),
+        Err(error) => vec![error],
+    };
+    errors.iter().map(|error| without_escapes(error)).collect()
+}
+
+fn find_and_read(directory: &Path) -> Result<Fields, String> {
+    if !directory.exists() {
+        return Err(format!("Path does not exist: {}", directory.display()));
+    }
+    if !directory.is_dir() {
+        return Err(format!("Not a directory: {}", directory.display()));
+    }
+    let skill_md = find(directory).ok_or_else(|| "Missing required file: SKILL.md".to_owned())?;
+    read_fields(&skill_md)
+}
+
+fn check(fields: &Fields, directory: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    let mut unexpected: Vec<&str> = fields.iter().map(|(key, _)| key.as_str()).collect();
+    unexpected.retain(|key| !ALLOWED_FIELDS.contains(key));
+    unexpected.sort_unstable();
+    if !unexpected.is_empty() {
+        errors.push(format!(
+            "Unexpected fields in frontmatter: {}. Only ['{}'] are allowed.",
+            unexpected.join(", "),
+            ALLOWED_FIELDS.join("', '")
+        ));
+    }
+    match field(fields, "name").map(filled_text) {
+        None => errors.push("Missing required field in frontmatter: name".to_owned()),
+        Some(None) => errors.push("Field 'name' must be a non-empty string".to_owned()),
+        Some(Some(name)) => check_name(name, directory, &mut errors),
+    }
+    match field(fields, "description").map(filled_text) {
+        None => errors.push("Missing required field in frontmatter: description".to_owned()),
+        Some(None) => errors.push("Field 'description' must be a non-empty string".to_owned()),
+        Some(Some(text)) => check_length("Description", text, 1024, &mut errors),
+    }
+    match field(fields, "compatibility") {
+        None => {}
+        Some(Value::Text(text)) => check_length("Compatibility", text, 500, &mut errors),
+        Some(_) => errors.push("Field 'compatibility' must be a string".to_owned()),
+    }
+    errors
+}
+
+fn check_name(name: &str, directory: &str, errors: &mut Vec<String>) {
+    let name = normalise(strip(name));
+    errors.extend(name_faults(&name).into_iter().map(|fault| match fault {
+        NameFault::TooLong(length) => format!("Skill name '{name}' exceeds 64 character limit ({length} chars)"),
+        NameFault::NotLowercase => format!("Skill name '{name}' must be lowercase"),
+        NameFault::EdgeHyphen => "Skill name cannot start or end with a hyphen".to_owned(),
+        NameFault::DoubleHyphen => "Skill name cannot contain consecutive hyphens".to_owned(),
+        NameFault::InvalidCharacter(_) => {
+            format!("Skill name '{name}' contains invalid characters. Only letters, digits, and hyphens are allowed.")
+        }
+    }));
+    if normalise(directory) != name {
+        errors.push(format!("Directory name '{directory}' must match skill name '{name}'"));
+    }
+}
+
+fn check_length(field: &str, text: &str, limit: usize, errors: &mut Vec<String>) {
+    let length = text.chars().count();
+    if length > limit {
+        errors.push(format!("{field} exceeds {limit} character limit ({length} chars)"));
+    }
+}
