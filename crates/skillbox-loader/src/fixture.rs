@@ -1,11 +1,8 @@
 //! Small skills for unit tests.
 
-use std::sync::Arc;
-
 use skillbox_model::SkillName;
 
 use crate::skill_view::{Owner, SkillView};
-use crate::snapshot::Snapshot;
 
 /// A skill of a project.
 pub(crate) fn view(name: &str, description: &str) -> SkillView {
@@ -23,9 +20,4 @@ pub(crate) fn view(name: &str, description: &str) -> SkillView {
         metadata: std::collections::BTreeMap::default(),
         steering: None,
     }
-}
-
-/// A snapshot of skills with these names and descriptions.
-pub(crate) fn snapshot(skills: impl IntoIterator<Item = SkillView>) -> Snapshot {
-    Snapshot::new(skills.into_iter().map(Arc::new))
 }

@@ -32,11 +32,6 @@ impl<'e> Entry<'e> {
         })
     }
 
-    /// The tool's name, for making tools visible.
-    pub(crate) fn tool(&self) -> &'e str {
-        self.tool
-    }
-
     /// The pattern for the argument, where there is one.
     pub(crate) fn argument(&self) -> Option<&'e str> {
         self.argument

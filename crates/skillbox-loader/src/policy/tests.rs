@@ -37,7 +37,8 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
     use PolicyKind::{Recommend, Restrict, Strict};
     let none = json!({});
     // loaded skills with what they declare, the tool, and whether recommend, restrict and strict let it pass.
-    let table: &[(&[&[&str]], &str, [bool; 3])] = &[
+    type Row = (&'static [&'static [&'static str]], &'static str, [bool; 3]);
+    let table: &[Row] = &[
         (&[], "execute", [true, true, true]),
         (&[&["execute"]], "execute", [true, true, true]),
         (&[&["execute"]], "other", [true, false, false]),

@@ -9,6 +9,7 @@ use super::listed::{Listed, listed, shown_directory};
 use super::section::PromptInput;
 use crate::one_line::one_line;
 use crate::skill_view::Owner;
+use crate::tools::Tool;
 
 const HEAD: &str = "## Skills System
 
@@ -18,7 +19,7 @@ You have access to a library of skills: specialised abilities and knowledge, kep
 
 ";
 
-const TAIL: &str = r#"
+const HOW_TO_READ: &str = "
 ### How to Use Skills (Progressive Disclosure)
 
 You know of every skill its name and description, listed above; its full instructions you read only when you need them:
@@ -32,8 +33,9 @@ You know of every skill its name and description, listed above; its full instruc
 
 - Call `read_skill` with `skill_name` as the list shows it, or with `skill_path`, the directory of the skill. Given both, they must refer to the same skill.
 - Skill names are not tool names: a skill is never called, only read with `read_skill`.
-- `search_skills` finds skills by name, description or path; `disable_skill` hides one for the rest of the session.
+";
 
+const WHEN_TO_USE: &str = r#"
 **Important:**
 
 - **For SKILL.md files (skill instructions)**: always use `read_skill`; do not open them in another way.
@@ -67,7 +69,14 @@ Skills make you more capable and more consistent. In doubt, look whether there i
 "#;
 
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    format!("{HEAD}{}{TAIL}", list(input))
+    let mut others = String::new();
+    if let Some(search) = input.settings.tool_name(Tool::Search) {
+        let _ = writeln!(others, "- `{search}` finds skills by name, description or path.");
+    }
+    if let Some(disable) = input.settings.tool_name(Tool::Disable) {
+        let _ = writeln!(others, "- `{disable}` hides a skill for the rest of the session.");
+    }
+    format!("{HEAD}{}{HOW_TO_READ}{others}{WHEN_TO_USE}", list(input))
 }
 
 /// The two groups, each under its heading.

@@ -9,7 +9,7 @@ pub(crate) const LONGEST_ENUMERATION: usize = 256;
 
 /// The schema of a tool's input: an object without references, as every provider takes it.
 pub(crate) fn input_schema<T: JsonSchema>() -> Map<String, Value> {
-    let mut schema = schema_of::<T>();
+    let mut schema = schema_of::<T>(settings().for_deserialize());
     tidy(&mut schema);
     let mut object = match schema {
         Value::Object(object) => object,
@@ -23,7 +23,7 @@ pub(crate) fn input_schema<T: JsonSchema>() -> Map<String, Value> {
 
 /// The schema of a tool's result.
 pub(crate) fn output_schema<T: JsonSchema>() -> Value {
-    let mut schema = schema_of::<T>();
+    let mut schema = schema_of::<T>(settings().for_serialize());
     if let Some(object) = schema.as_object_mut() {
         object.remove("$schema");
         object.remove("title");
@@ -32,12 +32,16 @@ pub(crate) fn output_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true)
+}
+
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Drops what models have no use for: titles, formats, and null beside an optional value.
+/// Drops what models have no use for: titles, formats, null beside an optional value, and the long form of a
+/// choice between words.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Array(parts) => parts.iter_mut().for_each(tidy),
@@ -49,6 +53,7 @@ fn tidy(schema: &mut Value) {
                 object.remove("title");
             }
             without_null(object);
+            as_enumeration(object);
             object.values_mut().for_each(tidy);
         }
         _ => {}
@@ -73,6 +78,18 @@ fn without_null(object: &mut Map<String, Value>) {
         for (key, value) in only {
             object.entry(key).or_insert(value);
         }
+    }
+}
+
+fn as_enumeration(object: &mut Map<String, Value>) {
+    let Some(Value::Array(options)) = object.get("oneOf") else {
+        return;
+    };
+    let words: Option<Vec<Value>> = options.iter().map(|option| option.get("const").cloned()).collect();
+    if let Some(words) = words {
+        object.remove("oneOf");
+        object.insert("type".to_owned(), json!("string"));
+        object.insert("enum".to_owned(), Value::Array(words));
     }
 }
 

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use skillbox_loader::{
-    AgentName, AgentStart, Caller, Dialect, History, Inheritance, LoaderError, Reply, SkillFilter,
-};
+use skillbox_loader::{AgentName, AgentStart, Caller, Dialect, History, Inheritance, LoaderError, Reply, SkillFilter};
 
 use crate::library::{Host, Library};
 
@@ -20,17 +18,28 @@ fn call(host: &Host, agent: &AgentName, tool: &str, arguments: Value) -> Result<
 #[test]
 fn an_heir_starts_with_what_its_parent_has_loaded() {
     let host = Library::sample().host(Dialect::Skillbox);
-    host.ok("skill_load", json!({"skill": "pdf", "docs": ["references/forms.md"], "arguments": "x"}));
+    host.ok(
+        "skill_load",
+        json!({"skill": "pdf", "docs": ["references/forms.md"], "arguments": "x"}),
+    );
     let heir = agent("heir");
     let start = AgentStart::below(AgentName::default(), heir.clone(), Inheritance::Inherit);
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(host.loaded_by(&heir), ["pdf"]);
-    let section = host.session.modify_request(&host.catalog, &heir, History::Whole, &[]).unwrap().text;
+    let section = host
+        .session
+        .modify_request(&host.catalog, &heir, History::Whole, &[])
+        .unwrap()
+        .text;
     assert!(section.contains("Fill them."), "{section}");
     // From then on the two are apart.
     call(&host, &heir, "skill_unload", json!({"skill": "pdf"})).unwrap();
     host.ok("skill_load", json!({"skill": "csv-report"}));
-    assert_eq!(host.session.before_agent(&host.catalog, &start), None, "nothing is inherited twice");
+    assert_eq!(
+        host.session.before_agent(&host.catalog, &start),
+        None,
+        "nothing is inherited twice"
+    );
     assert_eq!(host.loaded_by(&heir), Vec::<String>::new());
     assert_eq!(host.loaded(), ["pdf", "csv-report"]);
 }
@@ -53,13 +62,27 @@ fn a_hidden_skill_does_not_exist_for_the_agent() {
         ("skill_enable", json!({"skill": "csv-report"})),
     ] {
         let error = call(&host, &child, tool, arguments).unwrap_err();
-        assert!(matches!(&error, LoaderError::UnknownSkill { known, .. } if known == &["pdf"]), "{tool} {error:?}");
+        assert!(
+            matches!(&error, LoaderError::UnknownSkill { known, .. } if known == &["pdf"]),
+            "{tool} {error:?}"
+        );
     }
-    let section = host.session.modify_request(&host.catalog, &child, History::Whole, &[]).unwrap().text;
-    assert!(section.contains("- pdf:") && !section.contains("csv-report"), "{section}");
-    let Ok(Reply::Done(list)) = call(&host, &child, "skill_list", json!({})) else { panic!() };
+    let section = host
+        .session
+        .modify_request(&host.catalog, &child, History::Whole, &[])
+        .unwrap()
+        .text;
+    assert!(
+        section.contains("- pdf:") && !section.contains("csv-report"),
+        "{section}"
+    );
+    let Ok(Reply::Done(list)) = call(&host, &child, "skill_list", json!({})) else {
+        panic!()
+    };
     assert_eq!(list.result["skills"].as_array().unwrap().len(), 1);
-    let Ok(Reply::Done(found)) = call(&host, &child, "skill_search", json!({"query": "csv"})) else { panic!() };
+    let Ok(Reply::Done(found)) = call(&host, &child, "skill_search", json!({"query": "csv"})) else {
+        panic!()
+    };
     assert_eq!(found.result["hits"], json!([]));
     let names = host.session.tools(&child)[1].input_schema["properties"]["skill"]["enum"].clone();
     assert_eq!(names, json!(["pdf"]));
@@ -73,7 +96,10 @@ fn an_agent_without_skills_sees_none() {
         .seeing(SkillFilter::Only(BTreeSet::new()));
     host.ok("skill_load", json!({"skill": "pdf"}));
     host.session.before_agent(&host.catalog, &start).unwrap();
-    assert_eq!(host.session.modify_request(&host.catalog, &child, History::Whole, &[]), None);
+    assert_eq!(
+        host.session.modify_request(&host.catalog, &child, History::Whole, &[]),
+        None
+    );
     assert_eq!(host.loaded_by(&child), Vec::<String>::new());
 }
 

@@ -40,13 +40,19 @@ fn allowed_tools_restrict_mode_allows_listed() {
     assert!(host(PolicyKind::Restrict, &["alpha"]).passes("tool_x", json!({})));
     let git = host(PolicyKind::Restrict, &["git"]);
     assert!(git.passes("Bash", json!({"command": "git status"})));
-    assert!(git.passes("skill_run", json!({"skill": "git", "command": "git status && git diff"})));
+    assert!(git.passes(
+        "skill_run",
+        json!({"skill": "git", "command": "git status && git diff"})
+    ));
 }
 
 #[test]
 fn allowed_tools_restrict_mode_blocks_unlisted() {
     let host = host(PolicyKind::Restrict, &["alpha", "beta"]);
-    let blocked = host.session.wrap_tool_call(&host.agent, "execute", &json!({})).unwrap_err();
+    let blocked = host
+        .session
+        .wrap_tool_call(&host.agent, "execute", &json!({}))
+        .unwrap_err();
     let body = blocked.body(Dialect::Deepagents);
     assert_eq!(body.code, ErrorCode::ToolNotAllowed);
     assert_eq!(
@@ -80,8 +86,14 @@ fn allowed_tools_custom_whitelist() {
     assert!(host.passes("grep", json!({})));
     assert!(!host.passes("ls", json!({})), "a given set replaces the default");
     let host = given(&[]);
-    assert!(!host.passes("ls", json!({})) && !host.passes("load_skill", json!({})), "so does an empty one");
-    assert_eq!(host.refused("load_skill", json!({"skill_name": "beta"})).code, ErrorCode::ToolNotAllowed);
+    assert!(
+        !host.passes("ls", json!({})) && !host.passes("load_skill", json!({})),
+        "so does an empty one"
+    );
+    assert_eq!(
+        host.refused("load_skill", json!({"skill_name": "beta"})).code,
+        ErrorCode::ToolNotAllowed
+    );
 }
 
 #[test]
@@ -93,9 +105,21 @@ fn allowed_tools_no_loaded_skills_passthrough() {
 
 #[test]
 fn allowed_tools_no_restrictions_defined_passthrough() {
-    for loaded in [&["open"][..], &["empty"], &["open", "empty"], &["alpha", "open"], &["alpha", "empty"]] {
-        assert!(host(PolicyKind::Restrict, loaded).passes("anything", json!({})), "{loaded:?}");
-        assert!(!host(PolicyKind::Strict, loaded).passes("anything", json!({})), "{loaded:?}");
+    for loaded in [
+        &["open"][..],
+        &["empty"],
+        &["open", "empty"],
+        &["alpha", "open"],
+        &["alpha", "empty"],
+    ] {
+        assert!(
+            host(PolicyKind::Restrict, loaded).passes("anything", json!({})),
+            "{loaded:?}"
+        );
+        assert!(
+            !host(PolicyKind::Strict, loaded).passes("anything", json!({})),
+            "{loaded:?}"
+        );
     }
 }
 
@@ -128,7 +152,11 @@ fn restrict_and_strict_side_by_side() {
     ];
     for (loaded, tool, restrict, strict) in table {
         for (policy, expected) in [(PolicyKind::Restrict, restrict), (PolicyKind::Strict, strict)] {
-            assert_eq!(host(policy, loaded).passes(tool, json!({})), *expected, "{policy:?} {loaded:?} {tool}");
+            assert_eq!(
+                host(policy, loaded).passes(tool, json!({})),
+                *expected,
+                "{policy:?} {loaded:?} {tool}"
+            );
         }
     }
 }
@@ -136,22 +164,31 @@ fn restrict_and_strict_side_by_side() {
 #[test]
 fn a_call_of_ours_is_held_to_the_policy_too() {
     let library = library();
-    let host = library.host_with(settings(Dialect::Skillbox, |settings| settings.policy = PolicyKind::Strict));
+    let host = library.host_with(settings(Dialect::Skillbox, |settings| {
+        settings.policy = PolicyKind::Strict
+    }));
     host.ok("skill_load", json!({"skill": "git"}));
     let run = |command: &str| {
         let arguments = json!({"skill": "git", "command": command});
-        host.session.call(&host.catalog, &host.agent, Default::default(), "skill_run", &arguments)
+        host.session
+            .call(&host.catalog, &host.agent, Default::default(), "skill_run", &arguments)
     };
     assert!(matches!(run("git status"), Ok(skillbox_loader::Reply::Run(_))));
     let error = run("git status; curl x").unwrap_err().body(Dialect::Skillbox);
     assert_eq!(error.code, ErrorCode::ToolNotAllowed);
-    assert!(error.message.contains("no pattern covers this use of \"curl\""), "{}", error.message);
+    assert!(
+        error.message.contains("no pattern covers this use of \"curl\""),
+        "{}",
+        error.message
+    );
     assert!(error.message.contains("allowed are: Bash(git:*)"), "{}", error.message);
 }
 
 #[test]
 fn a_disabled_skill_grants_nothing() {
-    let host = library().host_with(settings(Dialect::Skillbox, |settings| settings.policy = PolicyKind::Strict));
+    let host = library().host_with(settings(Dialect::Skillbox, |settings| {
+        settings.policy = PolicyKind::Strict
+    }));
     host.ok("skill_load", json!({"skill": "alpha"}));
     host.ok("skill_load", json!({"skill": "beta"}));
     host.ok("skill_disable", json!({"skill": "beta"}));

@@ -8,7 +8,11 @@ use crate::library::{Host, Library, settings};
 fn library(skills: usize) -> Library {
     let library = Library::new();
     for n in 0..skills {
-        library.skill(&format!("skill-{n:03}"), &format!("description: {}", "word ".repeat(200).trim_end()), "body");
+        library.skill(
+            &format!("skill-{n:03}"),
+            &format!("description: {}", "word ".repeat(200).trim_end()),
+            "body",
+        );
     }
     library
 }
@@ -85,7 +89,10 @@ fn then_the_rest_is_counted_with_a_way_to_find_it() {
         let list = list(dialect, &prompt);
         let shown = named(list, 20);
         assert!((1..20).contains(&shown), "{dialect} {shown} {list}");
-        assert!(list.contains(&format!("({} more skills are not listed: {way}.)", 20 - shown)), "{dialect} {list}");
+        assert!(
+            list.contains(&format!("({} more skills are not listed: {way}.)", 20 - shown)),
+            "{dialect} {list}"
+        );
         assert!(list.chars().count() <= budget, "{dialect} {}", list.chars().count());
     }
 }
@@ -96,7 +103,10 @@ fn deepagents_keeps_whole_entries() {
     let prompt = host(Dialect::Deepagents, 20, 4000).prompt();
     let list = list(Dialect::Deepagents, &prompt);
     assert_eq!(named(list, 20), 3, "{list}");
-    assert!(list.contains("(17 additional skill(s) not shown due to description budget limit."), "{list}");
+    assert!(
+        list.contains("(17 additional skill(s) not shown due to description budget limit."),
+        "{list}"
+    );
 }
 
 #[test]
@@ -118,6 +128,9 @@ fn loaded_skills_are_never_dropped_and_omitted_ones_still_load() {
 fn what_fits_is_whole() {
     for dialect in Dialect::ALL.iter().copied() {
         let prompt = Library::sample().host_with(Settings::new(dialect)).prompt();
-        assert!(prompt.contains("Extract text from PDFs.") && !prompt.contains('…'), "{dialect} {prompt}");
+        assert!(
+            prompt.contains("Extract text from PDFs.") && !prompt.contains('…'),
+            "{dialect} {prompt}"
+        );
     }
 }

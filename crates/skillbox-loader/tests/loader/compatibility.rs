@@ -31,7 +31,10 @@ fn default_policy_is_recommend() {
     let settings = Settings::default();
     assert_eq!(settings.policy, PolicyKind::Recommend);
     assert_eq!((settings.description_budget, settings.max_loaded), (16_000, 10));
-    assert_eq!((settings.at_limit, settings.load_mode), (AtLimit::Refuse, LoadMode::Session));
+    assert_eq!(
+        (settings.at_limit, settings.load_mode),
+        (AtLimit::Refuse, LoadMode::Session)
+    );
     assert_eq!(settings.dialect, Dialect::Skillbox);
 }
 
@@ -47,7 +50,9 @@ fn read_file_still_works_for_skills() {
     assert!(text.starts_with(&read));
     assert_eq!(host.loaded(), ["pdf"]);
     let ours = library.host(Dialect::Skillbox);
-    let piece = ours.ok("skill_read", json!({"skill": "pdf", "path": "SKILL.md"})).result;
+    let piece = ours
+        .ok("skill_read", json!({"skill": "pdf", "path": "SKILL.md"}))
+        .result;
     assert_eq!(piece["content"], read);
     assert_eq!(ours.loaded(), Vec::<String>::new());
 }

@@ -7,12 +7,16 @@ use crate::library::{Host, Library, settings};
 
 /// The sample with steady paths.
 fn shown(host: &Host, library: &Library) -> String {
-    host.prompt().replace(&library.path().display().to_string(), "/srv/team/skills")
+    host.prompt()
+        .replace(&library.path().display().to_string(), "/srv/team/skills")
 }
 
 fn host(library: &Library, dialect: Dialect) -> Host {
     library.host_with(settings(dialect, |settings| {
-        settings.sources = vec![SourceView::at("/home/me/.agents/skills"), SourceView::at("/srv/team/skills")];
+        settings.sources = vec![
+            SourceView::at("/home/me/.agents/skills"),
+            SourceView::at("/srv/team/skills"),
+        ];
         settings.policy = PolicyKind::Recommend;
     }))
 }
@@ -27,7 +31,10 @@ fn sample() -> Library {
 fn before_anything_is_loaded() {
     for dialect in Dialect::ALL {
         let library = sample();
-        insta::assert_snapshot!(format!("{dialect}_overview"), shown(&host(&library, *dialect), &library));
+        insta::assert_snapshot!(
+            format!("{dialect}_overview"),
+            shown(&host(&library, *dialect), &library)
+        );
     }
 }
 
@@ -42,9 +49,9 @@ fn with_a_skill_and_a_document() {
             }
             Dialect::Deepagents => drop(host.ok("load_skill", json!({"skill_name": "pdf"}))),
             Dialect::Saa => drop(host.ok("read_skill", json!({"skill_name": "pdf"}))),
-            Dialect::Agentskills => host.session.apply(
-                &serde_json::from_value(json!([{"op": "load", "skill": "pdf", "mode": "session"}])).unwrap(),
-            ),
+            Dialect::Agentskills => host
+                .session
+                .apply(&serde_json::from_value(json!([{"op": "load", "skill": "pdf", "mode": "session"}])).unwrap()),
         }
         insta::assert_snapshot!(format!("{dialect}_loaded"), shown(&host, &library));
     }

@@ -8,12 +8,19 @@ use crate::library::{Library, settings};
 
 fn names(dialect: Dialect) -> Vec<String> {
     let host = Library::sample().host(dialect);
-    host.session.tools(&host.agent).into_iter().map(|tool| tool.name).collect()
+    host.session
+        .tools(&host.agent)
+        .into_iter()
+        .map(|tool| tool.name)
+        .collect()
 }
 
 #[test]
 fn each_dialect_has_its_tools_in_its_order() {
-    assert_eq!(names(Dialect::Trpc), ["skill_load", "skill_select_docs", "skill_list_docs", "skill_run"]);
+    assert_eq!(
+        names(Dialect::Trpc),
+        ["skill_load", "skill_select_docs", "skill_list_docs", "skill_run"]
+    );
     assert_eq!(names(Dialect::Deepagents), ["load_skill"]);
     assert_eq!(names(Dialect::Saa), ["read_skill", "search_skills", "disable_skill"]);
     assert_eq!(names(Dialect::Agentskills), Vec::<String>::new());
@@ -40,15 +47,27 @@ fn definitions_are_valid_schemas_of_draft_2020_12() {
         let host = Library::sample().host(*dialect);
         for tool in host.session.tools(&host.agent) {
             let schema = Value::Object(tool.input_schema.clone());
-            assert!(jsonschema::draft202012::meta::is_valid(&schema), "{dialect} {}: {schema}", tool.name);
+            assert!(
+                jsonschema::draft202012::meta::is_valid(&schema),
+                "{dialect} {}: {schema}",
+                tool.name
+            );
             assert_eq!(schema["type"], "object");
             assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
             let text = schema.to_string();
             for unwelcome in ["$ref", "$defs", "$schema", "anyOf", "oneOf", "\"null\"", "\"format\""] {
-                assert!(!text.contains(unwelcome), "{dialect} {}: {unwelcome} in {text}", tool.name);
+                assert!(
+                    !text.contains(unwelcome),
+                    "{dialect} {}: {unwelcome} in {text}",
+                    tool.name
+                );
             }
             if let Some(output) = &tool.output_schema {
-                assert!(jsonschema::draft202012::meta::is_valid(output), "{dialect} {}", tool.name);
+                assert!(
+                    jsonschema::draft202012::meta::is_valid(output),
+                    "{dialect} {}",
+                    tool.name
+                );
                 assert_eq!(output["type"], "object", "{}", tool.name);
             }
         }
@@ -127,10 +146,19 @@ fn guidance_speaks_only_of_tools_that_are_there() {
     }));
     let prompt = host.prompt();
     assert!(prompt.contains("`skill_load`"), "{prompt}");
-    for tool in ["skill_run", "skill_search", "skill_unload", "skill_select_docs", "skill_read"] {
+    for tool in [
+        "skill_run",
+        "skill_search",
+        "skill_unload",
+        "skill_select_docs",
+        "skill_read",
+    ] {
         assert!(!prompt.contains(tool), "{tool} in {prompt}");
     }
-    assert_eq!(host.refused("skill_search", json!({"query": "x"})).code, ErrorCode::UnknownTool);
+    assert_eq!(
+        host.refused("skill_search", json!({"query": "x"})).code,
+        ErrorCode::UnknownTool
+    );
     assert_eq!(host.session.tools(&host.agent).len(), 1);
 }
 
@@ -151,9 +179,17 @@ fn a_skill_is_read_by_name_and_by_path() {
     let error = host.refused("read_skill", json!({}));
     assert!(error.message.contains("required"), "{}", error.message);
     let error = host.refused("read_skill", json!({"skill_name": "csv-report", "skill_path": path}));
-    assert!(error.message.contains("must refer to the same skill"), "{}", error.message);
+    assert!(
+        error.message.contains("must refer to the same skill"),
+        "{}",
+        error.message
+    );
     for path in ["/nowhere", "\0", "/", "pdf"] {
-        assert_eq!(host.refused("read_skill", json!({"skill_path": path})).code, ErrorCode::UnknownSkill, "{path:?}");
+        assert_eq!(
+            host.refused("read_skill", json!({"skill_path": path})).code,
+            ErrorCode::UnknownSkill,
+            "{path:?}"
+        );
     }
 }
 
@@ -169,16 +205,26 @@ fn search_ranks_and_blank_lists_all() {
     let ranks = |query: &str| {
         let hits = host.ok("skill_search", json!({"query": query})).result["hits"].clone();
         let hits = hits.as_array().unwrap().iter();
-        hits.map(|hit| (hit["name"].as_str().unwrap().to_owned(), hit["rank"].as_u64().unwrap())).collect::<Vec<_>>()
+        hits.map(|hit| (hit["name"].as_str().unwrap().to_owned(), hit["rank"].as_u64().unwrap()))
+            .collect::<Vec<_>>()
     };
     let expected = [("pdf", 0), ("pdf-forms", 1), ("my-pdf", 2), ("other", 3)];
     assert_eq!(ranks("PDF"), expected.map(|(name, rank)| (name.to_owned(), rank)));
-    let text = library.host(Dialect::Saa).ok("search_skills", json!({"query": "pdf"})).text;
+    let text = library
+        .host(Dialect::Saa)
+        .ok("search_skills", json!({"query": "pdf"}))
+        .text;
     let lines: Vec<_> = text.lines().map(|line| line.split("**").nth(1).unwrap()).collect();
     assert_eq!(lines, ["pdf", "pdf-forms", "my-pdf", "other"]);
-    let blank = library.host(Dialect::Saa).ok("search_skills", json!({"query": " "})).text;
+    let blank = library
+        .host(Dialect::Saa)
+        .ok("search_skills", json!({"query": " "}))
+        .text;
     assert_eq!(blank.lines().count(), 5);
-    let nothing = library.host(Dialect::Saa).ok("search_skills", json!({"query": "zzz"})).text;
+    let nothing = library
+        .host(Dialect::Saa)
+        .ok("search_skills", json!({"query": "zzz"}))
+        .text;
     assert_eq!(nothing, "No skills found matching: zzz");
 }
 
@@ -190,16 +236,31 @@ fn a_disabled_skill_is_gone_and_its_files_are_not() {
     let path = library.path().join("pdf");
     host.ok("disable_skill", json!({"skill_path": path}));
     assert!(!host.prompt().contains("pdf"), "{}", host.prompt());
-    assert_eq!(host.refused("read_skill", json!({"skill_name": "pdf"})).code, ErrorCode::UnknownSkill);
-    assert_eq!(host.ok("search_skills", json!({"query": "pdf"})).text, "No skills found matching: pdf");
+    assert_eq!(
+        host.refused("read_skill", json!({"skill_name": "pdf"})).code,
+        ErrorCode::UnknownSkill
+    );
+    assert_eq!(
+        host.ok("search_skills", json!({"query": "pdf"})).text,
+        "No skills found matching: pdf"
+    );
     assert_eq!(host.loaded(), Vec::<String>::new());
     assert!(path.join("SKILL.md").exists());
     host.ok("read_skill", json!({"skill_name": "csv-report"}));
-    assert_eq!(host.ok("disable_skill", json!({"skill_name": "pdf"})).text, "Skill 'pdf' is already disabled.");
-    assert_eq!(host.refused("disable_skill", json!({"skill_name": "nope"})).code, ErrorCode::UnknownSkill);
+    assert_eq!(
+        host.ok("disable_skill", json!({"skill_name": "pdf"})).text,
+        "Skill 'pdf' is already disabled."
+    );
+    assert_eq!(
+        host.refused("disable_skill", json!({"skill_name": "nope"})).code,
+        ErrorCode::UnknownSkill
+    );
     let ours = library.host(Dialect::Skillbox);
     ours.ok("skill_disable", json!({"skill": "pdf"}));
-    assert_eq!(ours.refused("skill_load", json!({"skill": "pdf"})).code, ErrorCode::SkillDisabled);
+    assert_eq!(
+        ours.refused("skill_load", json!({"skill": "pdf"})).code,
+        ErrorCode::SkillDisabled
+    );
     let listed = ours.ok("skill_list", json!({"query": "pdf"})).result["skills"][0].clone();
     assert_eq!((&listed["name"], &listed["disabled"]), (&json!("pdf"), &json!(true)));
     ours.ok("skill_enable", json!({"skill": "pdf"}));
@@ -211,13 +272,23 @@ fn a_disabled_skill_is_gone_and_its_files_are_not() {
 fn tools_come_with_the_skills_that_need_them() {
     use skillbox_loader::DynamicTools;
     let library = Library::new();
-    library.skill("pdf", "description: d\nallowed_tools: [extract_pdf, shared, missing]", "");
-    library.skill("data", "description: d\nallowed_tools: [\"process_*\", shared, read]", "");
+    library.skill(
+        "pdf",
+        "description: d\nallowed_tools: [extract_pdf, shared, missing]",
+        "",
+    );
+    library.skill(
+        "data",
+        "description: d\nallowed_tools: [\"process_*\", shared, read]",
+        "",
+    );
     let host = library.host(Dialect::Saa);
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let tools = DynamicTools {
         grouped: [("pdf".to_owned().try_into().unwrap(), words(&["pdf_grouped", "shared"]))].into(),
-        known: words(&["extract_pdf", "shared", "process_rows", "process_cells", "secret"]).into_iter().collect(),
+        known: words(&["extract_pdf", "shared", "process_rows", "process_cells", "secret"])
+            .into_iter()
+            .collect(),
     };
     let visible = || tools.visible(&words(&["read"]), &host.state(), &host.agent);
     assert_eq!(visible(), ["read"]);
@@ -226,7 +297,14 @@ fn tools_come_with_the_skills_that_need_them() {
     host.ok("read_skill", json!({"skill_name": "pdf"}));
     assert_eq!(visible(), ["read", "pdf_grouped", "shared", "extract_pdf"]);
     host.ok("read_skill", json!({"skill_name": "data"}));
-    let both = ["read", "pdf_grouped", "shared", "extract_pdf", "process_cells", "process_rows"];
+    let both = [
+        "read",
+        "pdf_grouped",
+        "shared",
+        "extract_pdf",
+        "process_cells",
+        "process_rows",
+    ];
     assert_eq!(visible(), both);
     host.prompt_after(skillbox_loader::History::Trimmed);
     host.start_turn();

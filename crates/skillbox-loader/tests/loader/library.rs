@@ -15,12 +15,12 @@ use tempfile::TempDir;
 
 /// A directory of skills.
 pub struct Library {
-    root: TempDir,
+    root: Arc<TempDir>,
 }
 
 impl Library {
     pub fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        let root = Arc::new(tempfile::tempdir().unwrap());
         fs::create_dir(root.path().join("skills")).unwrap();
         Self { root }
     }
@@ -28,7 +28,11 @@ impl Library {
     /// Two skills with scripts, references and documents.
     pub fn sample() -> Self {
         let library = Self::new();
-        library.skill("pdf", "description: Extract text from PDFs.\nlicense: MIT\nallowed-tools: Bash(pdftotext:*) Read", "# PDF\n\nRead [forms](references/forms.md).\n");
+        library.skill(
+            "pdf",
+            "description: Extract text from PDFs.\nlicense: MIT\nallowed-tools: Bash(pdftotext:*) Read",
+            "# PDF\n\nRead [forms](references/forms.md).\n",
+        );
         library.file("pdf/scripts/extract.py", "print('x')\n");
         library.file("pdf/scripts/merge.py", "print('y')\n");
         library.file("pdf/references/forms.md", "# Forms\n\nFill them.\n");
@@ -45,7 +49,10 @@ impl Library {
 
     /// Writes a SKILL.md; `fields` are the lines of its frontmatter but the name.
     pub fn skill(&self, name: &str, fields: &str, body: &str) -> &Self {
-        self.file(&format!("{name}/SKILL.md"), &format!("---\nname: {name}\n{fields}\n---\n{body}"))
+        self.file(
+            &format!("{name}/SKILL.md"),
+            format!("---\nname: {name}\n{fields}\n---\n{body}"),
+        )
     }
 
     /// Writes a file below the directory of skills.
@@ -67,7 +74,7 @@ impl Library {
 
     pub fn host_with(&self, settings: Settings) -> Host {
         let mut host = Host::before_first_turn(self.catalog(), settings);
-        host.library = Some(self.path());
+        host.library = Some(self.root.clone());
         host.start_turn();
         host
     }
@@ -93,7 +100,8 @@ pub struct Host {
     pub session: Session,
     pub catalog: Catalog,
     pub agent: AgentName,
-    library: Option<std::path::PathBuf>,
+    /// Keeps the files there for as long as the host is.
+    library: Option<Arc<TempDir>>,
 }
 
 impl Host {
@@ -115,8 +123,8 @@ impl Host {
 
     /// Scans the library again and starts the next turn.
     pub fn next_turn(&mut self) -> Option<TurnStart> {
-        if let Some(path) = &self.library {
-            self.catalog = catalog(&[(path, Scope::Project)]);
+        if let Some(root) = &self.library {
+            self.catalog = catalog(&[(&root.path().join("skills"), Scope::Project)]);
         }
         self.start_turn()
     }
@@ -136,13 +144,16 @@ impl Host {
     /// Calls a tool that must succeed.
     pub fn ok(&self, tool: &str, arguments: Value) -> Answer<Value> {
         let shown = arguments.to_string();
-        self.call(tool, arguments).unwrap_or_else(|error| panic!("{tool} {shown}: {error:?}"))
+        self.call(tool, arguments)
+            .unwrap_or_else(|error| panic!("{tool} {shown}: {error:?}"))
     }
 
     /// Calls a tool that must be refused, and checks that nothing changed.
     pub fn refused(&self, tool: &str, arguments: Value) -> ErrorBody {
         let before = self.state();
-        let error = self.call(tool, arguments).expect_err("the call should have been refused");
+        let error = self
+            .call(tool, arguments)
+            .expect_err("the call should have been refused");
         assert_eq!(self.state(), before, "a refused call changes nothing");
         error
     }
@@ -171,6 +182,9 @@ impl Host {
     }
 
     pub fn loaded_by(&self, agent: &AgentName) -> Vec<String> {
-        self.state().loaded(agent).map(|loaded| loaded.skill.to_string()).collect()
+        self.state()
+            .loaded(agent)
+            .map(|loaded| loaded.skill.to_string())
+            .collect()
     }
 }

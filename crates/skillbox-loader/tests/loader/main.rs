@@ -1,5 +1,7 @@
 //! What a host sees of the loader, through its public interface and on real files.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
+
 mod agent_scope; // agents of one session: isolated, inheriting, limited to some skills
 mod allowed_tools; // the policy in a session, by the modes of `allowed-tools`
 mod budget; // twenty long descriptions in a small budget, in every dialect

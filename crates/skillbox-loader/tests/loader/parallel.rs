@@ -17,7 +17,10 @@ const SKILLS: [&str; 5] = ["a", "b", "c", "d", "e"];
 fn library() -> Library {
     let library = Library::new();
     for name in SKILLS {
-        library.skill(name, "description: d", "body").file(&format!("{name}/one.md"), "1").file(&format!("{name}/two.md"), "2");
+        library
+            .skill(name, "description: d", "body")
+            .file(&format!("{name}/one.md"), "1")
+            .file(&format!("{name}/two.md"), "2");
     }
     library
 }
@@ -54,10 +57,25 @@ fn call() -> impl Strategy<Value = Call> {
 fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
     let name = |skill: &usize| SKILLS[*skill].to_owned();
     match call {
-        Call::Load(skill) => engine.load(&LoadInput { skill: name(skill), ..Default::default() }).unwrap().delta,
+        Call::Load(skill) => {
+            engine
+                .load(&LoadInput {
+                    skill: name(skill),
+                    ..Default::default()
+                })
+                .unwrap()
+                .delta
+        }
         Call::LoadWith(skill, doc) => {
             let docs = Some(vec![(*doc).to_owned()]);
-            engine.load(&LoadInput { skill: name(skill), docs, ..Default::default() }).unwrap().delta
+            engine
+                .load(&LoadInput {
+                    skill: name(skill),
+                    docs,
+                    ..Default::default()
+                })
+                .unwrap()
+                .delta
         }
         Call::AddDoc(skill, doc) => {
             let input = SelectDocsInput {
@@ -138,7 +156,10 @@ fn parallel_additions_lose_nothing() {
     host.session.apply(&two);
     host.session.apply(&one);
     let prompt = host.prompt();
-    assert!(prompt.contains("path=\"one.md\"") && prompt.contains("path=\"two.md\""), "{prompt}");
+    assert!(
+        prompt.contains("path=\"one.md\"") && prompt.contains("path=\"two.md\""),
+        "{prompt}"
+    );
 }
 
 /// Threads on one session: every load lands, and the limit holds.

@@ -21,8 +21,18 @@ fn found(library: &Library, skill: &str) -> Vec<String> {
 fn discover_resources_standard_dirs() {
     let library = Library::new();
     library.skill("s", "description: d", "body");
-    library.file("s/scripts/run.py", "").file("s/references/guide.md", "").file("s/assets/logo.png", [0xff]);
-    assert_eq!(found(&library, "s"), ["asset assets/logo.png", "reference references/guide.md", "script scripts/run.py"]);
+    library
+        .file("s/scripts/run.py", "")
+        .file("s/references/guide.md", "")
+        .file("s/assets/logo.png", [0xff]);
+    assert_eq!(
+        found(&library, "s"),
+        [
+            "asset assets/logo.png",
+            "reference references/guide.md",
+            "script scripts/run.py"
+        ]
+    );
 }
 
 #[test]
@@ -39,18 +49,27 @@ fn discover_resources_empty_skill() {
 #[test]
 fn discover_resources_backend_error() {
     let library = Library::new();
-    library.skill("s", "description: d", "body").file("s/scripts/run.py", "").file("s/extra.csv", "");
+    library
+        .skill("s", "description: d", "body")
+        .file("s/scripts/run.py", "")
+        .file("s/extra.csv", "");
     let scripts = library.path().join("s/scripts");
     let loaded = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            without_file_privileges();
-            let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
-            std::fs::set_permissions(&scripts, mode(0o000)).unwrap();
-            assert!(std::fs::read_dir(&scripts).is_err(), "the directory must really be closed");
-            let found = found(&library, "s");
-            std::fs::set_permissions(&scripts, mode(0o755)).unwrap();
-            found
-        }).join().unwrap()
+        scope
+            .spawn(|| {
+                without_file_privileges();
+                let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+                std::fs::set_permissions(&scripts, mode(0o000)).unwrap();
+                assert!(
+                    std::fs::read_dir(&scripts).is_err(),
+                    "the directory must really be closed"
+                );
+                let found = found(&library, "s");
+                std::fs::set_permissions(&scripts, mode(0o755)).unwrap();
+                found
+            })
+            .join()
+            .unwrap()
     });
     assert_eq!(loaded, ["other extra.csv"]);
 }
@@ -68,14 +87,20 @@ fn without_file_privileges() {
 fn discover_resources_non_standard_dirs_ignored() {
     let library = Library::new();
     library.skill("s", "description: d", "body");
-    library.file("s/temp/x.py", "").file("s/scripts/deep/helper.py", "").file("s/scripts/top.py", "");
+    library
+        .file("s/temp/x.py", "")
+        .file("s/scripts/deep/helper.py", "")
+        .file("s/scripts/top.py", "");
     assert_eq!(found(&library, "s"), ["script scripts/top.py"]);
 }
 
 #[test]
 fn discover_resources_root_level_files() {
     let library = Library::new();
-    library.skill("s", "description: d", "body").file("s/template.md", "").file("s/LICENSE.txt", "");
+    library
+        .skill("s", "description: d", "body")
+        .file("s/template.md", "")
+        .file("s/LICENSE.txt", "");
     assert_eq!(found(&library, "s"), ["other LICENSE.txt", "other template.md"]);
     let host = library.host(Dialect::Deepagents);
     host.ok("load_skill", json!({"skill_name": "s"}));

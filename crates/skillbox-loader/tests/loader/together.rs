@@ -11,7 +11,9 @@ use crate::library::{Library, settings};
 #[test]
 fn i1_load_then_read_a_resource_with_the_hosts_file_tool() {
     let library = Library::sample();
-    let host = library.host_with(settings(Dialect::Deepagents, |settings| settings.policy = PolicyKind::Restrict));
+    let host = library.host_with(settings(Dialect::Deepagents, |settings| {
+        settings.policy = PolicyKind::Restrict
+    }));
     let text = host.ok("load_skill", json!({"skill_name": "pdf"})).text;
     let line = text.lines().find(|line| line.starts_with("- [reference] `")).unwrap();
     let path = line.trim_start_matches("- [reference] `").trim_end_matches('`');
@@ -28,12 +30,25 @@ fn i2_sub_agents_load_for_themselves() {
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(host.loaded_by(&child), Vec::<String>::new());
     let arguments = json!({"skill_name": "csv-report"});
-    host.session.call(&host.catalog, &child, Default::default(), "load_skill", &arguments).unwrap();
+    host.session
+        .call(&host.catalog, &child, Default::default(), "load_skill", &arguments)
+        .unwrap();
     assert_eq!(host.loaded_by(&child), ["csv-report"]);
     assert_eq!(host.loaded(), ["pdf"]);
-    let section = host.session.modify_request(&host.catalog, &child, History::Whole, &[]).unwrap().text;
-    assert!(section.contains("**csv-report** [Loaded]") && section.contains("- **pdf**: "), "{section}");
-    assert_eq!(host.session.before_agent(&host.catalog, &start), None, "it is known by now");
+    let section = host
+        .session
+        .modify_request(&host.catalog, &child, History::Whole, &[])
+        .unwrap()
+        .text;
+    assert!(
+        section.contains("**csv-report** [Loaded]") && section.contains("- **pdf**: "),
+        "{section}"
+    );
+    assert_eq!(
+        host.session.before_agent(&host.catalog, &start),
+        None,
+        "it is known by now"
+    );
 }
 
 #[test]
@@ -42,9 +57,15 @@ fn i3_prompts_survive_summarisation() {
     host.ok("load_skill", json!({"skill_name": "pdf"}));
     let before = host.prompt();
     let after = host.prompt_after(History::Trimmed);
-    assert!(after.starts_with(&before), "the section is intact, markers included: {after}");
+    assert!(
+        after.starts_with(&before),
+        "the section is intact, markers included: {after}"
+    );
     assert!(after.contains("[Loaded]"));
-    assert!(after[before.len()..].contains("# PDF"), "and what stood in a result alone comes back: {after}");
+    assert!(
+        after[before.len()..].contains("# PDF"),
+        "and what stood in a result alone comes back: {after}"
+    );
 }
 
 #[test]
@@ -53,7 +74,10 @@ fn i4_the_next_prompt_shows_what_was_loaded() {
     assert!(!host.prompt().contains("[Loaded]"));
     host.ok("load_skill", json!({"skill_name": "pdf"}));
     let prompt = host.prompt();
-    assert!(prompt.contains("**pdf** [Loaded]") && prompt.contains("-> Resources: 1 reference, 2 scripts"), "{prompt}");
+    assert!(
+        prompt.contains("**pdf** [Loaded]") && prompt.contains("-> Resources: 1 reference, 2 scripts"),
+        "{prompt}"
+    );
 }
 
 #[test]
@@ -62,7 +86,9 @@ fn i5_restrictions_grow_with_every_loaded_skill() {
     library.skill("a", "description: d\nallowed-tools: one", "");
     library.skill("b", "description: d\nallowed-tools: two", "");
     library.skill("c", "description: d\nallowed-tools: three", "");
-    let host = library.host_with(settings(Dialect::Deepagents, |settings| settings.policy = PolicyKind::Restrict));
+    let host = library.host_with(settings(Dialect::Deepagents, |settings| {
+        settings.policy = PolicyKind::Restrict
+    }));
     let tools = ["one", "two", "three", "four"];
     let passing = || tools.map(|tool| host.passes(tool, json!({})));
     assert_eq!(passing(), [true; 4]);
@@ -85,6 +111,9 @@ fn i6_a_skill_left_out_by_the_budget_still_loads() {
     assert!(!host.prompt().contains("**pdf**"));
     host.ok("load_skill", json!({"skill_name": "pdf"}));
     let prompt = host.prompt();
-    assert!(prompt.contains("**pdf** [Loaded]") && prompt.contains("(1 additional skill(s)"), "{prompt}");
+    assert!(
+        prompt.contains("**pdf** [Loaded]") && prompt.contains("(1 additional skill(s)"),
+        "{prompt}"
+    );
     host.refused("load_skill", json!({"skill_name": "csv-report"}));
 }

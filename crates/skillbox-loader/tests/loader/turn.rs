@@ -21,7 +21,9 @@ fn before_agent_initializes_new_state() {
     assert_eq!(pdf["compatibility"], json!(null));
     assert_eq!(pdf["metadata"], json!({}));
     assert_eq!(pdf["allowed_tools"], json!(["Bash(pdftotext:*)", "Read"]));
-    assert!(matches!(&turn.delta.operations[..], [StateOperation::Skills { seen, gone }] if seen.len() == 2 && gone.is_empty()));
+    assert!(
+        matches!(&turn.delta.operations[..], [StateOperation::Skills { seen, gone }] if seen.len() == 2 && gone.is_empty())
+    );
 }
 
 #[test]
@@ -56,13 +58,25 @@ fn changes_on_disk_come_in_with_the_next_turn() {
     assert_eq!(host.prompt(), before, "within a turn the prompt stays");
     let turn = host.next_turn().unwrap();
     let after = host.prompt();
-    assert!(after.contains("- pdf [Loaded]: Another text.") && after.contains("# New body"), "{after}");
+    assert!(
+        after.contains("- pdf [Loaded]: Another text.") && after.contains("# New body"),
+        "{after}"
+    );
     assert!(after.contains("- new: Just made."), "{after}");
     assert!(!after.contains("csv-report") && !after.contains("# CSV"), "{after}");
     assert_eq!(host.loaded(), ["pdf"]);
-    let scripts = host.state().resources(&"pdf".to_owned().try_into().unwrap()).unwrap().len();
+    let scripts = host
+        .state()
+        .resources(&"pdf".to_owned().try_into().unwrap())
+        .unwrap()
+        .len();
     assert_eq!(scripts, 4);
-    let names: Vec<_> = turn.delta.operations.iter().map(|operation| serde_json::to_value(operation).unwrap()["op"].clone()).collect();
+    let names: Vec<_> = turn
+        .delta
+        .operations
+        .iter()
+        .map(|operation| serde_json::to_value(operation).unwrap()["op"].clone())
+        .collect();
     assert_eq!(names, ["skills", "resources"]);
     assert_eq!(host.next_turn(), None);
 }
@@ -71,7 +85,10 @@ fn changes_on_disk_come_in_with_the_next_turn() {
 fn a_stored_state_goes_on() {
     let library = Library::sample();
     let host = library.host(Dialect::Skillbox);
-    host.ok("skill_load", json!({"skill": "pdf", "docs": ["references/forms.md"], "arguments": "a b"}));
+    host.ok(
+        "skill_load",
+        json!({"skill": "pdf", "docs": ["references/forms.md"], "arguments": "a b"}),
+    );
     host.ok("skill_disable", json!({"skill": "csv-report"}));
     let stored = serde_json::to_string(&host.state()).unwrap();
     let mut resumed = Host::before_first_turn(library.catalog(), Settings::new(Dialect::Skillbox));
