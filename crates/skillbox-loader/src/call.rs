@@ -1,0 +1,117 @@
+//! From a tool's name and arguments to the operation behind it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use skillbox_model::RunRequest;
+
+use crate::dialect::Dialect;
+use crate::engine::{Answer, Engine};
+use crate::loader_error::LoaderError;
+use crate::tools::{
+    ListInput, LoadInput, NamedSkill, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillPointer, Tool,
+};
+
+/// What a call comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// It is done.
+    Done(Answer<Value>),
+    /// Something is to be run, by whoever can: the request is complete, and the skill may run.
+    Run(Box<RunRequest>),
+}
+
+impl Engine<'_> {
+    /// Calls a tool by the name that the dialect gives it.
+    pub fn call(&self, name: &str, arguments: &Value) -> Result<Reply, LoaderError> {
+        let tool = self
+            .settings
+            .dialect
+            .tool(name)
+            .filter(|tool| self.settings.registered.contains(tool));
+        let tool = tool.ok_or_else(|| self.unknown_tool(name))?;
+        let shown = self.settings.tool_name(tool).unwrap_or_default();
+        let arguments = Arguments {
+            tool: shown,
+            value: arguments,
+        };
+        match tool {
+            Tool::Run => {
+                let request: RunRequest = arguments.parse()?;
+                self.may_run(&request.skill)?;
+                Ok(Reply::Run(Box::new(request)))
+            }
+            Tool::List => self.done(self.list(&arguments.parse::<ListInput>()?)?),
+            Tool::Load => self.done(self.load(&self.load_input(&arguments)?)?),
+            Tool::Unload => self.done(self.unload(&arguments.parse::<SkillInput>()?)?),
+            Tool::ListDocs => self.done(self.list_docs(&arguments.parse::<SkillInput>()?)?),
+            Tool::SelectDocs => self.done(self.select_docs(&arguments.parse::<SelectDocsInput>()?)?),
+            Tool::Read => self.done(self.read(&arguments.parse::<ReadInput>()?)?),
+            Tool::Search => self.done(self.search(&arguments.parse::<SearchInput>()?)?),
+            Tool::Disable => self.done(self.disable(&self.disable_input(&arguments)?)?),
+            Tool::Enable => self.done(self.enable(&arguments.parse::<SkillInput>()?)?),
+        }
+    }
+
+    /// What the dialect's hosts take is a text in two of them, and an object in ours.
+    fn done<T: Serialize>(&self, answer: Answer<T>) -> Result<Reply, LoaderError> {
+        let result = match self.settings.dialect {
+            Dialect::Deepagents | Dialect::Saa => json!({"content": answer.text}),
+            _ => json!(answer.result),
+        };
+        Ok(Reply::Done(answer.map(|_| result)))
+    }
+
+    fn load_input(&self, arguments: &Arguments<'_>) -> Result<LoadInput, LoaderError> {
+        let by_name = |skill: String| LoadInput {
+            skill,
+            ..LoadInput::default()
+        };
+        match self.settings.dialect {
+            Dialect::Deepagents => Ok(by_name(arguments.parse::<NamedSkill>()?.skill_name)),
+            Dialect::Saa => Ok(by_name(self.pointed_name(&arguments.parse::<SkillPointer>()?)?)),
+            _ => arguments.parse(),
+        }
+    }
+
+    fn disable_input(&self, arguments: &Arguments<'_>) -> Result<SkillInput, LoaderError> {
+        match self.settings.dialect {
+            Dialect::Saa => Ok(SkillInput {
+                skill: self.pointed_name(&arguments.parse::<SkillPointer>()?)?,
+            }),
+            _ => arguments.parse(),
+        }
+    }
+
+    fn unknown_tool(&self, name: &str) -> LoaderError {
+        if self.state.visible_skill(self.agent, name).is_some() {
+            return LoaderError::SkillIsNoTool {
+                skill: name.to_owned(),
+                load: self.settings.tool_name(Tool::Load),
+            };
+        }
+        let tools = self.settings.dialect.tools().iter();
+        let registered = tools.filter(|(tool, _)| self.settings.registered.contains(tool));
+        LoaderError::UnknownTool {
+            tool: name.to_owned(),
+            known: registered.map(|(_, name)| *name).collect(),
+        }
+    }
+}
+
+struct Arguments<'a> {
+    tool: &'static str,
+    value: &'a Value,
+}
+
+impl Arguments<'_> {
+    /// A call without arguments means an empty object.
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, LoaderError> {
+        let empty = json!({});
+        let value = if self.value.is_null() { &empty } else { self.value };
+        T::deserialize(value).map_err(|source| LoaderError::WrongArguments {
+            tool: self.tool,
+            source,
+        })
+    }
+}

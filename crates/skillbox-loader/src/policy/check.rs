@@ -1,0 +1,203 @@
+//! Decides one tool call against what the loaded skills declare.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::command::{Invocation, Place};
+use super::entry::Entry;
+use super::shell::{Segment, split};
+use super::shell_words::Word;
+
+/// What `allowed-tools` means in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyKind {
+    /// Shown in the prompt, never enforced.
+    #[default]
+    Recommend,
+    /// Only what the loaded skills declare together, and no limit while one of them declares nothing.
+    Restrict,
+    /// Only what the loaded skills declare together; a skill that declares nothing adds nothing.
+    Strict,
+}
+
+impl PolicyKind {
+    /// The word on the wire and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Recommend => "recommend",
+            Self::Restrict => "restrict",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// The tools that no policy blocks, unless the host gives a set of its own.
+pub fn default_always_allowed() -> BTreeSet<String> {
+    let ours = [
+        "skill_list",
+        "skill_load",
+        "skill_unload",
+        "skill_list_docs",
+        "skill_select_docs",
+        "skill_read",
+        "skill_search",
+        "skill_disable",
+        "skill_enable",
+    ];
+    let others = [
+        "load_skill",
+        "read_skill",
+        "search_skills",
+        "write_todos",
+        "read_file",
+        "ls",
+    ];
+    ours.into_iter().chain(others).map(str::to_owned).collect()
+}
+
+/// What one loaded skill declares; empty where it declares nothing.
+pub(crate) type Grant<'s> = &'s [Box<str>];
+
+/// The answer to one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The call may go on.
+    Allowed,
+    /// The call must not be made.
+    Blocked {
+        /// Everything that the loaded skills declare, sorted, each once.
+        allowed: Vec<String>,
+        /// Why a pattern for this tool did not cover the call.
+        because: Option<String>,
+    },
+}
+
+/// Decides a call of `tool` while skills with these grants are loaded.
+pub(crate) fn check<'s>(
+    kind: PolicyKind,
+    always_allowed: &BTreeSet<String>,
+    grants: impl Iterator<Item = Grant<'s>> + Clone,
+    tool: &str,
+    arguments: &Value,
+) -> Verdict {
+    if kind == PolicyKind::Recommend || always_allowed.contains(tool) || grants.clone().next().is_none() {
+        return Verdict::Allowed;
+    }
+    if kind == PolicyKind::Restrict && grants.clone().any(<[_]>::is_empty) {
+        return Verdict::Allowed;
+    }
+    let entries = grants.clone().flatten().filter_map(|text| Entry::parse(text));
+    match covers(entries, tool, arguments) {
+        Ok(()) => Verdict::Allowed,
+        Err(because) => {
+            let allowed: BTreeSet<&str> = grants.flatten().map(|entry| &**entry).collect();
+            Verdict::Blocked {
+                allowed: allowed.into_iter().map(str::to_owned).collect(),
+                because,
+            }
+        }
+    }
+}
+
+/// How much of a call an entry has to cover.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A command line, or a script with its arguments.
+    Command,
+    /// Words typed into a program that runs already: no pattern can vouch for them.
+    Typing,
+    /// Looking after a program that an allowed call has started.
+    Following,
+    /// Any other tool.
+    Other,
+}
+
+fn kind_of(tool: &str, arguments: &Value) -> Kind {
+    match tool {
+        "Bash" | "skill_run" | "skill_exec" => Kind::Command,
+        "skill_write_stdin" => Kind::Typing,
+        "skill_poll_session" | "skill_kill_session" => Kind::Following,
+        // A host's own shell tool is a shell, whatever it is called.
+        _ if arguments.get("command").is_some() => Kind::Command,
+        _ => Kind::Other,
+    }
+}
+
+fn covers<'e>(
+    entries: impl Iterator<Item = Entry<'e>> + Clone,
+    tool: &str,
+    arguments: &Value,
+) -> Result<(), Option<String>> {
+    let counts_as_bash = matches!(
+        tool,
+        "skill_run" | "skill_exec" | "skill_write_stdin" | "skill_poll_session" | "skill_kill_session"
+    );
+    let about_it = entries.filter(|entry| entry.names(tool) || counts_as_bash && entry.names("Bash"));
+    if about_it.clone().next().is_none() {
+        return Err(None);
+    }
+    if about_it.clone().any(|entry| entry.argument().is_none()) {
+        return Ok(());
+    }
+    match kind_of(tool, arguments) {
+        Kind::Following => Ok(()),
+        Kind::Typing => Err(Some(
+            "a pattern cannot vouch for what is typed into a program".to_owned(),
+        )),
+        Kind::Other if about_it.clone().any(|entry| entry.covers_argument(arguments)) => Ok(()),
+        Kind::Other => Err(Some("no pattern for this tool matches the argument".to_owned())),
+        Kind::Command => covers_command(about_it, arguments).map_err(Some),
+    }
+}
+
+fn covers_command<'e>(entries: impl Iterator<Item = Entry<'e>> + Clone, arguments: &Value) -> Result<(), String> {
+    let is_given = |key: &str| {
+        arguments.get(key).is_some_and(|value| match value {
+            Value::Null => false,
+            Value::String(text) => !matches!(text.as_str(), "" | "." | "./"),
+            Value::Object(map) => !map.is_empty(),
+            _ => true,
+        })
+    };
+    // `PATH`, `LD_PRELOAD`, `GIT_SSH_COMMAND` and their like make an allowed name another program.
+    if is_given("env") {
+        return Err("a pattern cannot vouch for a command with a changed environment".to_owned());
+    }
+    let place = if is_given("cwd") { Place::Chosen } else { Place::Default };
+    for segment in segments(arguments)? {
+        let invocation = Invocation {
+            words: &segment.words,
+            place,
+        };
+        if !entries.clone().any(|entry| entry.covers_command(invocation)) {
+            let name = segment.words.first().map_or("", |word| &word.text);
+            return Err(format!("no pattern covers this use of {name:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The simple commands of a call: of its command line, or its script with arguments.
+fn segments(arguments: &Value) -> Result<Vec<Segment>, String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let unreadable = || "the call names no command that can be checked".to_owned();
+    match (arguments.get("command"), arguments.get("script")) {
+        (Some(Value::String(command)), None | Some(Value::Null)) => {
+            split(command).map_err(|refusal| refusal.to_string())
+        }
+        (None | Some(Value::Null), Some(Value::String(script))) => {
+            let given = match arguments.get("args") {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::Array(args)) => args.iter().map(text).collect::<Option<_>>().ok_or_else(unreadable)?,
+                Some(_) => return Err(unreadable()),
+            };
+            let words = std::iter::once(script.clone()).chain(given).map(Word::exact).collect();
+            Ok(vec![Segment { words }])
+        }
+        _ => Err(unreadable()),
+    }
+}

@@ -1,0 +1,155 @@
+//! One entry of `allowed-tools`: a tool, perhaps with a pattern for its argument.
+
+use serde_json::Value;
+
+use super::command::Invocation;
+use super::wildcard::{is_path_match, is_text_match};
+
+/// `Bash`, `Bash(git:*)`, `Read(docs/**)`, `WebFetch(domain:example.com)`, `mcp__github__*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'e> {
+    tool: &'e str,
+    /// What stands between the parentheses; `None` covers every argument.
+    argument: Option<&'e str>,
+}
+
+impl<'e> Entry<'e> {
+    /// Reads an entry; parentheses that do not close make it cover nothing.
+    pub(crate) fn parse(text: &'e str) -> Option<Self> {
+        let text = text.trim();
+        let Some((tool, rest)) = text.split_once('(') else {
+            return (!text.is_empty() && !text.contains(')')).then_some(Self {
+                tool: text,
+                argument: None,
+            });
+        };
+        let argument = rest.strip_suffix(')')?.trim();
+        let anything = matches!(argument, "" | "*" | ":*" | "**");
+        let tool = tool.trim();
+        (!tool.is_empty()).then_some(Self {
+            tool,
+            argument: (!anything).then_some(argument),
+        })
+    }
+
+    /// The pattern for the argument, where there is one.
+    pub(crate) fn argument(&self) -> Option<&'e str> {
+        self.argument
+    }
+
+    /// Whether the entry speaks of this tool at all.
+    pub(crate) fn names(&self, tool: &str) -> bool {
+        self.tool == tool || self.tool.contains('*') && is_text_match(self.tool, tool)
+    }
+
+    /// Whether the entry covers a call that is not a command line.
+    pub(crate) fn covers_argument(&self, arguments: &Value) -> bool {
+        let Some(pattern) = self.argument else { return true };
+        let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+        // A tool may read any of these, so all that are given must match.
+        let paths: Vec<&str> = PATH_KEYS.iter().filter_map(|key| text(key)).collect();
+        if !paths.is_empty() {
+            return paths.iter().all(|path| is_path_match(pattern, path));
+        }
+        if let Some(url) = text("url") {
+            return match pattern.strip_prefix("domain:") {
+                Some(domain) => host_of(url).is_some_and(|host| is_text_match(domain, host)),
+                None => is_text_match(pattern, url),
+            };
+        }
+        let named = ["skill", "skill_name", "query", "pattern"].into_iter().find_map(text);
+        named.is_some_and(|value| is_text_match(pattern, value))
+    }
+
+    /// Whether the entry covers one simple command.
+    pub(crate) fn covers_command(&self, invocation: Invocation<'_>) -> bool {
+        let Some(pattern) = self.argument else { return true };
+        invocation.is_covered_by(pattern)
+    }
+}
+
+const PATH_KEYS: &[&str] = &["file_path", "path", "notebook_path", "directory", "dir_path"];
+
+/// The host of a URL; none where user information could disguise it.
+fn host_of(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    if !matches!(scheme, "http" | "https") {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    if authority.contains('@') || authority.starts_with('[') {
+        return None;
+    }
+    authority.split(':').next().filter(|host| !host.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn entries_are_read_whole_or_not_at_all() {
+        let check = |text: &str, expected: Option<(&str, Option<&str>)>| {
+            let read = Entry::parse(text).map(|entry| (entry.tool, entry.argument));
+            assert_eq!(read, expected, "{text:?}");
+        };
+        check("Read", Some(("Read", None)));
+        check("Bash(git:*)", Some(("Bash", Some("git:*"))));
+        check("Bash( git add * )", Some(("Bash", Some("git add *"))));
+        check("Bash(*)", Some(("Bash", None)));
+        check("Bash(git", None);
+        check("git)", None);
+        check("(git)", None);
+        check("", None);
+    }
+
+    #[test]
+    fn arguments_of_other_tools_match_by_their_kind() {
+        let check = |entry: &str, arguments: Value, expected: bool| {
+            let covered = Entry::parse(entry).unwrap().covers_argument(&arguments);
+            assert_eq!(covered, expected, "{entry} {arguments}");
+        };
+        check("Read(docs/**)", json!({"file_path": "docs/a/b.md"}), true);
+        check("Read(docs/*)", json!({"file_path": "docs/a/b.md"}), false);
+        check("Read(docs/**)", json!({"file_path": "docs/../secret"}), false);
+        check(
+            "Read(docs/**)",
+            json!({"file_path": "docs/a", "path": "/etc/passwd"}),
+            false,
+        );
+        check("Read(docs/**)", json!({"file_path": ["docs/a"]}), false);
+        check("Read(docs/**)", json!({}), false);
+        check(
+            "Fetch(domain:example.com)",
+            json!({"url": "https://example.com/x"}),
+            true,
+        );
+        check(
+            "Fetch(domain:*.example.com)",
+            json!({"url": "https://a.example.com:8443/x"}),
+            true,
+        );
+        check(
+            "Fetch(domain:example.com)",
+            json!({"url": "https://example.com@evil.test/"}),
+            false,
+        );
+        check(
+            "Fetch(domain:example.com)",
+            json!({"url": "https://evil.test/example.com"}),
+            false,
+        );
+        check("Fetch(domain:example.com)", json!({"url": "file://example.com"}), false);
+        check("Skill(pdf)", json!({"skill": "pdf"}), true);
+    }
+
+    #[test]
+    fn tool_names_take_wildcards() {
+        assert!(Entry::parse("mcp__github__*").unwrap().names("mcp__github__list"));
+        assert!(!Entry::parse("mcp__github__*").unwrap().names("mcp__gitlab__list"));
+        assert!(!Entry::parse("Read").unwrap().names("ReadAll"));
+        assert!(!Entry::parse("read").unwrap().names("Read"));
+    }
+}

@@ -1,0 +1,15 @@
+//! The policy for `allowed-tools`: which tool calls pass while which skills are loaded.
+
+mod check;
+mod command;
+mod entry;
+mod shell;
+mod shell_words;
+mod wildcard;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{PolicyKind, default_always_allowed};
+pub(crate) use check::{Verdict, check};
+pub(crate) use entry::Entry;

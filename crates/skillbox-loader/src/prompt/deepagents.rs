@@ -1,0 +1,141 @@
+//! The prompt section of deepagents.
+
+use std::fmt::Write as _;
+
+use super::listed::{Listed, listed};
+use super::resource_summary::resource_summary;
+use super::section::PromptInput;
+use super::source_label::locations;
+use super::warnings::load_warnings;
+use crate::one_line::{one_line, quoted};
+use crate::skill_view::SkillView;
+
+const HEAD: &str = "
+
+## Skills System
+
+You have access to a skills library that provides specialized capabilities and domain knowledge.
+
+";
+
+const TAIL: &str = r#"
+
+**How to Use Skills (Progressive Disclosure):**
+
+Skills follow a **progressive disclosure** pattern - you see their name and description above, but only read full instructions when needed:
+
+1. **Recognize when a skill applies**: Check if the user's task matches a skill's description
+2. **Load the skill**: Use `load_skill("skill-name")` to read full instructions and discover resources
+3. **Follow the skill's instructions**: The loaded content contains step-by-step workflows, best practices, and examples
+4. **Access supporting files**: Use the resource paths shown in the loaded skill output with `read_file`
+
+**When to Use Skills:**
+- User's request matches a skill's domain (e.g., "research X" -> web-research skill)
+- You need specialized knowledge or structured workflows
+- A skill provides proven patterns for complex tasks
+
+Remember: Skills make you more capable and consistent. When in doubt, check if a skill exists for the task!
+"#;
+
+pub(crate) fn section(input: &PromptInput<'_>) -> String {
+    let locations = locations(&input.settings.sources);
+    let warnings = load_warnings(input.warnings);
+    let list = list(input);
+    format!("{HEAD}{locations}{warnings}\n\n**Available Skills:**\n\n{list}{TAIL}")
+}
+
+/// Loaded skills first, the others in the order in which their names were first seen; one that does not fit is
+/// passed over and counted, and a later one may still fit.
+pub(crate) fn list(input: &PromptInput<'_>) -> String {
+    let mut skills = listed(input.state, input.agent);
+    if skills.is_empty() {
+        let paths: Vec<_> = input
+            .settings
+            .sources
+            .iter()
+            .map(|source| one_line(&source.path))
+            .collect();
+        return format!(
+            "(No skills available yet. You can create skills in {})",
+            paths.join(" or ")
+        );
+    }
+    // The list is in order already unless a name was taken over; comparing paths is the costly part.
+    if skills.iter().any(|listed| listed.skill.first_seen.is_some()) {
+        skills.sort_by(|a, b| a.skill.first_place().cmp(&b.skill.first_place()));
+    }
+    skills.sort_by_key(|listed| !listed.loaded);
+    let mut text = String::new();
+    let mut total = 0;
+    let mut excluded = 0;
+    let mut entry = String::new();
+    for listed in &skills {
+        entry.clear();
+        write_entry(&mut entry, input, listed);
+        let chars = entry.chars().count();
+        if !listed.loaded && total + chars > input.settings.description_budget {
+            excluded += 1;
+            continue;
+        }
+        total += chars;
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&entry);
+    }
+    if excluded > 0 {
+        input.budget_exceeded(excluded);
+        let gap = if text.is_empty() { "\n" } else { "\n\n" };
+        let _ = write!(
+            text,
+            "{gap}({excluded} additional skill(s) not shown due to description budget limit. Use `ls` to browse skill \
+             directories for a complete list.)"
+        );
+    }
+    text
+}
+
+fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>) {
+    let skill = listed.skill;
+    let name = one_line(skill.name.as_str());
+    let status = if listed.loaded { " [Loaded]" } else { "" };
+    let manual = if skill.is_manual_only() { " (Manual only)" } else { "" };
+    let _ = write!(entry, "- **{name}**{status}{manual}: {}", one_line(&skill.description));
+    write_annotations(entry, skill);
+    if !skill.allowed_tools.is_empty() {
+        let tools: Vec<_> = skill.allowed_tools.iter().map(|tool| one_line(tool)).collect();
+        let _ = write!(entry, "\n  -> Recommended tools: {}", tools.join(", "));
+    }
+    if !listed.loaded {
+        if skill.is_manual_only() {
+            entry.push_str("\n  -> Do not load this skill yourself; the user does");
+        } else {
+            let _ = write!(
+                entry,
+                "\n  -> Use `load_skill({})` to read full instructions",
+                quoted(skill.name.as_str())
+            );
+        }
+        return;
+    }
+    if let Some(resources) = input
+        .state
+        .resources(&skill.name)
+        .filter(|resources| !resources.is_empty())
+    {
+        let _ = write!(entry, "\n  -> Resources: {}", resource_summary(resources));
+    }
+}
+
+fn write_annotations(entry: &mut String, skill: &SkillView) {
+    let license = skill.license.as_deref().map(|text| ("License", text));
+    let compatibility = skill.compatibility.as_deref().map(|text| ("Compatibility", text));
+    let mut open = " (";
+    for (label, text) in license.into_iter().chain(compatibility) {
+        let _ = write!(entry, "{open}{label}: {}", one_line(text));
+        open = ", ";
+    }
+    if open == ", " {
+        entry.push(')');
+    }
+}
