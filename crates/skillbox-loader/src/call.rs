@@ -1,10 +1,10 @@
 //! From a tool's name and arguments to the operation behind it.
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use skillbox_model::RunRequest;
 
+use crate::call_arguments::CallArguments;
 use crate::dialect::Dialect;
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
@@ -24,14 +24,9 @@ pub enum Reply {
 impl Engine<'_> {
     /// Calls a tool by the name that the dialect gives it.
     pub fn call(&self, name: &str, arguments: &Value) -> Result<Reply, LoaderError> {
-        let tool = self
-            .settings
-            .dialect
-            .tool(name)
-            .filter(|tool| self.settings.registered.contains(tool));
-        let tool = tool.ok_or_else(|| self.unknown_tool(name))?;
+        let tool = self.tool(name)?;
         let shown = self.settings.tool_name(tool).unwrap_or_default();
-        let arguments = Arguments {
+        let arguments = CallArguments {
             tool: shown,
             value: arguments,
         };
@@ -53,16 +48,23 @@ impl Engine<'_> {
         }
     }
 
+    /// The tool of that name; what is none is told what there is.
+    pub(crate) fn tool(&self, name: &str) -> Result<Tool, LoaderError> {
+        let tool = self.settings.dialect.tool(name);
+        tool.filter(|tool| self.settings.registered.contains(tool))
+            .ok_or_else(|| self.unknown_tool(name))
+    }
+
     /// What the dialect's hosts take is a text in two of them, and an object in ours.
     fn done<T: Serialize>(&self, answer: Answer<T>) -> Result<Reply, LoaderError> {
         let result = match self.settings.dialect {
-            Dialect::Deepagents | Dialect::Saa => json!({"content": answer.text}),
+            Dialect::Deepagents | Dialect::Saa => with_host_part(&answer.text, &json!(answer.result)),
             _ => json!(answer.result),
         };
         Ok(Reply::Done(answer.map(|_| result)))
     }
 
-    fn load_input(&self, arguments: &Arguments<'_>) -> Result<LoadInput, LoaderError> {
+    fn load_input(&self, arguments: &CallArguments<'_>) -> Result<LoadInput, LoaderError> {
         let by_name = |skill: String| LoadInput {
             skill,
             ..LoadInput::default()
@@ -74,7 +76,7 @@ impl Engine<'_> {
         }
     }
 
-    fn disable_input(&self, arguments: &Arguments<'_>) -> Result<SkillInput, LoaderError> {
+    fn disable_input(&self, arguments: &CallArguments<'_>) -> Result<SkillInput, LoaderError> {
         match self.settings.dialect {
             Dialect::Saa => Ok(SkillInput {
                 skill: self.pointed_name(&arguments.parse::<SkillPointer>()?)?,
@@ -99,19 +101,13 @@ impl Engine<'_> {
     }
 }
 
-struct Arguments<'a> {
-    tool: &'static str,
-    value: &'a Value,
-}
-
-impl Arguments<'_> {
-    /// A call without arguments means an empty object.
-    fn parse<T: DeserializeOwned>(&self) -> Result<T, LoaderError> {
-        let empty = json!({});
-        let value = if self.value.is_null() { &empty } else { self.value };
-        T::deserialize(value).map_err(|source| LoaderError::WrongArguments {
-            tool: self.tool,
-            source,
-        })
+/// The text for the model, and beside it what only a host can do something about.
+fn with_host_part(text: &str, whole: &Value) -> Value {
+    let mut result = json!({"content": text});
+    for key in ["model", "context", "hooks", "evicted"] {
+        if let Some(value) = whole.get(key) {
+            result[key] = value.clone();
+        }
     }
+    result
 }

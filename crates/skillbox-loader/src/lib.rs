@@ -7,6 +7,7 @@
 
 mod agent;
 mod call;
+mod call_arguments;
 mod delta;
 mod dialect;
 mod dynamic_tools;
@@ -32,6 +33,7 @@ mod views;
 
 pub use agent::{AgentName, AgentNameError, AgentStart, Inheritance, SkillFilter};
 pub use call::Reply;
+pub use call_arguments::CallArguments;
 pub use delta::{StateDelta, StateOperation};
 pub use dialect::{Dialect, DialectError, changed_keys, executor_not_configured, state_keys};
 pub use dynamic_tools::DynamicTools;

@@ -116,6 +116,8 @@ pub enum LoaderError {
     WrongArguments {
         /// The tool.
         tool: &'static str,
+        /// The argument, such as `inputs[0].to`, where it is one of them.
+        field: Option<String>,
         /// What is wrong.
         source: serde_json::Error,
     },

@@ -94,6 +94,11 @@ impl Session {
         self.lock().clone()
     }
 
+    /// Goes on from a state that a store gave, in place of its own.
+    pub fn adopt(&self, state: SkillsState) {
+        *self.lock() = state;
+    }
+
     /// Makes changes that were found elsewhere.
     pub fn apply(&self, delta: &StateDelta) {
         self.lock().apply(delta);
@@ -165,6 +170,12 @@ impl Session {
         )
     }
 
+    /// Whether there is a tool of that name; a refusal says what there is instead.
+    pub fn knows_tool(&self, catalog: &Catalog, agent: &AgentName, tool: &str) -> Result<(), LoaderError> {
+        let state = self.lock();
+        self.engine(catalog, &state, agent, Caller::Model).tool(tool).map(|_| ())
+    }
+
     /// Makes one call of one of our tools, within the policy.
     pub fn call(
         &self,
@@ -175,8 +186,11 @@ impl Session {
         arguments: &Value,
     ) -> Result<Reply, LoaderError> {
         let mut state = self.lock();
+        let engine = self.engine(catalog, &state, agent, caller);
+        // No policy speaks of what is no tool; its caller is told what there is.
+        engine.tool(tool)?;
         self.check_policy(&state, agent, tool, arguments)?;
-        let reply = self.engine(catalog, &state, agent, caller).call(tool, arguments)?;
+        let reply = engine.call(tool, arguments)?;
         if let Reply::Done(answer) = &reply {
             state.apply(&answer.delta);
         }

@@ -10,6 +10,7 @@ use skillbox_artifacts::Store;
 use skillbox_executor::LocalExecutor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
+use skillbox_loader::ViewCache;
 use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
@@ -37,6 +38,21 @@ pub struct RuntimeSettings {
     pub session_wait: Duration,
 }
 
+impl RuntimeSettings {
+    /// The defaults, with everything kept below one directory.
+    pub fn at(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            state_dir: state_dir.into(),
+            default_profile: "default".to_owned(),
+            allowed_profiles: None,
+            default_executor: ExecutorKind::Local,
+            host_directories: HostDirectories::default(),
+            host_environment: BTreeMap::new(),
+            session_wait: crate::DEFAULT_SESSION_WAIT,
+        }
+    }
+}
+
 /// The pipeline's fixed parts. Shared by every front door; one run does not see another.
 #[derive(Debug)]
 pub struct Runtime {
@@ -47,6 +63,8 @@ pub struct Runtime {
     pub(crate) artifacts: Store,
     pub(crate) snapshots: SnapshotStore,
     pub(crate) sessions: SessionStore,
+    /// What agents are shown of skills, made once for all of them.
+    pub(crate) views: Arc<ViewCache>,
 }
 
 impl Runtime {
@@ -63,6 +81,7 @@ impl Runtime {
             artifacts: Store::new(below("artifacts")),
             snapshots: SnapshotStore::new(below("snapshots")),
             sessions: SessionStore::new(below("sessions"), owner),
+            views: Arc::default(),
             repository,
             profiles,
             local,

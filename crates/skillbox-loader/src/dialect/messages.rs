@@ -20,7 +20,7 @@ impl LoaderError {
         if let Some(hint) = hint(self, dialect) {
             body.hint = Some(hint);
         }
-        body.field = field(self, dialect).map(str::to_owned);
+        body.field = field(self, dialect);
         body
     }
 }
@@ -78,7 +78,7 @@ fn plain(error: &LoaderError) -> String {
             format!("unknown tool {:?}; there are: {}", shown(tool), names(&known))
         }
         LoaderError::SkillIsNoTool { skill, .. } => format!("{:?} is a skill, not a tool", shown(skill)),
-        LoaderError::WrongArguments { tool, source } => {
+        LoaderError::WrongArguments { tool, source, .. } => {
             format!("wrong arguments for {tool}: {}", one_line(&source.to_string()))
         }
         other => one_line(&other.to_string()).into_owned(),
@@ -186,7 +186,7 @@ fn hint(error: &LoaderError, dialect: Dialect) -> Option<String> {
     }
 }
 
-fn field(error: &LoaderError, dialect: Dialect) -> Option<&'static str> {
+fn field(error: &LoaderError, dialect: Dialect) -> Option<String> {
     let skill = match dialect {
         Dialect::Deepagents | Dialect::Saa => "skill_name",
         _ => "skill",
@@ -195,9 +195,10 @@ fn field(error: &LoaderError, dialect: Dialect) -> Option<&'static str> {
         LoaderError::UnknownSkill { .. }
         | LoaderError::Disabled(_)
         | LoaderError::ManualOnly(_)
-        | LoaderError::NotLoaded(_) => Some(skill),
-        LoaderError::BadPath { field, .. } => Some(field),
-        LoaderError::NamesDiffer { .. } => Some("skill_path"),
+        | LoaderError::NotLoaded(_) => Some(skill.to_owned()),
+        LoaderError::BadPath { field, .. } => Some((*field).to_owned()),
+        LoaderError::NamesDiffer { .. } => Some("skill_path".to_owned()),
+        LoaderError::WrongArguments { field, .. } => field.clone(),
         _ => None,
     }
 }

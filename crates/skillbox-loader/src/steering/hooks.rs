@@ -67,7 +67,7 @@ pub struct HookKey {
 }
 
 /// A hook whose moment has come.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FiredHook {
     /// Which one it is.
     #[serde(flatten)]
