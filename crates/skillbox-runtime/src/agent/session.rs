@@ -84,11 +84,12 @@ impl AgentSession {
         })
     }
 
-    /// A session that starts where another one is, and goes its own way: nothing of it is stored.
+    /// A session that starts where this one is and goes its own way: nothing of it is stored, and no hook's command
+    /// runs.
     pub fn detached(&self) -> Result<Self, ToolError> {
         Ok(Self {
             runtime: self.runtime.clone(),
-            hooks: self.hooks,
+            hooks: CommandHooks::Offer,
             changes: self.changes,
             keeper: StateKeeper::Memory(Mutex::new(self.state()?)),
             loader: Session::new(self.settings().clone(), self.runtime.views.clone()),

@@ -92,15 +92,17 @@ impl Attempt {
 }
 
 /// A call that was made.
-struct Made {
-    result: Value,
-    text: String,
-    delta: StateDelta,
-    before: SkillsState,
-    after: SkillsState,
-    hooks: Vec<HookOutcome>,
+pub(super) struct Made {
+    pub(super) result: Value,
+    pub(super) text: String,
+    pub(super) delta: StateDelta,
+    /// The state around it.
+    pub(super) before: SkillsState,
+    pub(super) after: SkillsState,
+    /// Hooks that came before it.
+    pub(super) hooks: Vec<HookOutcome>,
     /// Hooks whose moment came with the call or after it.
-    next: Vec<FiredHook>,
+    pub(super) next: Vec<FiredHook>,
 }
 
 impl AgentSession {
@@ -208,7 +210,7 @@ impl AgentSession {
     }
 
     /// Carries out what follows a call that was made.
-    fn finish(&self, call: &ToolCall, made: Made, cancel: Option<&Cancel>) -> Result<ToolOutcome, ToolError> {
+    pub(super) fn finish(&self, call: &ToolCall, made: Made, cancel: Option<&Cancel>) -> Result<ToolOutcome, ToolError> {
         let Made { result, text, delta, before, after, mut hooks, next } = made;
         let followed = self.carry_out(next, call.occasion(Some(&result)), cancel);
         let notes = self.note_contexts(&followed, &call.agent)?;

@@ -9,6 +9,7 @@ mod call;
 mod error;
 mod hook_outcome;
 mod hook_run;
+mod load;
 mod outcome;
 mod run;
 mod wrap_tool_call;

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use skillbox_model::ExitCode;
 
 use super::{artifacts, completions, create, help, info, list, man, profiles, read_properties, run, session, show, to_prompt, validate};
+use super::{call, prompt, tools};
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
 use crate::settings::{GlobalSettings, Layers, Told};
@@ -18,6 +19,9 @@ pub enum Command {
     Validate(validate::ValidateArgs),
     ReadProperties(read_properties::ReadPropertiesArgs),
     ToPrompt(to_prompt::ToPromptArgs),
+    Prompt(prompt::PromptArgs),
+    Tools(tools::ToolsArgs),
+    Call(call::CallArgs),
     Run(run::RunArgs),
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
@@ -50,6 +54,9 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Validate(args) => return validate::run(args, context, terminal),
         Command::ReadProperties(args) => return read_properties::run(args, context, terminal),
         Command::ToPrompt(args) => return to_prompt::run(args, context, terminal),
+        Command::Prompt(args) => return prompt::run(args, context, terminal),
+        Command::Tools(args) => return tools::run(args, context, terminal),
+        Command::Call(args) => return call::run(args, context, terminal),
         Command::Run(args) => return run::run(args, context, terminal),
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),

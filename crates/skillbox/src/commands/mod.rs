@@ -1,7 +1,9 @@
 //! The commands, one verb one file.
 
+mod agent;
 mod answer;
 mod artifacts;
+mod call;
 mod command;
 mod completions;
 mod create;
@@ -12,12 +14,14 @@ mod list;
 mod man;
 mod named_paths;
 mod profiles;
+mod prompt;
 mod read_properties;
 mod run;
 mod run_request;
 mod run_summary;
 mod session;
 mod to_prompt;
+mod tools;
 mod unpack;
 mod validate;
 

@@ -8,8 +8,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use skillbox_model::ExecutorKind;
+use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 
 use super::layers::{Declared, Layers, SettingError, Told};
+use super::tool_set::ToolSet;
 use super::value::SettingValue;
 
 macro_rules! settings {
@@ -112,9 +114,41 @@ settings! {
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
 }
 
+settings! {
+    /// What agents are shown of skills, and what they may do with them.
+    AgentFlags => AgentSettings;
+
+    /// Names, parameters and texts: skillbox, trpc, deepagents, saa or agentskills
+    dialect: Dialect, "NAME", default |_: &Layers| Dialect::default();
+
+    /// What `allowed-tools` of loaded skills means: recommend, restrict or strict
+    policy: PolicyKind, "KIND", default |_: &Layers| PolicyKind::default();
+
+    /// Tools that no policy blocks, in place of the customary ones; may be repeated, '' means none
+    always_allowed: ToolSet, "TOOL", default |_: &Layers| ToolSet::customary();
+
+    /// Characters that the list of skills may take in a prompt
+    budget: usize, "N", default |_: &Layers| 16_000;
+
+    /// How many skills may be loaded at once
+    max_loaded: usize, "N", default |_: &Layers| 10;
+
+    /// What happens to one more: refuse it, or evict the one not used for longest
+    at_limit: AtLimit, "WHAT", default |_: &Layers| AtLimit::default();
+
+    /// How long a loaded skill stays: session, turn or once
+    load_mode: LoadMode, "MODE", default |_: &Layers| LoadMode::default();
+
+    /// Refuse to run skills that are not loaded
+    require_loaded: bool, "BOOL", default |_: &Layers| false;
+
+    /// Commands of skills' hooks: run them in the sandbox, or offer them to the host
+    hooks: CommandHooks, "WHAT", default |_: &Layers| CommandHooks::default();
+}
+
 /// Every declaration of every group: what a config file may say.
 pub(super) fn all() -> impl Iterator<Item = &'static Declared> {
-    GlobalFlags::DECLARED.iter().chain(HostFlags::DECLARED)
+    GlobalFlags::DECLARED.iter().chain(HostFlags::DECLARED).chain(AgentFlags::DECLARED)
 }
 
 #[cfg(test)]
