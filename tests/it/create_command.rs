@@ -58,7 +58,21 @@ const BAD_NAMES: &[&str] = &[
 #[test]
 fn a_new_skill_validates_loads_and_runs() {
     let world = World::new();
-    insta::assert_snapshot!(world.run("create log-reader --dir skills").whole(), @r"");
+    insta::assert_snapshot!(world.run("create log-reader --dir skills").whole(), @"
+    exit code 0
+    --- stdout
+    created log-reader in skills/log-reader
+
+      SKILL.md               what an agent reads: start here
+      scripts/count.sh       a script that works: try it
+      references/output.md   details that are read only when needed
+      assets/report.md       files for the result: templates, fonts, data
+
+    next
+      1. say in SKILL.md what the skill does and when to use it
+      2. skillbox validate skills/log-reader
+    --- stderr
+    ");
     let dir = world.work().join("skills/log-reader");
 
     world.run("validate skills/log-reader").expect_code(0);

@@ -87,6 +87,26 @@ fn help_errors_lists_every_code() {
 }
 
 #[test]
+fn help_findings_lists_every_code() {
+    let world = World::new();
+    let codes = world.run("help findings --json").expect_code(0).json();
+    let words = world.run("help findings").expect_code(0).stdout;
+    for code in [
+        "nested_skill",
+        "invalid_yaml",
+        "name_mismatch",
+        "long_body",
+        "unreadable",
+    ] {
+        assert!(
+            codes.as_array().unwrap().iter().any(|entry| entry["code"] == code),
+            "{code}"
+        );
+        assert!(words.contains(code), "{code}");
+    }
+}
+
+#[test]
 fn completions_for_every_shell_know_the_commands() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

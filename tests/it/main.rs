@@ -7,11 +7,16 @@ mod program;
 mod workspace;
 
 // The command line, seen from outside.
+mod catalogue_commands;
 mod create_command;
 mod guided_tour;
 mod help_texts;
 mod output_streams;
 mod settings_layers;
+mod validate_command;
+
+// The reference tool, equalled byte for byte.
+mod parity;
 
 // The project itself: directions, sizes, names, documents.
 mod tidy;

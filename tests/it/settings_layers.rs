@@ -107,13 +107,7 @@ fn a_config_file_that_was_asked_for_must_be_there() {
 fn a_misspelt_variable_is_told() {
     let mut world = World::new();
     world.set("SKILLBOX_SKILS", "x");
-    assert!(
-        world
-            .run("list")
-            .expect_code(0)
-            .stderr
-            .contains("did you mean SKILLBOX_SKILLS")
-    );
+    assert!(world.run("list").expect_code(0).stderr.contains("SKILLBOX_SKILLS?"));
     assert_eq!(world.run("list -q").expect_code(0).stderr, "");
 }
 

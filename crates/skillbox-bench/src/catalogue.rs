@@ -68,7 +68,10 @@ struct Peer {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let parent = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
-    if let Some(keep) = std::env::var_os("KEEP") { generate::generate(Path::new(&keep), arguments.skills, arguments.seed)?; return Ok(()); }
+    if let Some(keep) = std::env::var_os("KEEP") {
+        generate::generate(Path::new(&keep), arguments.skills, arguments.seed)?;
+        return Ok(());
+    }
     let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir_in(parent)?;
     let root = directory.path().join("skills");
     let files = generate::generate(&root, arguments.skills, arguments.seed).context("the skills were not generated")?;
@@ -121,7 +124,11 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
     // One turn that does not count brings every page into the cache, for everyone alike.
     peers::cat(&lists.all)?;
     let kept = open(root);
-    ensure!(kept.catalog().len() == files.len(), "only {} skills were found", kept.catalog().len());
+    ensure!(
+        kept.catalog().len() == files.len(),
+        "only {} skills were found",
+        kept.catalog().len()
+    );
 
     let mut numbers = Numbers::seeded(arguments.seed);
     for round in 0..arguments.rounds {
@@ -132,7 +139,11 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
 
         let edited = edit_one(files, &mut numbers)?;
         let change = measured.rescan.time(|| kept.refresh());
-        ensure!(change.changed.len() == 1, "the edit of {} was not seen", edited.display());
+        ensure!(
+            change.changed.len() == 1,
+            "the edit of {} was not seen",
+            edited.display()
+        );
 
         if round < arguments.python_rounds {
             for peer in &mut measured.peers {
@@ -165,7 +176,9 @@ impl Peer {
             return Ok(());
         }
         match peers::parse_with_python(python, self.package, &lists.sample)? {
-            PythonTime::Took(time) => self.samples.push(Duration::from_secs_f64(time.as_secs_f64() * lists.scale)),
+            PythonTime::Took(time) => self
+                .samples
+                .push(Duration::from_secs_f64(time.as_secs_f64() * lists.scale)),
             PythonTime::Missing(reason) => self.missing = Some(reason),
         }
         Ok(())

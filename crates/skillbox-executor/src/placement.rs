@@ -75,10 +75,14 @@ fn check_cwd(
     workspace: &Workspace,
 ) -> Result<(), RequestError> {
     let Some(path) = cwd else { return Ok(()) };
-    let missing = |error: &dyn std::fmt::Display| RequestError::invalid("cwd", format!("{path:?} is not a directory of the run: {error}"));
+    let missing = |error: &dyn std::fmt::Display| {
+        RequestError::invalid("cwd", format!("{path:?} is not a directory of the run: {error}"))
+    };
     let parts: Vec<&[u8]> = path.components().collect();
     let [b"skills", name, below @ ..] = parts.as_slice() else {
-        return open_directory(workspace.root(), path).map(drop).map_err(|error| missing(&error));
+        return open_directory(workspace.root(), path)
+            .map(drop)
+            .map_err(|error| missing(&error));
     };
     let Some((_, snapshot)) = skills.iter().find(|(skill, _)| skill.as_str().as_bytes() == *name) else {
         return Err(missing(&"no such skill is mounted"));
@@ -93,8 +97,14 @@ fn check_cwd(
     if let Some((link, _)) = SKILL_LINKS.iter().find(|(link, _)| link.as_bytes() == first) {
         let target = if *link == "inputs" { layout::INPUTS } else { link };
         let rest = below.as_bytes()[first.len()..].to_vec();
-        let real = RelPath::parse([target.as_bytes(), &rest].concat()).map_err(|error| RequestError::path("cwd", &error))?;
-        return open_directory(workspace.root(), &real).map(drop).map_err(|error| missing(&error));
+        let real =
+            RelPath::parse([target.as_bytes(), &rest].concat()).map_err(|error| RequestError::path("cwd", &error))?;
+        return open_directory(workspace.root(), &real)
+            .map(drop)
+            .map_err(|error| missing(&error));
     }
-    snapshot.open_directory(&below).map(drop).map_err(|error| missing(&error))
+    snapshot
+        .open_directory(&below)
+        .map(drop)
+        .map_err(|error| missing(&error))
 }

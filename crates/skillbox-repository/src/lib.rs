@@ -4,6 +4,7 @@
 //! nothing that can be understood, and strictly, with the verdicts and texts of the reference tool. It never
 //! executes anything and never writes into a skill.
 
+mod advice;
 mod catalog;
 mod contained;
 mod digest;
@@ -12,6 +13,7 @@ mod docs;
 mod embedded;
 mod entry;
 mod everyday_yaml;
+mod excerpt;
 mod file_bytes;
 mod frontmatter;
 mod head;
@@ -28,6 +30,7 @@ mod place;
 mod refresh;
 mod repository;
 mod resources;
+mod scan_code;
 mod scan_note;
 mod skill_dir;
 mod skill_md;
@@ -40,14 +43,17 @@ mod visit;
 mod watch;
 mod yaml;
 
-pub use source::{ScanOptions, Scope, Source};
 pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+pub use source::{ScanOptions, Scope, Source};
 
+pub use excerpt::render;
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
+pub use scan_code::ScanCode;
 pub use skill_md::{MAX_SKILL_MD_BYTES, Parsed, parse_lenient};
 pub use skill_meta::{SkillMeta, Steering};
+pub use skillbox_model::{Diagnostic, Severity};
 
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;

@@ -74,7 +74,13 @@ impl ScannedSource {
                 }
             }
             Err(error) => {
-                let known_as_unusable = matches!(self.places[..], [Place { what: What::Unusable { .. }, .. }]);
+                let known_as_unusable = matches!(
+                    self.places[..],
+                    [Place {
+                        what: What::Unusable { .. },
+                        ..
+                    }]
+                );
                 let before = std::mem::take(&mut self.places);
                 self.become_unusable(&error);
                 touched.remade |= !known_as_unusable;
@@ -191,9 +197,14 @@ impl ScannedSource {
         let fresh = &mut self.places[index];
         touched.remade |= !old.notes.iter().eq(fresh.notes.iter());
         match (&old.what, &mut fresh.what) {
-            (What::Skill { entry: old, stamp, .. }, What::Skill { entry: new, stamp: later, .. })
-                if old.name() == new.name() && old.path() == new.path() =>
-            {
+            (
+                What::Skill { entry: old, stamp, .. },
+                What::Skill {
+                    entry: new,
+                    stamp: later,
+                    ..
+                },
+            ) if old.name() == new.name() && old.path() == new.path() => {
                 if stamp.compare(later) != Comparison::Different && old.meta == new.meta {
                     // It was only looked at again because the last look came too soon after a write.
                     *new = old.clone();
@@ -245,14 +256,18 @@ impl ScannedSource {
         let budget = visitor.options().max_directories.saturating_sub(self.places.len());
         let found = explore(visitor, new, budget);
         self.cut_short |= found.cut_short;
-        touched.came.extend(found.places.iter().map(|place| place.dir().to_owned()));
+        touched
+            .came
+            .extend(found.places.iter().map(|place| place.dir().to_owned()));
         self.places.extend(found.places);
         self.places.sort_by(|a, b| path_order(a.dir(), b.dir()));
     }
 }
 
 fn is_skill_file(path: &Path) -> bool {
-    SKILL_FILES.iter().any(|file| path.file_name() == Some(OsStr::new(file)))
+    SKILL_FILES
+        .iter()
+        .any(|file| path.file_name() == Some(OsStr::new(file)))
 }
 
 /// Whether a second look at a place differs from the first, or cannot be trusted to be the same.

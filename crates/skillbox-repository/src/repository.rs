@@ -98,7 +98,10 @@ impl Repository {
         let watch = self.lock_watch().clone();
         match watch {
             Some(watch) => watch.refresh_now(self),
-            None => self.update(|source, options, touched| source.rescan(options, touched)).0,
+            None => {
+                self.update(|source, options, touched| source.rescan(options, touched))
+                    .0
+            }
         }
     }
 
@@ -110,7 +113,9 @@ impl Repository {
     /// Every directory that is looked into.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let sources = self.lock_sources();
-        let on_disk = sources.iter().filter(|source| !matches!(source.source, Source::Embedded(_)));
+        let on_disk = sources
+            .iter()
+            .filter(|source| !matches!(source.source, Source::Embedded(_)));
         on_disk
             .flat_map(|source| source.places.iter().map(|place| place.dir().to_owned()))
             .collect()
@@ -118,7 +123,9 @@ impl Repository {
 
     /// Whether a directory is among them.
     pub(crate) fn looks_into(&self, directory: &Path) -> bool {
-        self.lock_sources().iter().any(|source| source.find(directory).is_some())
+        self.lock_sources()
+            .iter()
+            .any(|source| source.find(directory).is_some())
     }
 
     pub(crate) fn update(

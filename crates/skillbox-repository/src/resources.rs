@@ -76,8 +76,10 @@ impl SkillDir {
             let paths = match &self.backing {
                 Backing::Disk(directory) => match kind.directory() {
                     None => {
-                        let own = directory.reopened().map_err(|source| self.failed(Path::new(""), source))?;
-                        self.files_in(own.as_fd(), None)?
+                        let root = directory
+                            .for_listing()
+                            .map_err(|error| self.failed(Path::new(""), error))?;
+                        self.files_in(root.as_fd(), None)?
                     }
                     // A directory that is missing, or leads out of the skill, has nothing in it for us.
                     Some(name) => match directory.open_beneath(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY) {

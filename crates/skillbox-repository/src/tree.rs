@@ -82,8 +82,10 @@ impl SkillDir {
                     entries: Vec::new(),
                     left_out: Vec::new(),
                 };
-                let own = directory.reopened().map_err(|source| self.failed(Path::new(""), source))?;
-                walk.enter(own.as_fd(), None, 0)?;
+                let root = directory
+                    .for_listing()
+                    .map_err(|error| self.failed(Path::new(""), error))?;
+                walk.enter(root.as_fd(), None, 0)?;
                 SkillTree {
                     entries: walk.entries,
                     left_out: walk.left_out,

@@ -155,7 +155,10 @@ impl WatchHandle {
     /// Waits until the watches are set up, or cannot be.
     pub fn wait_until_ready(&self, at_most: Duration) -> WatchMode {
         let starting = |state: &mut State| matches!(state, State::Starting);
-        let waited = self.watch.ready.wait_timeout_while(self.watch.lock(), at_most, starting);
+        let waited = self
+            .watch
+            .ready
+            .wait_timeout_while(self.watch.lock(), at_most, starting);
         waited.unwrap_or_else(PoisonError::into_inner).0.mode()
     }
 
@@ -265,7 +268,10 @@ impl Watch {
         mail.paths.extend(unwatched.iter().cloned());
         let (change, touched) = repository.update(|source, options, touched| {
             let root = &source.info.root;
-            let many = unwatched.iter().filter(|path| path.starts_with(root)).nth(MANY_UNWATCHED);
+            let many = unwatched
+                .iter()
+                .filter(|path| path.starts_with(root))
+                .nth(MANY_UNWATCHED);
             if mail.everything || many.is_some() {
                 source.rescan(options, touched);
             } else {
@@ -310,7 +316,8 @@ impl Watch {
                 removed = change.removed.len(),
                 "skills changed on disk"
             );
-            self.lock_subscribers().retain(|subscriber| subscriber.send(change.clone()).is_ok());
+            self.lock_subscribers()
+                .retain(|subscriber| subscriber.send(change.clone()).is_ok());
         }
         change
     }
@@ -318,6 +325,9 @@ impl Watch {
 
 fn polling(reason: &notify::Error) -> State {
     let reason = reason.to_string();
-    tracing::warn!(reason, "no file watches; skills are looked at from time to time instead");
+    tracing::warn!(
+        reason,
+        "no file watches; skills are looked at from time to time instead"
+    );
     State::Polling { reason }
 }

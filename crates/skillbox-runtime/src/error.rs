@@ -74,18 +74,28 @@ impl RunError {
         if let Self::Request(error) = self {
             return error.to_body();
         }
-        let mut message = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            message.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
-        let mut body = ErrorBody::new(self.code(), message);
+        let mut body = ErrorBody::new(self.code(), with_causes(self));
         match self {
-            Self::Local(error) => body.hint = error.hint().or(body.hint),
+            Self::Local(error) => {
+                body.hint = error.hint().or(body.hint);
+                if body.code == ErrorCode::ProfileUnknown {
+                    body = body.in_field("profile");
+                }
+            }
             Self::Executor { hint, .. } => body.hint = Some(hint.clone()),
             _ => {}
         }
         body
     }
+}
+
+/// An error with everything that caused it.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    message
 }

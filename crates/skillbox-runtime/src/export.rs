@@ -17,7 +17,9 @@ pub(crate) fn write_out(directory: &Path, outputs: &mut Outputs) -> Result<(), R
     let target = Workspace::new(root.into(), None, Backing::Disk);
     let mut files = Vec::new();
     for collected in &mut outputs.files {
-        let Some(mut file) = collected.file.take() else { continue };
+        let Some(mut file) = collected.file.take() else {
+            continue;
+        };
         file.seek(SeekFrom::Start(0)).map_err(RunError::Collect)?;
         files.push(ReadyInput {
             from: collected.name.to_string(),
@@ -26,6 +28,6 @@ pub(crate) fn write_out(directory: &Path, outputs: &mut Outputs) -> Result<(), R
             source: InputSource::File(file),
         });
     }
-    stage_inputs(&target, files)?;
+    stage_inputs(&target, files).map_err(|error| error.source)?;
     Ok(())
 }

@@ -67,12 +67,15 @@ impl Sources<'_> {
         if input.pin && reference.version.is_none() {
             reference.version = self.pins.get(reference.name.as_str(), &input.to);
         }
-        let artifact = self.artifacts.resolve(self.scope, &reference).map_err(|error| match error.code() {
-            ErrorCode::ArtifactMissing => {
-                RunError::Request(RequestError::new(field, ErrorCode::ArtifactMissing, error.to_string()))
-            }
-            _ => error.into(),
-        })?;
+        let artifact = self
+            .artifacts
+            .resolve(self.scope, &reference)
+            .map_err(|error| match error.code() {
+                ErrorCode::ArtifactMissing => {
+                    RunError::Request(RequestError::new(field, ErrorCode::ArtifactMissing, error.to_string()))
+                }
+                _ => error.into(),
+            })?;
         if input.pin {
             self.pins.keep(artifact.name.as_str(), &input.to, artifact.version);
         }
@@ -110,7 +113,11 @@ fn missing(field: &str, text: &str, error: Errno) -> RunError {
 
 /// Opens a path of the host beneath an allowed directory: links that stay inside are followed, others are not.
 pub(crate) fn open_host(directory: &OwnedFd, below: &Path) -> Result<InputSource, Errno> {
-    let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    let below = if below.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        below
+    };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let opened = rustix::fs::openat2(directory, below, flags, Mode::empty(), resolve)?;

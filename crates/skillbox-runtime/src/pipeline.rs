@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{JobSpec, OutputGlobs, ProfileBounds};
+use skillbox_executor::job::{Excess, JobSpec, OutputGlobs, ProfileBounds, RequestError};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{Outputs, Staged, Workspace, collect, stage_inputs};
+use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, collect, stage_inputs};
 use skillbox_executor::{Cancel, EventSink, Finished, LocalExecutor, Placement};
-use skillbox_model::{ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
+use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
 use skillbox_repository::Catalog;
 use skillbox_sandbox::Profile;
 use tracing::info_span;
@@ -59,7 +59,12 @@ const LISTED_BY_DEFAULT: usize = 20;
 impl Runtime {
     /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
     pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
-        let RunContext { session, mut events, cancel, export } = context;
+        let RunContext {
+            session,
+            mut events,
+            cancel,
+            export,
+        } = context;
         let catalog = self.catalog();
         let mut accepted = self.accept(request, session, &catalog)?;
         accepted.spec.collecting.keep_open |= export.is_some();
@@ -67,7 +72,7 @@ impl Runtime {
             run_id: accepted.spec.run_id.clone(),
         });
         let skills = self.freeze_all(&accepted.spec, &catalog)?;
-        let workspace = self.workspace(&accepted, &skills)?;
+        let workspace = self.workspace(&mut accepted, &skills)?;
         let staged = self.stage(&accepted, &catalog, &workspace)?;
         events.emit(|| RunEvent::Staged {
             inputs: staged.inputs.len(),
@@ -81,7 +86,14 @@ impl Runtime {
         let saving = {
             let _span = info_span!("artifact.save").entered();
             let spec = &accepted.spec;
-            save(&self.artifacts, &accepted.scope, &spec.run_id, &spec.collecting, &mut outputs, &mut events)?
+            save(
+                &self.artifacts,
+                &accepted.scope,
+                &spec.run_id,
+                &spec.collecting,
+                &mut outputs,
+                &mut events,
+            )?
         };
         if let Some(directory) = &export {
             write_out(directory, &mut outputs)?;
@@ -123,7 +135,14 @@ impl Runtime {
         }
         let scope = session.clone().map_or(Scope::User, Scope::Session);
         let session = session.map(|id| self.hold(&id)).transpose()?;
-        Ok(Accepted { spec, profile, executor, executor_kind, scope, session })
+        Ok(Accepted {
+            spec,
+            profile,
+            executor,
+            executor_kind,
+            scope,
+            session,
+        })
     }
 
     fn executor(&self, kind: ExecutorKind) -> Result<&LocalExecutor, RunError> {
@@ -153,10 +172,22 @@ impl Runtime {
         Ok(skills)
     }
 
-    fn workspace(&self, accepted: &Accepted<'_>, skills: &[(SkillName, Arc<Snapshot>)]) -> Result<Workspace, RunError> {
+    fn workspace(
+        &self,
+        accepted: &mut Accepted<'_>,
+        skills: &[(SkillName, Arc<Snapshot>)],
+    ) -> Result<Workspace, RunError> {
         let _span = info_span!("workspace.create").entered();
         let workspace = match &accepted.session {
-            Some(hold) => hold.session.workspace()?,
+            Some(hold) => {
+                let workspace = hold.session.workspace()?;
+                workspace.clear_skills()?;
+                // No file may outgrow what is left of the quota: a session that is full can only shrink.
+                let limits = &mut accepted.spec.limits;
+                let used = workspace.used_bytes(limits.workspace_inodes);
+                limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
+                workspace
+            }
             None => accepted.executor.create_workspace(&accepted.spec.limits)?,
         };
         let names: Vec<SkillName> = skills.iter().map(|(name, _)| name.clone()).collect();
@@ -169,7 +200,11 @@ impl Runtime {
         if accepted.spec.inputs.is_empty() {
             return Ok(Staged::default());
         }
-        let kept = accepted.session.as_ref().map(|hold| hold.session.read::<Pins>(PINS)).transpose()?;
+        let kept = accepted
+            .session
+            .as_ref()
+            .map(|hold| hold.session.read::<Pins>(PINS))
+            .transpose()?;
         let mut pins = kept.flatten().unwrap_or_default();
         let ready = Sources {
             artifacts: &self.artifacts,
@@ -180,7 +215,7 @@ impl Runtime {
             freeze: &|name, field| self.freeze(catalog, name, field),
         }
         .open_all(&accepted.spec)?;
-        let staged = stage_inputs(workspace, ready)?;
+        let staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
         if let Some(hold) = &accepted.session {
             hold.session.change(PINS, |stored| *stored = Some(pins))?;
         }
@@ -201,7 +236,9 @@ impl Runtime {
         let profile_env = accepted.profile.environment(|name| host.get(name).cloned());
         let links = std::mem::take(&mut staged.links);
         let placement = Placement::settle(&accepted.spec, skills, links, workspace, profile_env)?;
-        let finished = accepted.executor.run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;
+        let finished = accepted
+            .executor
+            .run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;
         Ok((finished, staged))
     }
 
@@ -210,13 +247,26 @@ impl Runtime {
         let _span = info_span!("workspace.collect").entered();
         let mut how = accepted.spec.collecting.clone();
         if how.globs.is_empty() {
-            let everything = ["out/**".to_owned()];
-            how.globs = OutputGlobs::parse(&everything, &accepted.spec.run_id, "output_files")?;
+            how.globs = OutputGlobs::everything_in("out");
             how.max_files = LISTED_BY_DEFAULT;
+            how.excess = Excess::Counted;
             (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
         }
         collect(workspace, &how).map_err(|error| RunError::Collect(error.into()))
     }
+}
+
+/// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.
+fn misplaced(index: usize, error: WorkspaceError) -> RunError {
+    if !error.is_obstacle() {
+        return error.into();
+    }
+    RequestError::new(
+        format!("inputs[{index}].to"),
+        ErrorCode::PathEscape,
+        crate::error::with_causes(&error),
+    )
+    .into()
 }
 
 /// Sortable by time, unique on this host and beyond.
@@ -230,7 +280,8 @@ pub const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(300);
 
 impl std::fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunContext").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("RunContext")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
     }
 }
-

@@ -22,7 +22,15 @@ pub(crate) struct Facts {
 
 /// Writes the report.
 pub(crate) fn report(facts: Facts) -> RunReport {
-    let Finished { outcome, stdout, stderr, duration, usage, enforcement, warnings: run_warnings } = facts.finished;
+    let Finished {
+        outcome,
+        stdout,
+        stderr,
+        duration,
+        usage,
+        enforcement,
+        warnings: run_warnings,
+    } = facts.finished;
     let mut warnings = facts.warnings;
     warnings.extend(run_warnings);
     for (name, captured) in [("stdout", &stdout), ("stderr", &stderr)] {
@@ -33,7 +41,12 @@ pub(crate) fn report(facts: Facts) -> RunReport {
     if facts.outputs.refused_unnamed > 0 {
         warnings.push(format!("{} more outputs were not taken", facts.outputs.refused_unnamed));
     }
-    let output_files: Vec<OutputFile> = facts.outputs.files.into_iter().map(|file| describe(file, &facts.saved)).collect();
+    let output_files: Vec<OutputFile> = facts
+        .outputs
+        .files
+        .into_iter()
+        .map(|file| describe(file, &facts.saved))
+        .collect();
     RunReport {
         run_id: facts.run_id,
         skill: facts.skill,
@@ -63,7 +76,10 @@ pub(crate) fn report(facts: Facts) -> RunReport {
 }
 
 fn describe(file: Collected, saved: &[Saved]) -> OutputFile {
-    let stored = saved.iter().find(|saved| saved.file == file.name).map(|saved| &saved.artifact);
+    let stored = saved
+        .iter()
+        .find(|saved| saved.file == file.name)
+        .map(|saved| &saved.artifact);
     let name = file.name.to_string();
     OutputFile {
         reference: stored.map_or_else(|| format!("workspace://{name}"), |artifact| artifact.reference.clone()),
@@ -79,7 +95,9 @@ fn describe(file: Collected, saved: &[Saved]) -> OutputFile {
 
 /// The first file that a reader can read, else the only one.
 fn primary(files: &[OutputFile]) -> Option<OutputFile> {
-    let readable = files.iter().find(|file| file.content.is_some() && file.encoding.is_none());
+    let readable = files
+        .iter()
+        .find(|file| file.content.is_some() && file.encoding.is_none());
     let only = if files.len() == 1 { files.first() } else { None };
     readable.or(only).cloned()
 }

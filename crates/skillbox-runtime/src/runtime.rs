@@ -15,7 +15,7 @@ use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
-use crate::freeze::freeze;
+use crate::freeze::Frozen;
 use crate::session::SessionStore;
 use crate::{HostDirectories, RunError};
 
@@ -36,6 +36,8 @@ pub struct RuntimeSettings {
     pub host_environment: BTreeMap<String, OsString>,
     /// How long a run waits for another run of its session.
     pub session_wait: Duration,
+    /// Watch the skills that were run, so that an unchanged one is not read again. For servers.
+    pub watch_skills: bool,
 }
 
 impl RuntimeSettings {
@@ -61,7 +63,7 @@ pub struct Runtime {
     pub(crate) local: Option<LocalExecutor>,
     pub(crate) settings: RuntimeSettings,
     pub(crate) artifacts: Store,
-    pub(crate) snapshots: SnapshotStore,
+    pub(crate) frozen: Frozen,
     pub(crate) sessions: SessionStore,
     /// What agents are shown of skills, made once for all of them.
     pub(crate) views: Arc<ViewCache>,
@@ -79,7 +81,7 @@ impl Runtime {
         let owner = local.as_ref().and_then(LocalExecutor::owner);
         Self {
             artifacts: Store::new(below("artifacts")),
-            snapshots: SnapshotStore::new(below("snapshots")),
+            frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
             sessions: SessionStore::new(below("sessions"), owner),
             views: Arc::default(),
             repository,
@@ -113,16 +115,19 @@ impl Runtime {
     pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {
         let removed = self.sessions.collect_garbage(session_ttl)?;
         for id in &removed {
-            self.artifacts.remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
+            self.artifacts
+                .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
         }
-        self.snapshots.sweep()?;
+        self.frozen.store().sweep()?;
         Ok(removed)
     }
 
     /// Removes a session with everything that is its own.
     pub fn remove_session(&self, id: &SessionId) -> Result<(), RunError> {
         self.sessions.remove(id)?;
-        Ok(self.artifacts.remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
+        Ok(self
+            .artifacts
+            .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
     }
 
     /// The profile that a request names, where the host allows it.
@@ -160,6 +165,6 @@ impl Runtime {
     }
 
     pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
-        freeze(&self.snapshots, self.skill(catalog, name, field)?)
+        self.frozen.get(self.skill(catalog, name, field)?)
     }
 }

@@ -36,11 +36,15 @@ pub(crate) fn save(
 ) -> Result<Saving, RunError> {
     let mut saving = Saving::default();
     for collected in &mut outputs.files {
-        let Some(file) = collected.file.as_mut().filter(|_| how.save) else { continue };
+        let Some(file) = collected.file.as_mut().filter(|_| how.save) else {
+            continue;
+        };
         let name = match ArtifactName::parse(format!("{}{}", how.prefix, collected.name)) {
             Ok(name) => name,
             Err(error) => {
-                saving.warnings.push(format!("{} is not saved: {error}", collected.name));
+                saving
+                    .warnings
+                    .push(format!("{} is not saved: {error}", collected.name));
                 continue;
             }
         };

@@ -1,7 +1,11 @@
 //! The cost of a launch with every layer, beside a bare spawn and bubblewrap, interleaved in one run.
 //!
 //! `cargo run --release -p skillbox-sandbox --example measure -- [ROUNDS] [-- COMMAND…]`
-#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a measuring program starts and prints things")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a measuring program starts and prints things"
+)]
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +20,11 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let rounds: usize = words.first().and_then(|word| word.parse().ok()).unwrap_or(300);
     let command: Vec<String> = words.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
-    let command = if command.is_empty() { ["bash", "-c", "true"].map(str::to_owned).to_vec() } else { command };
+    let command = if command.is_empty() {
+        ["bash", "-c", "true"].map(str::to_owned).to_vec()
+    } else {
+        command
+    };
     let started = Instant::now();
     let profiles = Profiles::shipped();
     println!("profiles read in {:?}", started.elapsed());
@@ -59,7 +67,10 @@ fn main() {
     let bare = percentile(&mut contenders[0].2, 50);
     for (name, _, times) in &mut contenders {
         let (p50, p95) = (percentile(times, 50), percentile(times, 95));
-        println!("{name:>9}  p50 {p50:>10.1?}  p95 {p95:>10.1?}  {:.2}x bare", p50.as_secs_f64() / bare.as_secs_f64());
+        println!(
+            "{name:>9}  p50 {p50:>10.1?}  p95 {p95:>10.1?}  {:.2}x bare",
+            p50.as_secs_f64() / bare.as_secs_f64()
+        );
     }
 }
 
@@ -69,7 +80,9 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
 }
 
 fn one_run(spawner: &Spawner, plan: &LaunchPlan) {
-    let workspace = spawner.create_workspace(skillbox_model::ByteSize::mib(512), 100_000).unwrap();
+    let workspace = spawner
+        .create_workspace(skillbox_model::ByteSize::mib(512), 100_000)
+        .unwrap();
     let null: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
     let (out_reader, out_writer) = std::io::pipe().unwrap();
     let (err_reader, err_writer) = std::io::pipe().unwrap();
@@ -89,11 +102,58 @@ fn one_run(spawner: &Spawner, plan: &LaunchPlan) {
 }
 
 fn bare(command: &[String]) {
-    Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).output().unwrap();
+    Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
 }
 
 fn bwrap(command: &[String]) {
-    let tree = ["--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/sbin", "/sbin"];
-    let rest = ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--ro-bind", "/etc/alternatives", "/etc/alternatives", "--ro-bind", "/etc/ssl/certs", "/etc/ssl/certs", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/workspace", "--chdir", "/workspace", "--unshare-all", "--die-with-parent", "--new-session"];
-    Command::new("bwrap").args(tree).args(rest).args(command).stdin(Stdio::null()).output().unwrap();
+    let tree = [
+        "--ro-bind",
+        "/usr",
+        "/usr",
+        "--symlink",
+        "usr/bin",
+        "/bin",
+        "--symlink",
+        "usr/lib",
+        "/lib",
+        "--symlink",
+        "usr/lib64",
+        "/lib64",
+        "--symlink",
+        "usr/sbin",
+        "/sbin",
+    ];
+    let rest = [
+        "--ro-bind",
+        "/etc/ld.so.cache",
+        "/etc/ld.so.cache",
+        "--ro-bind",
+        "/etc/alternatives",
+        "/etc/alternatives",
+        "--ro-bind",
+        "/etc/ssl/certs",
+        "/etc/ssl/certs",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--tmpfs",
+        "/workspace",
+        "--chdir",
+        "/workspace",
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+    ];
+    Command::new("bwrap")
+        .args(tree)
+        .args(rest)
+        .args(command)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
 }

@@ -17,7 +17,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Find, check and describe Agent Skills: directories with a SKILL.md that teach an agent something
+/// Find, check and describe Agent Skills
 #[derive(Parser, Debug)]
 #[command(
     name = "skillbox",
@@ -28,9 +28,9 @@ const STYLES: Styles = Styles::styled()
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = concat!(
-        "Without --skills these are searched, a later one winning over an earlier one: the\nbuilt-in skills, \
-         ~/.agents/skills, ~/.claude/skills, ./.claude/skills,\n./.agents/skills, ./skills, and each entry of the \
-         path list SKILLS_ROOT.\n\n",
+        "Without --skills these are searched, a later one winning over an earlier one:\n\
+         the built-in skills, ~/.agents/skills, ~/.claude/skills, ./.claude/skills,\n\
+         ./.agents/skills, ./skills, and each entry of the path list SKILLS_ROOT.\n\n",
         crate::examples!(
         "skillbox demo                       a guided tour, no set-up needed",
         "skillbox list                       what there is",

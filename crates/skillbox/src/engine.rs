@@ -19,7 +19,8 @@ use crate::settings::{Environment, HostSettings};
 /// Starts the process that makes sandboxes. It is forked off this one, so it comes first: before any thread, and
 /// before anything of the user's is read.
 pub fn spawner() -> Result<Spawner, Failure> {
-    Spawner::fork_here(SpawnerOptions::default()).map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())
+    Spawner::fork_here(SpawnerOptions::default())
+        .map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())
 }
 
 /// A runtime for this host; `also_allowed` are directories that the person named by using them.
@@ -31,8 +32,14 @@ pub fn open(
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let profiles = profiles(context, terminal)?;
-    let unconfined = if host.allow_unconfined { Unconfined::Allow } else { Unconfined::Refuse };
-    let local = spawner.map(|spawner| local(spawner, &profiles, unconfined)).transpose()?;
+    let unconfined = if host.allow_unconfined {
+        Unconfined::Allow
+    } else {
+        Unconfined::Refuse
+    };
+    let local = spawner
+        .map(|spawner| local(spawner, &profiles, unconfined))
+        .transpose()?;
     let allowed: Vec<PathBuf> = host.allow_host.iter().chain(also_allowed).cloned().collect();
     let host_directories = HostDirectories::open(&allowed).map_err(|(path, error)| {
         let message = format!("cannot allow inputs from {}: {error}", path.display());
@@ -46,13 +53,17 @@ pub fn open(
         host_directories,
         host_environment: passed_variables(&profiles, context.layers.environment()),
         session_wait: DEFAULT_SESSION_WAIT,
+        watch_skills: false,
     };
     let repository = Arc::new(catalogue::open(context, terminal));
     Ok(Runtime::new(repository, profiles, local, settings))
 }
 
-fn local(spawner: Spawner, profiles: &Profiles, unconfined: Unconfined) -> Result<LocalExecutor, Failure> {
-    let facts = spawner.facts().map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())?;
+/// The local executor on a running spawner.
+pub fn local(spawner: Spawner, profiles: &Profiles, unconfined: Unconfined) -> Result<LocalExecutor, Failure> {
+    let facts = spawner
+        .facts()
+        .map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())?;
     let facts = facts.clone().with_paths_of(profiles.iter());
     Ok(LocalExecutor::new(spawner, facts, unconfined))
 }
@@ -60,7 +71,9 @@ fn local(spawner: Spawner, profiles: &Profiles, unconfined: Unconfined) -> Resul
 /// Only the variables that some profile names leave this crate.
 fn passed_variables(profiles: &Profiles, environment: &Environment) -> BTreeMap<String, OsString> {
     let named = profiles.iter().flat_map(|profile| &profile.environment.pass);
-    named.filter_map(|variable| Some((variable.name.clone(), environment.get(&variable.name)?.to_owned()))).collect()
+    named
+        .filter_map(|variable| Some((variable.name.clone(), environment.get(&variable.name)?.to_owned())))
+        .collect()
 }
 
 /// The shipped profiles and those of the settings; what cannot be used is told.

@@ -79,7 +79,13 @@ impl Failure {
     }
 
     fn render(&self, page: &mut Page) {
-        let mut lines = self.body.message.lines();
+        let place = self
+            .body
+            .field
+            .as_ref()
+            .map_or_else(String::new, |field| format!("{field}: "));
+        let message = format!("{place}{}", self.body.message);
+        let mut lines = message.lines();
         page.beside(
             0,
             Span::new(Tone::Bad, "error:"),
@@ -114,7 +120,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn with_causes(error: &dyn Error) -> String {
+/// An error with everything that caused it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

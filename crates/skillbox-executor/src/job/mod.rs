@@ -14,4 +14,4 @@ pub(crate) use environment::base as base_environment;
 pub use input_ref::InputRef;
 pub use output_globs::OutputGlobs;
 pub use request_error::RequestError;
-pub use spec::{Collecting, JobInput, JobSpec, ProfileBounds};
+pub use spec::{Collecting, Excess, JobInput, JobSpec, ProfileBounds};

@@ -14,58 +14,84 @@ const MAX_GLOBS: usize = 256;
 /// Globs relative to the workspace, with the directories below which anything can match.
 #[derive(Clone, Debug)]
 pub struct OutputGlobs {
-    set: GlobSet,
+    matcher: Matcher,
     /// Directories that the walk starts from; an empty text is the workspace itself.
     roots: BTreeSet<String>,
-    texts: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Matcher {
+    Globs(GlobSet),
+    /// Everything below the roots, without the price of compiling a glob that says so.
+    Everything,
 }
 
 impl OutputGlobs {
-    /// Parses globs; `field` names the list they stand in.
-    pub fn parse(globs: &[String], run_id: &RunId, field: &str) -> Result<Self, RequestError> {
-        if globs.len() > MAX_GLOBS {
-            return Err(RequestError::invalid(field, format!("more than {MAX_GLOBS} globs")));
-        }
+    /// Parses lists of globs into one; each list comes with the name of its field.
+    pub fn parse(lists: &[(&str, &[String])], run_id: &RunId) -> Result<Self, RequestError> {
         let mut builder = GlobSetBuilder::new();
         let mut roots = BTreeSet::new();
-        let mut texts = Vec::new();
-        for (index, glob) in globs.iter().enumerate() {
-            let field = format!("{field}[{index}]");
-            let text = settle(glob, run_id, &field)?;
-            let compiled = GlobBuilder::new(&text)
-                .literal_separator(true)
-                .backslash_escape(true)
-                .build()
-                .map_err(|error| RequestError::invalid(&field, format!("{glob:?} is not a glob: {}", error.kind())))?;
-            builder.add(compiled);
-            roots.insert(literal_root(&text));
-            texts.push(text);
+        for (field, globs) in lists {
+            if globs.len() > MAX_GLOBS {
+                return Err(RequestError::invalid(*field, format!("more than {MAX_GLOBS} globs")));
+            }
+            for (index, glob) in globs.iter().enumerate() {
+                let field = format!("{field}[{index}]");
+                let text = settle(glob, run_id, &field)?;
+                let compiled = GlobBuilder::new(&text)
+                    .literal_separator(true)
+                    .backslash_escape(true)
+                    .build()
+                    .map_err(|error| {
+                        RequestError::invalid(&field, format!("{glob:?} is not a glob: {}", error.kind()))
+                    })?;
+                builder.add(compiled);
+                roots.insert(literal_root(&text));
+            }
         }
         let set = builder
             .build()
-            .map_err(|error| RequestError::invalid(field, format!("the globs are too large together: {error}")))?;
+            .map_err(|error| RequestError::invalid("outputs", format!("the globs are too large together: {error}")))?;
         let covered = |root: &String| {
             roots
                 .iter()
                 .any(|other| other != root && (other.is_empty() || root.starts_with(&format!("{other}/"))))
         };
         let roots = roots.iter().filter(|root| !covered(root)).cloned().collect();
-        Ok(Self { set, roots, texts })
+        Ok(Self {
+            matcher: Matcher::Globs(set),
+            roots,
+        })
+    }
+
+    /// Nothing at all.
+    pub fn nothing() -> Self {
+        Self {
+            matcher: Matcher::Everything,
+            roots: BTreeSet::new(),
+        }
+    }
+
+    /// Everything below one directory of the workspace.
+    pub fn everything_in(directory: &str) -> Self {
+        Self {
+            matcher: Matcher::Everything,
+            roots: BTreeSet::from([directory.to_owned()]),
+        }
     }
 
     /// Whether a file of the workspace is asked for.
     pub fn matches(&self, path: &RelPath) -> bool {
-        self.set.is_match(path.as_path())
+        match &self.matcher {
+            Matcher::Globs(set) => set.is_match(path.as_path()),
+            // Only what lies below the roots is ever asked about.
+            Matcher::Everything => true,
+        }
     }
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
-    }
-
-    /// The globs as they are matched.
-    pub fn texts(&self) -> &[String] {
-        &self.texts
+        self.roots.is_empty()
     }
 
     /// The directories below which anything can match, none inside another.
@@ -143,7 +169,7 @@ mod tests {
 
     fn globs(texts: &[&str]) -> Result<OutputGlobs, RequestError> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        OutputGlobs::parse(&texts, &RunId::parse("r1").unwrap(), "output_files")
+        OutputGlobs::parse(&[("output_files", &texts)], &RunId::parse("r1").unwrap())
     }
 
     fn path(text: &str) -> RelPath {

@@ -58,6 +58,15 @@ pub struct JobInput {
     pub pin: bool,
 }
 
+/// What becomes of files over the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Somebody asked for them: each is refused by name.
+    Named,
+    /// Nobody asked: they are only counted.
+    Counted,
+}
+
 /// What comes back, and how.
 #[derive(Clone, Debug)]
 pub struct Collecting {
@@ -73,6 +82,8 @@ pub struct Collecting {
     pub keep_open: bool,
     /// Put before their names as artifacts.
     pub prefix: String,
+    /// What becomes of files over the limits.
+    pub excess: Excess,
     /// At most so many files.
     pub max_files: usize,
     /// Inline at most so much of one file.
@@ -110,6 +121,51 @@ impl JobSpec {
             skill,
             run_id,
         })
+    }
+}
+
+impl JobSpec {
+    /// A job without a skill, for trying a host.
+    pub(crate) fn trial(bounds: ProfileBounds) -> Self {
+        let fixed = "trial".to_owned();
+        let (Ok(run_id), Ok(skill)) = (RunId::parse(fixed.clone()), SkillName::parse(fixed)) else {
+            unreachable!("a plain word is an identifier")
+        };
+        Self {
+            run_id,
+            skill,
+            with_skills: Vec::new(),
+            invocation: Invocation::Argv(Vec::new()),
+            cwd: None,
+            env: BTreeMap::new(),
+            stdin: Vec::new(),
+            inputs: Vec::new(),
+            collecting: Collecting::nothing(),
+            limits: bounds.limits,
+        }
+    }
+}
+
+impl Collecting {
+    /// Nothing comes back.
+    fn nothing() -> Self {
+        let OutputSpec {
+            max_file_bytes,
+            max_total_bytes,
+            ..
+        } = OutputSpec::default();
+        Self {
+            globs: OutputGlobs::nothing(),
+            inline: false,
+            inline_binary: false,
+            save: false,
+            keep_open: false,
+            prefix: String::new(),
+            excess: Excess::Counted,
+            max_files: 0,
+            max_file_bytes,
+            max_total_bytes,
+        }
     }
 }
 
@@ -190,10 +246,11 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
             "nothing to save: `output_files` is empty",
         ));
     }
-    // Each list is parsed under its own name first, so that an error names the right one.
-    OutputGlobs::parse(&request.output_files, run_id, "output_files")?;
-    OutputGlobs::parse(&declared.globs, run_id, "outputs.globs")?;
-    let all: Vec<String> = request.output_files.iter().chain(&declared.globs).cloned().collect();
+    let lists = [
+        ("output_files", request.output_files.as_slice()),
+        ("outputs.globs", declared.globs.as_slice()),
+    ];
+    let globs = OutputGlobs::parse(&lists, run_id)?;
     let OutputSpec {
         inline,
         inline_binary,
@@ -202,12 +259,13 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
         ..
     } = declared;
     Ok(Collecting {
-        globs: OutputGlobs::parse(&all, run_id, "output_files")?,
+        globs,
         inline: inline && !request.omit_inline_content,
         inline_binary: inline_binary && !request.omit_inline_content,
         save: save || request.save_as_artifacts,
         keep_open: save || request.save_as_artifacts,
         prefix: request.artifact_prefix.clone().or(name_template).unwrap_or_default(),
+        excess: Excess::Named,
         max_files: usize::try_from(declared.max_files).unwrap_or(usize::MAX),
         max_file_bytes: declared.max_file_bytes,
         max_total_bytes: declared.max_total_bytes,

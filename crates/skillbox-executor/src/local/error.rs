@@ -17,8 +17,8 @@ pub enum LocalError {
     /// The spawner does not answer.
     #[error("the sandbox's spawner failed")]
     Spawner(#[source] SpawnerError),
-    /// No pipes for the script's streams.
-    #[error("cannot make a pipe for the script's streams")]
+    /// No descriptor for the script's streams or its workspace.
+    #[error("cannot open a descriptor for the run")]
     Pipe(#[source] io::Error),
     /// The sandbox could not be watched to its end.
     #[error("cannot watch the sandbox")]

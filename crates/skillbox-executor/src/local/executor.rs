@@ -10,10 +10,10 @@ use skillbox_sandbox::{
     Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, Unconfined,
 };
 
+use super::LocalError;
 use super::disk_watch::DiskWatch;
 use super::supervise::{Pipes, Supervision, Verdict, supervise};
 use super::verdict::{Evidence, decide};
-use super::LocalError;
 use crate::job::JobSpec;
 use crate::workspace::layout;
 use crate::workspace::{Backing, Owner, Workspace};
@@ -58,7 +58,7 @@ impl LocalExecutor {
             .spawner
             .create_workspace(limits.workspace, limits.workspace_inodes)
             .map_err(LocalError::Spawner)?;
-        Ok(Workspace::new(root, self.owner(), Backing::Tmpfs))
+        Workspace::in_memory(root, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
     }
 
     /// The plan of a job, exactly as it will be applied.
@@ -124,7 +124,10 @@ impl LocalExecutor {
             signal,
             memory_hit: ended.hits.memory,
             pids_hit: ended.hits.pids,
-            workspace_full: workspace.backing() == Backing::Tmpfs && workspace.is_full(),
+            workspace_full: match workspace.backing() {
+                Backing::Tmpfs => workspace.is_full(),
+                Backing::Disk => disk.is_over_now(workspace),
+            },
         });
         if let Some(errno) = ended.exec_error {
             let cause = std::io::Error::from_raw_os_error(errno);
@@ -152,7 +155,11 @@ impl LocalExecutor {
         });
         let links = placement.links.iter().map(|link| Bind {
             target: format!("{}/{}", layout::ROOT, link.to),
-            kind: if link.is_directory { BindKind::Directory } else { BindKind::File },
+            kind: if link.is_directory {
+                BindKind::Directory
+            } else {
+                BindKind::File
+            },
             access: Access::ReadOnly,
         });
         Job {
@@ -195,7 +202,7 @@ impl LocalExecutor {
         let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
         let links = placement.links.iter().map(|link| link.source.as_fd());
         let fds = LaunchFds {
-            workspace: Some(workspace.root()),
+            workspace: Some(workspace.mountable()),
             binds: skills.chain(links).collect(),
             stdin: stdin_read.as_fd(),
             stdout: out_write.as_fd(),

@@ -4,6 +4,7 @@ mod disk_watch;
 mod error;
 mod executor;
 mod supervise;
+mod trial;
 mod verdict;
 
 pub use error::LocalError;

@@ -82,41 +82,131 @@ mod tests {
     use super::*;
 
     fn exit(code: i32) -> Evidence {
-        Evidence { exit_code: Some(code), ..Evidence::default() }
+        Evidence {
+            exit_code: Some(code),
+            ..Evidence::default()
+        }
     }
 
     fn signal(number: i32) -> Evidence {
-        Evidence { signal: Some(number), ..Evidence::default() }
+        Evidence {
+            signal: Some(number),
+            ..Evidence::default()
+        }
     }
 
     #[test]
     fn causes_are_told_apart() {
         let check = |seen: Evidence, ended_by, exit_code, signal| {
             let (outcome, _) = decide(&seen);
-            assert_eq!((outcome.ended_by, outcome.exit_code, outcome.signal), (ended_by, exit_code, signal), "{seen:?}");
+            assert_eq!(
+                (outcome.ended_by, outcome.exit_code, outcome.signal),
+                (ended_by, exit_code, signal),
+                "{seen:?}"
+            );
         };
         check(exit(0), EndedBy::Exit, Some(0), None);
         check(exit(137), EndedBy::Exit, Some(137), None);
         check(signal(9), EndedBy::Signal, None, Some(9));
         check(signal(31), EndedBy::Signal, None, Some(31));
-        check(Evidence { memory_hit: true, ..signal(9) }, EndedBy::Memory, None, Some(9));
-        check(Evidence { memory_hit: true, ..exit(137) }, EndedBy::Memory, None, Some(9));
-        check(Evidence { memory_hit: true, ..exit(0) }, EndedBy::Exit, Some(0), None);
+        check(
+            Evidence {
+                memory_hit: true,
+                ..signal(9)
+            },
+            EndedBy::Memory,
+            None,
+            Some(9),
+        );
+        check(
+            Evidence {
+                memory_hit: true,
+                ..exit(137)
+            },
+            EndedBy::Memory,
+            None,
+            Some(9),
+        );
+        check(
+            Evidence {
+                memory_hit: true,
+                ..exit(0)
+            },
+            EndedBy::Exit,
+            Some(0),
+            None,
+        );
         check(signal(24), EndedBy::Cpu, None, Some(24));
-        check(Evidence { pids_hit: true, ..exit(254) }, EndedBy::Pids, Some(254), None);
-        check(Evidence { pids_hit: true, ..exit(0) }, EndedBy::Exit, Some(0), None);
-        check(Evidence { workspace_full: true, ..exit(1) }, EndedBy::Disk, Some(1), None);
+        check(
+            Evidence {
+                pids_hit: true,
+                ..exit(254)
+            },
+            EndedBy::Pids,
+            Some(254),
+            None,
+        );
+        check(
+            Evidence {
+                pids_hit: true,
+                ..exit(0)
+            },
+            EndedBy::Exit,
+            Some(0),
+            None,
+        );
+        check(
+            Evidence {
+                workspace_full: true,
+                ..exit(1)
+            },
+            EndedBy::Disk,
+            Some(1),
+            None,
+        );
         check(signal(25), EndedBy::Disk, None, Some(25));
-        check(Evidence { killed: Some(Killed::Deadline), ..signal(9) }, EndedBy::Timeout, None, Some(9));
-        check(Evidence { killed: Some(Killed::Cancelled), ..exit(0) }, EndedBy::Cancelled, None, Some(9));
-        check(Evidence { killed: Some(Killed::Cpu), ..signal(9) }, EndedBy::Cpu, None, Some(9));
+        check(
+            Evidence {
+                killed: Some(Killed::Deadline),
+                ..signal(9)
+            },
+            EndedBy::Timeout,
+            None,
+            Some(9),
+        );
+        check(
+            Evidence {
+                killed: Some(Killed::Cancelled),
+                ..exit(0)
+            },
+            EndedBy::Cancelled,
+            None,
+            Some(9),
+        );
+        check(
+            Evidence {
+                killed: Some(Killed::Cpu),
+                ..signal(9)
+            },
+            EndedBy::Cpu,
+            None,
+            Some(9),
+        );
     }
 
     #[test]
     fn a_limit_that_was_not_the_cause_is_a_warning() {
-        let (_, warnings) = decide(&Evidence { memory_hit: true, pids_hit: true, workspace_full: true, ..exit(0) });
+        let (_, warnings) = decide(&Evidence {
+            memory_hit: true,
+            pids_hit: true,
+            workspace_full: true,
+            ..exit(0)
+        });
         assert_eq!(warnings.len(), 3);
-        let (_, warnings) = decide(&Evidence { memory_hit: true, ..signal(9) });
+        let (_, warnings) = decide(&Evidence {
+            memory_hit: true,
+            ..signal(9)
+        });
         assert!(warnings.is_empty());
     }
 }

@@ -58,16 +58,22 @@ pub(crate) fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a RelPath) -> rustix
 /// Bytes on disk and entries below a directory, as far as `enough` entries; links count, and are not followed.
 pub(crate) fn tree_usage(root: BorrowedFd<'_>, enough: u64) -> (u64, u64) {
     let (mut bytes, mut entries) = (0_u64, 0_u64);
-    let Ok(first) = rustix::io::fcntl_dupfd_cloexec(root, 0) else { return (0, 0) };
+    let Ok(first) = rustix::io::fcntl_dupfd_cloexec(root, 0) else {
+        return (0, 0);
+    };
     let mut waiting = vec![first];
     while let Some(directory) = waiting.pop() {
-        let Ok(list) = rustix::fs::Dir::read_from(&directory) else { continue };
+        let Ok(list) = rustix::fs::Dir::read_from(&directory) else {
+            continue;
+        };
         for entry in list.flatten() {
             let name = entry.file_name().to_bytes();
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            let Ok(stat) = stat_child(directory.as_fd(), name) else { continue };
+            let Ok(stat) = stat_child(directory.as_fd(), name) else {
+                continue;
+            };
             entries += 1;
             bytes = bytes.saturating_add(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512));
             if entries > enough {

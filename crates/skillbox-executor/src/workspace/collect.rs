@@ -9,7 +9,7 @@ use skillbox_model::{ContentEncoding, Digest, RefusedOutput, RelPath};
 
 use super::candidates::{Candidates, reason_to_refuse};
 use super::{Workspace, beneath, content};
-use crate::job::Collecting;
+use crate::job::{Collecting, Excess};
 
 /// From so many bytes on, a second core is worth its wake-up.
 const PARALLEL_FROM: u64 = 4 << 20;
@@ -56,7 +56,10 @@ pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Ou
     let mut accepted = Vec::new();
     let mut total = 0_u64;
     for (name, size) in std::mem::take(&mut found.files) {
-        if accepted.len() >= how.max_files {
+        let over = accepted.len() >= how.max_files || total.saturating_add(size) > how.max_total_bytes;
+        if over && how.excess == Excess::Counted {
+            found.refused_unnamed += 1;
+        } else if accepted.len() >= how.max_files {
             found.refuse(&name, &format!("over the limit of {} files", how.max_files));
         } else if total.saturating_add(size) > how.max_total_bytes {
             found.refuse(

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use skillbox_model::{RelPath, RunId, SkillName};
 
@@ -30,6 +30,8 @@ pub enum Backing {
 #[derive(Debug)]
 pub struct Workspace {
     root: OwnedFd,
+    /// What a sandbox mounts, where that is not the directory itself: closing it would take the files with it.
+    mount: Option<OwnedFd>,
     owner: Option<Owner>,
     backing: Backing,
 }
@@ -55,6 +57,15 @@ impl WorkspaceError {
         move |source| Self::Io { action, path, source }
     }
 
+    /// Whether something stood in the way that is not a directory: a link, a file, or a directory where a file goes.
+    pub fn is_obstacle(&self) -> bool {
+        let Self::Io { source, .. } = self;
+        matches!(
+            *source,
+            Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY
+        )
+    }
+
     /// Whether the workspace was full.
     pub fn is_full(&self) -> bool {
         let Self::Io { source, .. } = self;
@@ -65,7 +76,30 @@ impl WorkspaceError {
 impl Workspace {
     /// Takes over an empty or used directory as a workspace.
     pub fn new(root: OwnedFd, owner: Option<Owner>, backing: Backing) -> Self {
-        Self { root, owner, backing }
+        Self {
+            root,
+            mount: None,
+            owner,
+            backing,
+        }
+    }
+
+    /// A workspace in memory, from the descriptor of a mount that hangs nowhere yet.
+    pub fn in_memory(mount: OwnedFd, owner: Option<Owner>) -> rustix::io::Result<Self> {
+        // The mount's own descriptor only names it; ours is listed and searched as well.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(&mount, ".", flags, Mode::empty())?;
+        Ok(Self {
+            root,
+            mount: Some(mount),
+            owner,
+            backing: Backing::Tmpfs,
+        })
+    }
+
+    /// What a sandbox mounts.
+    pub fn mountable(&self) -> BorrowedFd<'_> {
+        self.mount.as_ref().unwrap_or(&self.root).as_fd()
     }
 
     /// The directory itself.
@@ -146,6 +180,16 @@ impl Workspace {
         let uid = rustix::fs::Uid::from_raw(owner.uid);
         let gid = rustix::fs::Gid::from_raw(owner.gid);
         rustix::fs::chownat(parent, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Bytes on disk of everything in it, counted as far as `enough` entries.
+    pub fn used_bytes(&self, enough: u64) -> u64 {
+        beneath::tree_usage(self.root(), enough).0
+    }
+
+    /// Empties the directory of mounted skills: whatever stands there was not put there by us for this run.
+    pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
+        super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::new("clear", layout::SKILLS))
     }
 
     /// Whether the file system of the workspace has no room left, in bytes or inodes.

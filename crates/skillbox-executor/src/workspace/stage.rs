@@ -74,16 +74,35 @@ pub fn open_in_workspace(workspace: &Workspace, path: &RelPath) -> rustix::io::R
     }
 }
 
+/// An input that could not be placed.
+#[derive(Debug, thiserror::Error)]
+#[error("input {index} cannot be placed")]
+pub struct StageError {
+    /// Which, from 0.
+    pub index: usize,
+    /// Why not.
+    pub source: WorkspaceError,
+}
+
 /// Places every input, in the order of the request.
-pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<Staged, WorkspaceError> {
+pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<Staged, StageError> {
     let mut staged = Staged::default();
-    for input in inputs {
+    for (index, input) in inputs.into_iter().enumerate() {
+        staged
+            .place(workspace, input)
+            .map_err(|source| StageError { index, source })?;
+    }
+    Ok(staged)
+}
+
+impl Staged {
+    fn place(&mut self, workspace: &Workspace, input: ReadyInput) -> Result<(), WorkspaceError> {
         let ReadyInput { from, to, mode, source } = input;
         let size_bytes = match (mode, source) {
             (InputMode::Link, InputSource::File(file)) => {
                 let size = file.metadata().map(|meta| meta.len()).unwrap_or(0);
                 make_mount_point(workspace, &to, FileType::RegularFile)?;
-                staged.links.push(StagedLink {
+                self.links.push(StagedLink {
                     source: file.into(),
                     to: to.clone(),
                     is_directory: false,
@@ -92,7 +111,7 @@ pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<St
             }
             (InputMode::Link, InputSource::Directory(directory)) => {
                 make_mount_point(workspace, &to, FileType::Directory)?;
-                staged.links.push(StagedLink {
+                self.links.push(StagedLink {
                     source: directory,
                     to: to.clone(),
                     is_directory: true,
@@ -104,7 +123,7 @@ pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<St
             (InputMode::Copy, InputSource::Directory(directory)) => {
                 let mut tree = TreeCopy {
                     workspace,
-                    warnings: &mut staged.warnings,
+                    warnings: &mut self.warnings,
                     bytes: 0,
                 };
                 let (parent, name) = workspace.make_parent(&to)?;
@@ -112,13 +131,13 @@ pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<St
                 tree.bytes
             }
         };
-        staged.inputs.push(StagedInput {
+        self.inputs.push(StagedInput {
             from,
             to: to.to_string(),
             size_bytes,
         });
+        Ok(())
     }
-    Ok(staged)
 }
 
 fn make_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Result<(), WorkspaceError> {

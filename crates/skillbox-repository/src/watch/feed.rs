@@ -98,7 +98,10 @@ impl Feed {
             Some(_) => self.forget(directory),
             None => {}
         }
-        let remote = self.remote_devices.entry(identity.0).or_insert_with(|| is_remote(directory));
+        let remote = self
+            .remote_devices
+            .entry(identity.0)
+            .or_insert_with(|| is_remote(directory));
         if *remote || self.identities.contains(&identity) {
             self.unwatched.insert(directory.to_owned());
             return Ok(false);

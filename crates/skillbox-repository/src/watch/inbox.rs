@@ -56,7 +56,10 @@ impl Inbox {
             }
         }
         if gathered.mail.paths.len() > MAX_PATHS {
-            gathered.mail = Mail { everything: true, ..Mail::default() };
+            gathered.mail = Mail {
+                everything: true,
+                ..Mail::default()
+            };
         }
         let now = Instant::now();
         gathered.first.get_or_insert(now);

@@ -54,10 +54,19 @@ impl Groups {
         for (path, controllers) in by_path {
             let directory = open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
             sweep::sweep(&directory, path);
-            bases.push(Base { path: path.clone(), directory, controllers });
+            bases.push(Base {
+                path: path.clone(),
+                directory,
+                controllers,
+            });
         }
         let prefix = sweep::own_prefix()?;
-        let groups = Self { version: layout.version, bases, prefix, made: 0 };
+        let groups = Self {
+            version: layout.version,
+            bases,
+            prefix,
+            made: 0,
+        };
         if layout.version == CgroupVersion::V2 {
             groups.enable_controllers(&layout.evacuate)?;
         }
@@ -71,7 +80,11 @@ impl Groups {
             let name = format!("{}-host", self.prefix);
             mkdirat(&base.directory, name.as_str(), Mode::from_raw_mode(0o755))?;
             for pid in evacuate {
-                write_at(base.directory.as_fd(), &format!("{name}/cgroup.procs"), &pid.to_string())?;
+                write_at(
+                    base.directory.as_fd(),
+                    &format!("{name}/cgroup.procs"),
+                    &pid.to_string(),
+                )?;
             }
         }
         let enabled = read_at(base.directory.as_fd(), "cgroup.subtree_control")?;
@@ -79,7 +92,11 @@ impl Groups {
             let offered = read_at(base.directory.as_fd(), "cgroup.controllers")?;
             let has = |list: &str| list.split_whitespace().any(|name| name == controller);
             if has(&offered) && !has(&enabled) {
-                write_at(base.directory.as_fd(), "cgroup.subtree_control", &format!("+{controller}"))?;
+                write_at(
+                    base.directory.as_fd(),
+                    "cgroup.subtree_control",
+                    &format!("+{controller}"),
+                )?;
             }
         }
         Ok(())
@@ -89,7 +106,11 @@ impl Groups {
     pub fn create(&mut self, limits: &CgroupLimits) -> io::Result<Group> {
         self.made += 1;
         let name = OsString::from(format!("{}-{}", self.prefix, self.made));
-        let mut group = Group { version: self.version, name, places: Vec::new() };
+        let mut group = Group {
+            version: self.version,
+            name,
+            places: Vec::new(),
+        };
         for base in &self.bases {
             let needed = base.controllers.iter().any(|controller| match controller {
                 Controller::Memory => limits.memory.is_some(),
@@ -115,7 +136,12 @@ impl Groups {
 impl Group {
     fn add(&mut self, base: &Base) -> io::Result<()> {
         mkdirat(&base.directory, &self.name, Mode::from_raw_mode(0o755))?;
-        let directory = openat(&base.directory, &self.name, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let directory = openat(
+            &base.directory,
+            &self.name,
+            OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
         let directory = match directory {
             Ok(directory) => directory,
             Err(error) => {
@@ -165,7 +191,10 @@ impl Group {
     }
 
     fn place(&self, controller: Controller) -> Option<BorrowedFd<'_>> {
-        let place = self.places.iter().find(|place| place.controllers.contains(&controller))?;
+        let place = self
+            .places
+            .iter()
+            .find(|place| place.controllers.contains(&controller))?;
         Some(place.directory.as_fd())
     }
 
@@ -180,7 +209,14 @@ impl Group {
         if self.version == CgroupVersion::V2 {
             return Ok(Vec::new());
         }
-        let open = |place: &Place| openat(&place.directory, "tasks", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        let open = |place: &Place| {
+            openat(
+                &place.directory,
+                "tasks",
+                OFlags::WRONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )
+        };
         self.places.iter().map(|place| Ok(open(place)?)).collect()
     }
 
@@ -190,7 +226,13 @@ impl Group {
             CgroupVersion::V1 => (Controller::CpuAccounting, "cpuacct.usage"),
             CgroupVersion::V2 => (Controller::CpuAccounting, "cpu.stat"),
         };
-        openat(self.place(controller)?, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+        openat(
+            self.place(controller)?,
+            name,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .ok()
     }
 
     /// What the group saw, over what the kernel told about the process.
@@ -204,10 +246,14 @@ impl Group {
         let memory = self.place(Controller::Memory);
         let pids = self.place(Controller::Pids);
         let (peak, killed) = match self.version {
-            CgroupVersion::V1 => {
-                (number(memory, "memory.max_usage_in_bytes"), field(memory, "memory.oom_control", "oom_kill"))
-            }
-            CgroupVersion::V2 => (number(memory, "memory.peak"), field(memory, "memory.events", "oom_kill")),
+            CgroupVersion::V1 => (
+                number(memory, "memory.max_usage_in_bytes"),
+                field(memory, "memory.oom_control", "oom_kill"),
+            ),
+            CgroupVersion::V2 => (
+                number(memory, "memory.peak"),
+                field(memory, "memory.events", "oom_kill"),
+            ),
         };
         reaped.peak_memory = peak.or(reaped.peak_memory);
         reaped.memory_hit |= killed.is_some_and(|count| count > 0);
@@ -258,5 +304,6 @@ pub(super) fn read_at(directory: BorrowedFd<'_>, name: &str) -> io::Result<Strin
 
 /// The number behind a key in a file of `key number` lines.
 pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+    text.lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }

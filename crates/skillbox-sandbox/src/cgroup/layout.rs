@@ -64,18 +64,23 @@ impl Layout {
     /// Looks at this process's own place in the hierarchies. Reads a handful of files and changes nothing.
     pub fn discover(family: &[i32]) -> Result<Self, NoCgroup> {
         let read = |path: &str| {
-            std::fs::read_to_string(path)
-                .map_err(|error| NoCgroup { reason: format!("{path} cannot be read: {error}"), fix: "mount /proc".into() })
+            std::fs::read_to_string(path).map_err(|error| NoCgroup {
+                reason: format!("{path} cannot be read: {error}"),
+                fix: "mount /proc".into(),
+            })
         };
         let hierarchies = hierarchies(&read("/proc/self/mountinfo")?);
         let places = places(&read("/proc/self/cgroup")?);
-        let has_v1_memory = hierarchies
-            .iter()
-            .any(|hierarchy| hierarchy.version == CgroupVersion::V1 && hierarchy.controllers.iter().any(|name| name == "memory"));
+        let has_v1_memory = hierarchies.iter().any(|hierarchy| {
+            hierarchy.version == CgroupVersion::V1 && hierarchy.controllers.iter().any(|name| name == "memory")
+        });
         if has_v1_memory {
             return Self::version_1(&hierarchies, &places);
         }
-        match hierarchies.iter().find(|hierarchy| hierarchy.version == CgroupVersion::V2) {
+        match hierarchies
+            .iter()
+            .find(|hierarchy| hierarchy.version == CgroupVersion::V2)
+        {
             Some(unified) => Self::version_2(unified, places.get("").map_or("/", String::as_str), family),
             None => Err(NoCgroup {
                 reason: "no control group filesystem is mounted".into(),
@@ -88,7 +93,9 @@ impl Layout {
         let mut bases = BTreeMap::new();
         let mut refused = None;
         for controller in Controller::ALL {
-            let mounted = hierarchies.iter().find(|hierarchy| hierarchy.controllers.iter().any(|name| name == controller.name()));
+            let mounted = hierarchies
+                .iter()
+                .find(|hierarchy| hierarchy.controllers.iter().any(|name| name == controller.name()));
             let Some(hierarchy) = mounted else { continue };
             let place = places.get(controller.name()).map_or("/", String::as_str);
             let base = below(hierarchy, place);
@@ -101,14 +108,22 @@ impl Layout {
         }
         match (bases.is_empty(), refused) {
             (true, Some((base, error))) => Err(NoCgroup {
-                reason: format!("{} cannot be written to: {error}; cgroup v1 has no delegation", base.display()),
-                fix: "run skillbox as root, or boot with cgroup v2 (`systemd.unified_cgroup_hierarchy=1`) and delegate".into(),
+                reason: format!(
+                    "{} cannot be written to: {error}; cgroup v1 has no delegation",
+                    base.display()
+                ),
+                fix: "run skillbox as root, or boot with cgroup v2 (`systemd.unified_cgroup_hierarchy=1`) and delegate"
+                    .into(),
             }),
             (true, None) => Err(NoCgroup {
                 reason: "no controller for memory, pids or cpu is mounted".into(),
                 fix: "mount the cgroup v1 controllers".into(),
             }),
-            (false, _) => Ok(Self { version: CgroupVersion::V1, bases, evacuate: Vec::new() }),
+            (false, _) => Ok(Self {
+                version: CgroupVersion::V1,
+                bases,
+                evacuate: Vec::new(),
+            }),
         }
     }
 
@@ -116,7 +131,10 @@ impl Layout {
     fn version_2(unified: &Hierarchy, place: &str, family: &[i32]) -> Result<Self, NoCgroup> {
         let own = below(unified, place);
         let mut reasons = Vec::new();
-        for base in own.ancestors().take_while(|path| path.starts_with(&unified.mount_point)) {
+        for base in own
+            .ancestors()
+            .take_while(|path| path.starts_with(&unified.mount_point))
+        {
             match usable_v2(base, base == unified.mount_point, family) {
                 Ok((controllers, evacuate)) => {
                     let mut bases = BTreeMap::new();
@@ -126,13 +144,23 @@ impl Layout {
                             bases.insert(controller, base.to_owned());
                         }
                     }
-                    return Ok(Self { version: CgroupVersion::V2, bases, evacuate });
+                    return Ok(Self {
+                        version: CgroupVersion::V2,
+                        bases,
+                        evacuate,
+                    });
                 }
                 Err(reason) => reasons.push(reason),
             }
         }
-        let reason = reasons.into_iter().next().unwrap_or_else(|| "this process is in no control group".into());
-        Err(NoCgroup { reason, fix: DELEGATE.into() })
+        let reason = reasons
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "this process is in no control group".into());
+        Err(NoCgroup {
+            reason,
+            fix: DELEGATE.into(),
+        })
     }
 
     /// What the layout means for the planner.
@@ -160,7 +188,9 @@ impl Layout {
 
     /// Swap is accounted, or there is none to escape to.
     fn swap(&self) -> Availability {
-        let Some(base) = self.bases.get(&Controller::Memory) else { return Availability::Available };
+        let Some(base) = self.bases.get(&Controller::Memory) else {
+            return Availability::Available;
+        };
         let accounted = match self.version {
             CgroupVersion::V1 => base.join("memory.memsw.limit_in_bytes").exists(),
             CgroupVersion::V2 => true,
@@ -169,21 +199,32 @@ impl Layout {
         if accounted || swaps.lines().count() <= 1 {
             return Availability::Available;
         }
-        Availability::missing("swap is in use and the kernel does not account it", "boot with `swapaccount=1`, or turn swap off")
+        Availability::missing(
+            "swap is in use and the kernel does not account it",
+            "boot with `swapaccount=1`, or turn swap off",
+        )
     }
 }
 
 /// The controllers that children of a group can have, and who would have to leave it first.
 fn usable_v2(base: &Path, is_top: bool, family: &[i32]) -> Result<(Vec<String>, Vec<i32>), String> {
     let shown = base.display();
-    for path in [base.to_owned(), base.join("cgroup.procs"), base.join("cgroup.subtree_control")] {
+    for path in [
+        base.to_owned(),
+        base.join("cgroup.procs"),
+        base.join("cgroup.subtree_control"),
+    ] {
         access(&path, Access::WRITE_OK).map_err(|error| format!("{} cannot be written to: {error}", path.display()))?;
     }
     let words = |name: &str| -> Vec<String> {
         let text = std::fs::read_to_string(base.join(name)).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()
     };
-    let wanted = |list: &[String]| ["memory", "pids"].iter().all(|name| list.iter().any(|have| have == name));
+    let wanted = |list: &[String]| {
+        ["memory", "pids"]
+            .iter()
+            .all(|name| list.iter().any(|have| have == name))
+    };
     let enabled = words("cgroup.subtree_control");
     if wanted(&enabled) {
         return Ok((enabled, Vec::new()));
@@ -192,11 +233,16 @@ fn usable_v2(base: &Path, is_top: bool, family: &[i32]) -> Result<(Vec<String>, 
     if !wanted(&offered) {
         return Err(format!("{shown} is not given the memory and pids controllers"));
     }
-    let inside: Vec<i32> = words("cgroup.procs").iter().filter_map(|pid| pid.parse().ok()).collect();
+    let inside: Vec<i32> = words("cgroup.procs")
+        .iter()
+        .filter_map(|pid| pid.parse().ok())
+        .collect();
     if is_top && base.join("cgroup.type").exists() || !is_top {
         // Only the real root may hold processes beside groups with controllers.
         if let Some(stranger) = inside.iter().find(|pid| !family.contains(pid)) {
-            return Err(format!("{shown} holds other processes, such as {stranger}, and can give its groups no controllers"));
+            return Err(format!(
+                "{shown} holds other processes, such as {stranger}, and can give its groups no controllers"
+            ));
         }
         return Ok((offered, inside));
     }
@@ -206,7 +252,10 @@ fn usable_v2(base: &Path, is_top: bool, family: &[i32]) -> Result<(Vec<String>, 
 /// A process's place as a path below the mount point. A bind-mounted hierarchy shows only what is below its root.
 fn below(hierarchy: &Hierarchy, place: &str) -> PathBuf {
     let root = hierarchy.root.trim_end_matches('/');
-    let rest = place.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or("");
+    let rest = place
+        .strip_prefix(root)
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        .unwrap_or("");
     let rest = rest.trim_matches('/');
     if rest.is_empty() || rest.split('/').any(|part| part == "..") {
         return hierarchy.mount_point.clone();
@@ -230,7 +279,12 @@ fn hierarchies(mountinfo: &str) -> Vec<Hierarchy> {
             };
             let options = filesystem.nth(1).unwrap_or_default();
             let controllers = options.split(',').map(str::to_owned).collect();
-            Some(Hierarchy { version, controllers, root, mount_point })
+            Some(Hierarchy {
+                version,
+                controllers,
+                root,
+                mount_point,
+            })
         })
         .collect()
 }
@@ -266,8 +320,14 @@ mod tests {
         assert_eq!(found[0].controllers, ["rw", "cpu", "cpuacct"]);
         assert_eq!(found[2].version, CgroupVersion::V2);
         let places = places("4:cpu,cpuacct:/a\n3:memory:/docker/abc/x\n0::/b\n");
-        assert_eq!(below(&found[0], &places["cpuacct"]), Path::new("/sys/fs/cgroup/cpu,cpuacct/a"));
-        assert_eq!(below(&found[1], &places["memory"]), Path::new("/sys/fs/cgroup/memory/x"));
+        assert_eq!(
+            below(&found[0], &places["cpuacct"]),
+            Path::new("/sys/fs/cgroup/cpu,cpuacct/a")
+        );
+        assert_eq!(
+            below(&found[1], &places["memory"]),
+            Path::new("/sys/fs/cgroup/memory/x")
+        );
         assert_eq!(below(&found[2], &places[""]), Path::new("/sys/fs/cgroup/unified/b"));
         // A place outside of what is mounted cannot be named: the mount point is the best there is.
         assert_eq!(below(&found[1], "/elsewhere"), Path::new("/sys/fs/cgroup/memory"));
@@ -290,9 +350,21 @@ mod tests {
             mount_point: top.path().to_owned(),
         };
         let all = "cpu memory pids";
-        group(top.path(), &[("cgroup.procs", "1\n"), ("cgroup.controllers", all), ("cgroup.subtree_control", all)]);
+        group(
+            top.path(),
+            &[
+                ("cgroup.procs", "1\n"),
+                ("cgroup.controllers", all),
+                ("cgroup.subtree_control", all),
+            ],
+        );
         let service = top.path().join("service");
-        let busy = [("cgroup.procs", "7\n8\n"), ("cgroup.controllers", all), ("cgroup.subtree_control", ""), ("cgroup.type", "domain")];
+        let busy = [
+            ("cgroup.procs", "7\n8\n"),
+            ("cgroup.controllers", all),
+            ("cgroup.subtree_control", ""),
+            ("cgroup.type", "domain"),
+        ];
         group(&service, &busy);
 
         // Only our own processes: they can be moved aside.
@@ -304,7 +376,10 @@ mod tests {
         assert_eq!(layout.bases[&Controller::Pids], top.path());
         assert!(layout.evacuate.is_empty());
         // Nothing offers the controllers.
-        group(top.path(), &[("cgroup.subtree_control", ""), ("cgroup.controllers", "cpu")]);
+        group(
+            top.path(),
+            &[("cgroup.subtree_control", ""), ("cgroup.controllers", "cpu")],
+        );
         let missing = Layout::version_2(&unified, "/service", &[7]).unwrap_err();
         assert!(missing.reason.contains("holds other processes"), "{missing:?}");
         assert!(missing.fix.contains("Delegate"), "{missing:?}");

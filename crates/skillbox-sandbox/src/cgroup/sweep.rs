@@ -33,7 +33,11 @@ pub(super) fn sweep(base: &OwnedFd, path: &Path) {
         let Some(name) = name.to_str() else { continue };
         if owner(name).is_some_and(|(pid, started)| start_time(pid) != Some(started)) {
             let inside = read_at(base.as_fd(), &format!("{name}/cgroup.procs")).unwrap_or_default();
-            for pid in inside.lines().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw) {
+            for pid in inside
+                .lines()
+                .filter_map(|pid| pid.parse().ok())
+                .filter_map(Pid::from_raw)
+            {
                 let _ = kill_process(pid, Signal::KILL);
             }
             let _ = unlinkat(base, name, AtFlags::REMOVEDIR);
@@ -70,7 +74,10 @@ mod tests {
         }
         let directory = std::fs::File::open(base.path()).unwrap().into();
         sweep(&directory, base.path());
-        let mut left: Vec<_> = std::fs::read_dir(base.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut left: Vec<_> = std::fs::read_dir(base.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         left.sort();
         assert_eq!(left, ["other", own.as_str()]);
     }

@@ -15,10 +15,18 @@ pub(super) fn limit_resources(limits: &[ResourceLimit]) -> io::Result<()> {
         let kernel = resource.kernel();
         let hard = match resource {
             // A second between the signal that says why and the one that cannot be caught.
-            Resource::Cpu => limit.saturating_add(1).min(getrlimit(kernel).maximum.unwrap_or(u64::MAX)),
+            Resource::Cpu => limit
+                .saturating_add(1)
+                .min(getrlimit(kernel).maximum.unwrap_or(u64::MAX)),
             _ => *limit,
         };
-        setrlimit(kernel, Rlimit { current: Some(*limit), maximum: Some(hard) })?;
+        setrlimit(
+            kernel,
+            Rlimit {
+                current: Some(*limit),
+                maximum: Some(hard),
+            },
+        )?;
     }
     Ok(())
 }
@@ -44,7 +52,14 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
             | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED,
     )?;
     let none = CapabilitySet::empty();
-    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+    Ok(set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )?)
 }
 
 pub(super) fn undumpable() -> io::Result<()> {

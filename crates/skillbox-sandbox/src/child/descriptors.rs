@@ -54,7 +54,9 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
     if error.raw_os_error() != Some(libc::ENOSYS) {
         return Err(error);
     }
-    let highest = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(1 << 20);
+    let highest = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        .maximum
+        .unwrap_or(1 << 20);
     for descriptor in first..=last.min(i32::try_from(highest).unwrap_or(i32::MAX)) {
         // SAFETY: as above.
         unsafe { libc::close(descriptor) };

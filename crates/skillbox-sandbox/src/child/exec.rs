@@ -22,13 +22,22 @@ impl Child<'_> {
             Some(_) => self.belongings.doors.iter().map(AsFd::as_fd).collect(),
             None => Vec::new(),
         };
-        let program = Program { paths: &paths, argv: &command.argv, env: &command.env, join: &doors };
+        let program = Program {
+            paths: &paths,
+            argv: &command.argv,
+            env: &command.env,
+            join: &doors,
+        };
         let spawned = spawn(&program, self.join == Some(Need::Required))?;
         drop(doors);
         self.belongings.doors.clear();
         reaper::close_stdio();
         if let Some(errno) = spawned.join_error {
-            let step = self.orders.steps.iter().find(|step| matches!(step.op, crate::plan::Op::EnterCgroup));
+            let step = self
+                .orders
+                .steps
+                .iter()
+                .find(|step| matches!(step.op, crate::plan::Op::EnterCgroup));
             let failure = StepFailure {
                 step: step.map_or(0, |step| step.number),
                 what: "join the control group".to_owned(),

@@ -3,8 +3,8 @@
 use std::io;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetError, Scope, make_bitflags,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
@@ -18,10 +18,14 @@ pub(super) fn restrict(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool
         ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(rules)?;
     }
     if refuse_tcp {
-        ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp).map_err(rules)?;
+        ruleset = ruleset
+            .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)
+            .map_err(rules)?;
     }
     if scope {
-        ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal).map_err(rules)?;
+        ruleset = ruleset
+            .scope(Scope::AbstractUnixSocket | Scope::Signal)
+            .map_err(rules)?;
     }
     let mut created = ruleset.create().map_err(rules)?;
     for rule in files.unwrap_or_default() {
@@ -47,7 +51,9 @@ fn access(rights: FileRights, abi: ABI) -> BitFlags<AccessFs> {
         FileRights::List => AccessFs::ReadDir.into(),
         FileRights::Read => read,
         FileRights::ReadExecute => read | AccessFs::Execute,
-        FileRights::Devices => (read | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate) & AccessFs::from_all(abi),
+        FileRights::Devices => {
+            (read | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate) & AccessFs::from_all(abi)
+        }
         FileRights::Everything => AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
     }
 }

@@ -77,7 +77,13 @@ struct Child<'a> {
 
 /// Lives as the child. Does not return.
 pub(crate) fn run(orders: &Orders<'_>, belongings: Belongings) -> ! {
-    let mut child = Child { orders, belongings, root: None, join: None, hunts: None };
+    let mut child = Child {
+        orders,
+        belongings,
+        root: None,
+        join: None,
+        hunts: None,
+    };
     let result = child.prepare().and_then(|()| child.release());
     if let Err(failure) = result {
         child.tell(&Answer::Failed(failure));
@@ -107,7 +113,11 @@ impl Child<'_> {
         for (index, step) in orders.steps.iter().enumerate().filter(|(_, step)| step.phase == phase) {
             if let Err((what, error)) = self.step(index, step) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                let failure = StepFailure { step: step.number, what: what.to_owned(), errno };
+                let failure = StepFailure {
+                    step: step.number,
+                    what: what.to_owned(),
+                    errno,
+                };
                 match step.need {
                     Need::Preferred => self.tell(&Answer::Degraded(failure)),
                     Need::Required | Need::Off => return Err(failure),
@@ -126,7 +136,9 @@ impl Child<'_> {
             Op::MapIds { inside, outside } => identity::map(*inside, *outside).map_err(during("write the id maps")),
             Op::BecomeUser(ids) => identity::become_user(*ids).map_err(during("set the ids")),
             Op::DieWithSpawner => identity::die_with_parent().map_err(during("set the parent-death signal")),
-            Op::RootCgroupNamespace => identity::root_cgroup_namespace().map_err(during("unshare the cgroup namespace")),
+            Op::RootCgroupNamespace => {
+                identity::root_cgroup_namespace().map_err(during("unshare the cgroup namespace"))
+            }
             Op::Hostname(name) => {
                 rustix::system::sethostname(name.as_bytes()).map_err(|error| ("set the host name", error.into()))
             }
@@ -154,9 +166,12 @@ impl Child<'_> {
             Op::DropCapabilities => confine::drop_capabilities().map_err(during("drop capabilities")),
             Op::Undumpable => confine::undumpable().map_err(during("become undumpable")),
             Op::NoNewPrivileges => confine::no_new_privileges().map_err(during("set no_new_privs")),
-            Op::Landlock { abi, files, refuse_tcp, scope } => {
-                landlock::restrict(*abi, files.as_deref(), *refuse_tcp, *scope).map_err(during("apply Landlock"))
-            }
+            Op::Landlock {
+                abi,
+                files,
+                refuse_tcp,
+                scope,
+            } => landlock::restrict(*abi, files.as_deref(), *refuse_tcp, *scope).map_err(during("apply Landlock")),
             Op::CloseDescriptors => self.arrange_descriptors().map_err(during("close descriptors")),
             Op::Seccomp { program, .. } => crate::seccomp::load(program).map_err(during("load the filter")),
             Op::EnterCgroup => {

@@ -87,7 +87,11 @@ impl Hunt {
             let mut buffer = [0; 4096];
             let length = rustix::io::pread(&self.children, &mut buffer, 0).unwrap_or(0);
             let text = String::from_utf8_lossy(&buffer[..length]);
-            for pid in text.split_whitespace().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw) {
+            for pid in text
+                .split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .filter_map(Pid::from_raw)
+            {
                 let _ = kill_process(pid, Signal::KILL);
             }
             if reap(None, Patience::Wait).is_err() {
@@ -102,7 +106,11 @@ impl Child<'_> {
     pub(super) fn adopt_orphans(&mut self) -> io::Result<()> {
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let pid = rustix::process::getpid().as_raw_nonzero();
-        let children = open(format!("/proc/self/task/{pid}/children"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let children = open(
+            format!("/proc/self/task/{pid}/children"),
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         self.hunts = Some(Hunt { children });
         Ok(())
     }

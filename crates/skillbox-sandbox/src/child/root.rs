@@ -18,9 +18,10 @@ use crate::spawner::{DEVICES, ROOT_MOUNT_POINT};
 impl Child<'_> {
     pub(super) fn build_root(&mut self, index: usize, op: &Op) -> io::Result<()> {
         match op {
-            Op::PrivateMounts => {
-                Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
-            }
+            Op::PrivateMounts => Ok(mount_change(
+                "/",
+                MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+            )?),
             Op::NewRoot { bytes, inodes } => self.new_root(*bytes, *inodes),
             Op::Directory { path } => make(self.root()?, path, BindKind::Directory).map(drop),
             Op::Link { path, target } => {
@@ -69,16 +70,24 @@ impl Child<'_> {
     }
 
     fn root(&self) -> io::Result<&OwnedFd> {
-        self.root.as_ref().ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
+        self.root
+            .as_ref()
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
     fn mount_of(&mut self, index: usize) -> io::Result<OwnedFd> {
-        self.belongings.mounts[index].take().ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
+        self.belongings.mounts[index]
+            .take()
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
     }
 
     fn new_root(&mut self, bytes: u64, inodes: u64) -> io::Result<()> {
         let (size, inodes) = (bytes.to_string(), inodes.to_string());
-        let options = [FsOption::Text("size", &size), FsOption::Text("nr_inodes", &inodes), FsOption::Text("mode", "0755")];
+        let options = [
+            FsOption::Text("size", &size),
+            FsOption::Text("nr_inodes", &inodes),
+            FsOption::Text("mode", "0755"),
+        ];
         let root = mount::new_filesystem("tmpfs", &options, NO_SUID | NO_DEVICES)?;
         let point = openat(CWD, ROOT_MOUNT_POINT, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         mount::attach(root.as_fd(), point.as_fd())?;
@@ -106,7 +115,12 @@ impl Child<'_> {
     /// Covers a file with the empty device. A file that this kernel does not have needs no cover.
     fn mask(&self, path: &str) -> io::Result<()> {
         let below = path.trim_start_matches('/');
-        let target = match openat(self.root()?, below, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()) {
+        let target = match openat(
+            self.root()?,
+            below,
+            OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            Mode::empty(),
+        ) {
             Err(rustix::io::Errno::NOENT) => return Ok(()),
             target => target?,
         };
@@ -128,7 +142,9 @@ impl Child<'_> {
 
 /// The directory that holds a path's last part, made as needed.
 fn parent_of<'a>(root: &OwnedFd, path: &'a str) -> io::Result<(OwnedFd, &'a str)> {
-    let (parent, name) = path.rsplit_once('/').ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let (parent, name) = path
+        .rsplit_once('/')
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     Ok((make(root, parent, BindKind::Directory)?, name))
 }
 
@@ -139,7 +155,11 @@ fn make(root: &OwnedFd, path: &str, kind: BindKind) -> io::Result<OwnedFd> {
     let mut here: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
         let above = here.as_ref().unwrap_or(root);
-        let wanted = if parts.peek().is_some() { BindKind::Directory } else { kind };
+        let wanted = if parts.peek().is_some() {
+            BindKind::Directory
+        } else {
+            kind
+        };
         let next = step_into(above, part, wanted)?;
         here = Some(next);
     }

@@ -91,7 +91,10 @@ pub enum PathFact {
 impl Availability {
     /// Missing for a cause, with a fix.
     pub(crate) fn missing(reason: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::Missing { reason: reason.into(), fix: fix.into() }
+        Self::Missing {
+            reason: reason.into(),
+            fix: fix.into(),
+        }
     }
 
     /// Whether it is to be had.

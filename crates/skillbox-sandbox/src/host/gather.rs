@@ -1,5 +1,8 @@
 //! Reading the facts: a few small files and harmless system calls.
-#![expect(unsafe_code, reason = "some questions to the kernel are system calls that fail on purpose")]
+#![expect(
+    unsafe_code,
+    reason = "some questions to the kernel are system calls that fail on purpose"
+)]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +20,10 @@ impl HostFacts {
     /// Reads the facts about this process on this host.
     pub fn gather(options: &SpawnerOptions) -> Self {
         let privileged = is_privileged();
-        let own = Ids { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
+        let own = Ids {
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+        };
         let script = if privileged { mapped(options.script) } else { own };
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         Self {
@@ -89,7 +95,10 @@ fn mapped(wanted: Ids) -> Ids {
         }
         ranges.iter().map(|(_, last)| *last).max().unwrap_or(id)
     };
-    Ids { uid: within("/proc/self/uid_map", wanted.uid), gid: within("/proc/self/gid_map", wanted.gid) }
+    Ids {
+        uid: within("/proc/self/uid_map", wanted.uid),
+        gid: within("/proc/self/gid_map", wanted.gid),
+    }
 }
 
 fn read_number(path: &str) -> Option<u64> {
@@ -144,17 +153,32 @@ fn fresh_proc(privileged: bool) -> Availability {
 fn mount_api() -> MountApi {
     // SAFETY: the calls fail on purpose: no such descriptor, and a structure of no size. They read no memory.
     let (tree, attributes) = unsafe {
-        let tree = libc::syscall(libc::SYS_move_mount, -1, c"".as_ptr(), -1, c"".as_ptr(), libc::MOVE_MOUNT_F_EMPTY_PATH);
+        let tree = libc::syscall(
+            libc::SYS_move_mount,
+            -1,
+            c"".as_ptr(),
+            -1,
+            c"".as_ptr(),
+            libc::MOVE_MOUNT_F_EMPTY_PATH,
+        );
         let tree = errno_of(tree);
         let attributes = libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), libc::AT_EMPTY_PATH, 0, 0);
         (tree, errno_of(attributes))
     };
     let exists = |errno: Option<i32>| errno != Some(libc::ENOSYS);
-    if exists(tree) && exists(attributes) { MountApi::Descriptors } else { MountApi::Paths }
+    if exists(tree) && exists(attributes) {
+        MountApi::Descriptors
+    } else {
+        MountApi::Paths
+    }
 }
 
 fn errno_of(result: libc::c_long) -> Option<i32> {
-    if result < 0 { io::Error::last_os_error().raw_os_error() } else { None }
+    if result < 0 {
+        io::Error::last_os_error().raw_os_error()
+    } else {
+        None
+    }
 }
 
 fn landlock_abi() -> u8 {
@@ -182,8 +206,19 @@ fn hard_limits() -> BTreeMap<Resource, u64> {
     use Resource::{
         Core, Cpu, FileSize, LockedMemory, MessageQueue, Nice, OpenFiles, PendingSignals, Processes, RealTimePriority,
     };
-    [Core, Cpu, FileSize, LockedMemory, MessageQueue, Nice, OpenFiles, Processes, RealTimePriority, PendingSignals]
-        .into_iter()
-        .filter_map(|resource| Some((resource, rustix::process::getrlimit(resource.kernel()).maximum?)))
-        .collect()
+    [
+        Core,
+        Cpu,
+        FileSize,
+        LockedMemory,
+        MessageQueue,
+        Nice,
+        OpenFiles,
+        Processes,
+        RealTimePriority,
+        PendingSignals,
+    ]
+    .into_iter()
+    .filter_map(|resource| Some((resource, rustix::process::getrlimit(resource.kernel()).maximum?)))
+    .collect()
 }

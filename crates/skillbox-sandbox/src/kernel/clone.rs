@@ -63,7 +63,10 @@ pub(crate) unsafe fn clone_process(namespaces: u64, cgroup: Option<BorrowedFd<'_
         pid if pid > 0 => {
             // SAFETY: the kernel just made this descriptor for us.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Parent { pid: i32::try_from(pid).unwrap_or(i32::MAX), pidfd })
+            Ok(Cloned::Parent {
+                pid: i32::try_from(pid).unwrap_or(i32::MAX),
+                pidfd,
+            })
         }
         _ => Err(io::Error::last_os_error()),
     }

@@ -1,5 +1,8 @@
 //! The loopback interface of the current network namespace.
-#![expect(unsafe_code, reason = "interface flags are set by an ioctl on a structure with a union")]
+#![expect(
+    unsafe_code,
+    reason = "interface flags are set by an ioctl on a structure with a union"
+)]
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -17,5 +20,9 @@ pub(crate) fn bring_up() -> io::Result<()> {
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
     // SAFETY: the descriptor is open, the request is a whole `ifreq` that outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

@@ -22,7 +22,12 @@ pub(crate) enum Depth {
 
 /// Sets attributes on a mount.
 pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> io::Result<()> {
-    let request = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let request = libc::mount_attr {
+        attr_set: attributes,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
     call_setattr(mount, &request, depth)
 }
 
@@ -50,7 +55,11 @@ fn call_setattr(mount: BorrowedFd<'_>, request: &libc::mount_attr, depth: Depth)
             size_of::<libc::mount_attr>(),
         )
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// An option of a filesystem.

@@ -1,5 +1,8 @@
 //! Starting a program without copying the address space, as posix_spawn(3) does it.
-#![expect(unsafe_code, reason = "the new process runs on borrowed memory until it starts the program")]
+#![expect(
+    unsafe_code,
+    reason = "the new process runs on borrowed memory until it starts the program"
+)]
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -42,7 +45,10 @@ struct Shared {
 /// Starts a program in a new process with an empty signal mask, in a session of its own.
 pub(crate) fn spawn(program: &Program<'_>, join_is_required: bool) -> io::Result<Spawned> {
     let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
-        list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+        list.iter()
+            .map(|text| text.as_ptr())
+            .chain([std::ptr::null()])
+            .collect()
     };
     let mut shared = Shared {
         paths: program.paths.iter().map(|path| path.as_ptr()).collect(),
@@ -66,10 +72,18 @@ pub(crate) fn spawn(program: &Program<'_>, join_is_required: bool) -> io::Result
     }
     // The new process wrote to these while the compiler could not see it.
     // SAFETY: both are live fields of a local value.
-    let (exec_error, join_error) =
-        unsafe { ((&raw const shared.exec_error).read_volatile(), (&raw const shared.join_error).read_volatile()) };
+    let (exec_error, join_error) = unsafe {
+        (
+            (&raw const shared.exec_error).read_volatile(),
+            (&raw const shared.join_error).read_volatile(),
+        )
+    };
     let some = |errno: libc::c_int| (errno != 0).then_some(errno);
-    Ok(Spawned { pid, exec_error: some(exec_error), join_error: some(join_error) })
+    Ok(Spawned {
+        pid,
+        exec_error: some(exec_error),
+        join_error: some(join_error),
+    })
 }
 
 /// The new process: join, go, or say why not.
@@ -132,7 +146,10 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_and_a_path_is_taken() {
         let env = [c"A=b".to_owned(), c"PATH=/x::/y".to_owned()];
-        assert_eq!(candidates(c"true", &env), [c"/x/true".to_owned(), c"./true".to_owned(), c"/y/true".to_owned()]);
+        assert_eq!(
+            candidates(c"true", &env),
+            [c"/x/true".to_owned(), c"./true".to_owned(), c"/y/true".to_owned()]
+        );
         assert_eq!(candidates(c"./true", &env), [c"./true".to_owned()]);
         assert_eq!(candidates(c"true", &[]).len(), 3);
     }

@@ -40,7 +40,12 @@ pub(crate) fn reap(pid: Option<i32>, patience: Patience) -> io::Result<Option<En
             pid if pid > 0 => {
                 let cpu = duration(usage.ru_utime) + duration(usage.ru_stime);
                 let peak_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
-                return Ok(Some(Ended { pid, status, cpu, peak_bytes }));
+                return Ok(Some(Ended {
+                    pid,
+                    status,
+                    cpu,
+                    peak_bytes,
+                }));
             }
             _ => {
                 let error = io::Error::last_os_error();

@@ -88,7 +88,13 @@ impl Steps<'_> {
 
     fn push(&mut self, layers: &[Layer], need: Need, op: Op) {
         let number = u16::try_from(self.list.len() + 1).unwrap_or(u16::MAX);
-        self.list.push(Step { number, phase: self.phase, layers: layers.to_vec(), need, op });
+        self.list.push(Step {
+            number,
+            phase: self.phase,
+            layers: layers.to_vec(),
+            need,
+            op,
+        });
     }
 }
 
@@ -98,24 +104,44 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         return Err(PlanError::Unconfined(profile.name.clone()));
     }
     let enforcement = enforcement::settle(profile, facts, job)?;
-    let asked = |layer: Layer| matches!(enforcement.layers[&layer], LayerState::Enforced | LayerState::Partial { .. });
+    let asked = |layer: Layer| {
+        matches!(
+            enforcement.layers[&layer],
+            LayerState::Enforced | LayerState::Partial { .. }
+        )
+    };
     check(job, asked(Layer::MountNamespace))?;
     let command = command(job)?;
 
-    let mut steps = Steps { profile, phase: Phase::Spawn, list: Vec::new() };
+    let mut steps = Steps {
+        profile,
+        phase: Phase::Spawn,
+        list: Vec::new(),
+    };
     let cgroup = cgroup_limits(profile, limits, facts, &asked);
     let into_cgroup = cgroup.is_some_and(|cgroup| cgroup.version == super::op::CgroupVersion::V2);
-    let counted: Vec<Layer> =
-        [Layer::Memory, Layer::Pids, Layer::Cpu].into_iter().filter(|layer| profile.need(*layer) != Need::Off).collect();
+    let counted: Vec<Layer> = [Layer::Memory, Layer::Pids, Layer::Cpu]
+        .into_iter()
+        .filter(|layer| profile.need(*layer) != Need::Off)
+        .collect();
     if let Some(cgroup) = cgroup {
         // The count of processes does not depend on the group inside a user namespace.
-        steps.as_needed(&[Layer::Memory, Layer::Cpu].map(|layer| layer), Op::CreateCgroup(cgroup));
+        steps.as_needed(
+            &[Layer::Memory, Layer::Cpu].map(|layer| layer),
+            Op::CreateCgroup(cgroup),
+        );
         if let Some(step) = steps.list.last_mut() {
             step.layers = counted.clone();
         }
     }
     let (namespaces, namespace_layers) = namespaces(&asked);
-    steps.must(&namespace_layers, Op::Clone { namespaces, into_cgroup });
+    steps.must(
+        &namespace_layers,
+        Op::Clone {
+            namespaces,
+            into_cgroup,
+        },
+    );
 
     steps.phase = Phase::Prepare;
     steps.must(&[], Op::NewSession);
@@ -139,7 +165,10 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         steps.must(&[], Op::HostView);
     }
     if asked(Layer::ResourceLimits) {
-        steps.must(&[Layer::ResourceLimits], Op::ResourceLimits(resource_limits(limits, facts, asked(Layer::Pids))));
+        steps.must(
+            &[Layer::ResourceLimits],
+            Op::ResourceLimits(resource_limits(limits, facts, asked(Layer::Pids))),
+        );
     }
     if asked(Layer::Capabilities) {
         steps.must(&[], Op::Undumpable);
@@ -159,10 +188,18 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     landlock(&mut steps, profile, facts, job, &asked);
     steps.must(&[], Op::CloseDescriptors);
     if asked(Layer::Seccomp) {
-        let filter = Filter::compile(&profile.syscalls)
-            .map_err(|error| PlanError::Job { field: "profile", message: error.to_string() })?;
+        let filter = Filter::compile(&profile.syscalls).map_err(|error| PlanError::Job {
+            field: "profile",
+            message: error.to_string(),
+        })?;
         let allowed = u16::try_from(filter.allowed()).unwrap_or(u16::MAX);
-        steps.must(&[Layer::Seccomp], Op::Seccomp { allowed, program: filter.program().to_vec() });
+        steps.must(
+            &[Layer::Seccomp],
+            Op::Seccomp {
+                allowed,
+                program: filter.program().to_vec(),
+            },
+        );
     }
     if cgroup.is_some() && !into_cgroup {
         steps.as_needed(&[Layer::Memory, Layer::Cpu], Op::EnterCgroup);
@@ -171,7 +208,12 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         }
     }
     steps.must(&[], Op::Exec);
-    Ok(LaunchPlan { profile: profile.name.clone(), steps: steps.list, command, enforcement })
+    Ok(LaunchPlan {
+        profile: profile.name.clone(),
+        steps: steps.list,
+        command,
+        enforcement,
+    })
 }
 
 fn namespaces(asked: &impl Fn(Layer) -> bool) -> (Vec<Namespace>, Vec<Layer>) {
@@ -192,7 +234,13 @@ fn namespaces(asked: &impl Fn(Layer) -> bool) -> (Vec<Namespace>, Vec<Layer>) {
 
 fn identity(steps: &mut Steps<'_>, facts: &HostFacts, asked: &impl Fn(Layer) -> bool) {
     if asked(Layer::UserNamespace) {
-        steps.must(&[Layer::UserNamespace], Op::MapIds { inside: INSIDE, outside: facts.script });
+        steps.must(
+            &[Layer::UserNamespace],
+            Op::MapIds {
+                inside: INSIDE,
+                outside: facts.script,
+            },
+        );
         steps.must(&[Layer::UserNamespace], Op::BecomeUser(INSIDE));
     } else if asked(Layer::Capabilities) && facts.privileged {
         steps.must(&[Layer::Capabilities], Op::BecomeUser(facts.script));
@@ -208,10 +256,18 @@ fn cgroup_limits(
     let version = facts.cgroup.version?;
     let memory = (asked(Layer::Memory) && facts.cgroup.memory.is_available()).then(|| limits.memory.bytes());
     let pids = (asked(Layer::Pids) && facts.cgroup.pids.is_available()).then_some(limits.pids);
-    let quota = limits.cpu_quota_millis.filter(|_| asked(Layer::Cpu) && facts.cgroup.cpu_quota.is_available());
+    let quota = limits
+        .cpu_quota_millis
+        .filter(|_| asked(Layer::Cpu) && facts.cgroup.cpu_quota.is_available());
     let count_cpu = profile.need(Layer::Cpu) != Need::Off && facts.cgroup.cpu_time.is_available();
     let any = memory.is_some() || pids.is_some() || quota.is_some() || count_cpu;
-    any.then_some(CgroupLimits { version, memory, pids, cpu_quota_millis: quota, count_cpu })
+    any.then_some(CgroupLimits {
+        version,
+        memory,
+        pids,
+        cpu_quota_millis: quota,
+        count_cpu,
+    })
 }
 
 fn resource_limits(limits: &Limits, facts: &HostFacts, count_processes: bool) -> Vec<ResourceLimit> {
@@ -248,7 +304,8 @@ fn landlock(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts, job: &J
         return;
     }
     let inside = asked(Layer::MountNamespace);
-    let files = asked(Layer::LandlockFiles).then(|| root::landlock_rules(profile, facts, job, inside, asked(Layer::Proc)));
+    let files =
+        asked(Layer::LandlockFiles).then(|| root::landlock_rules(profile, facts, job, inside, asked(Layer::Proc)));
     let op = Op::Landlock {
         abi: facts.landlock_abi,
         files,
@@ -264,7 +321,10 @@ fn check(job: &Job, mounts: bool) -> Result<(), PlanError> {
         return wrong("argv", "there is no program to start".to_owned());
     }
     let targets = job.binds.iter().map(|bind| ("binds", bind.target.as_str()));
-    let paths = [("cwd", job.cwd.as_str()), ("workspace_target", job.workspace_target.as_str())];
+    let paths = [
+        ("cwd", job.cwd.as_str()),
+        ("workspace_target", job.workspace_target.as_str()),
+    ];
     for (field, path) in paths.into_iter().chain(targets) {
         let plain = path.starts_with('/')
             && !path.contains('\0')
@@ -280,20 +340,33 @@ fn check(job: &Job, mounts: bool) -> Result<(), PlanError> {
         return wrong("binds", "nothing can be mounted without a mount namespace".to_owned());
     }
     if !mounts && job.workspace == Workspace::Tmpfs {
-        return wrong("workspace", "a workspace in memory cannot be shown without a mount namespace".to_owned());
+        return wrong(
+            "workspace",
+            "a workspace in memory cannot be shown without a mount namespace".to_owned(),
+        );
     }
     Ok(())
 }
 
 fn command(job: &Job) -> Result<Command, PlanError> {
     let text = |field, bytes: &[u8]| {
-        CString::new(bytes).map_err(|_| PlanError::Job { field, message: "a NUL cannot be passed".to_owned() })
+        CString::new(bytes).map_err(|_| PlanError::Job {
+            field,
+            message: "a NUL cannot be passed".to_owned(),
+        })
     };
-    let argv = job.argv.iter().map(|word| text("argv", word.as_bytes())).collect::<Result<_, _>>()?;
+    let argv = job
+        .argv
+        .iter()
+        .map(|word| text("argv", word.as_bytes()))
+        .collect::<Result<_, _>>()?;
     let mut env: Vec<(&OsStr, CString)> = Vec::with_capacity(job.env.len());
     for (name, value) in &job.env {
         if name.is_empty() || name.as_bytes().contains(&b'=') {
-            return Err(PlanError::Job { field: "env", message: format!("{name:?} is not a name for a variable") });
+            return Err(PlanError::Job {
+                field: "env",
+                message: format!("{name:?} is not a name for a variable"),
+            });
         }
         let mut pair = name.as_bytes().to_vec();
         pair.push(b'=');
@@ -304,5 +377,8 @@ fn command(job: &Job) -> Result<Command, PlanError> {
             None => env.push((name, pair)),
         }
     }
-    Ok(Command { argv, env: env.into_iter().map(|(_, pair)| pair).collect() })
+    Ok(Command {
+        argv,
+        env: env.into_iter().map(|(_, pair)| pair).collect(),
+    })
 }

@@ -19,8 +19,17 @@ impl fmt::Display for LaunchPlan {
             }
             writeln!(f, "{step}")?;
         }
-        let words: Vec<String> = self.command.argv.iter().map(|word| format!("{:?}", word.to_string_lossy())).collect();
-        let names = self.command.env.iter().map(|pair| pair.to_string_lossy().split('=').next().unwrap_or("").to_owned());
+        let words: Vec<String> = self
+            .command
+            .argv
+            .iter()
+            .map(|word| format!("{:?}", word.to_string_lossy()))
+            .collect();
+        let names = self
+            .command
+            .env
+            .iter()
+            .map(|pair| pair.to_string_lossy().split('=').next().unwrap_or("").to_owned());
         writeln!(f, "\ncommand      {}", words.join(" "))?;
         write!(f, "environment  {}", names.collect::<Vec<_>>().join(" "))
     }
@@ -36,7 +45,11 @@ fn heading(phase: Phase) -> &'static str {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let preferred = if self.need == Need::Preferred { "  [preferred]" } else { "" };
+        let preferred = if self.need == Need::Preferred {
+            "  [preferred]"
+        } else {
+            ""
+        };
         write!(f, "{:>4}  {}{preferred}", self.number, self.op)
     }
 }
@@ -45,10 +58,21 @@ impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CreateCgroup(limits) => write!(f, "cgroup       {limits}"),
-            Self::Clone { namespaces, into_cgroup } => {
+            Self::Clone {
+                namespaces,
+                into_cgroup,
+            } => {
                 let names: Vec<&str> = namespaces.iter().map(|namespace| namespace.as_str()).collect();
-                let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                write!(f, "clone        namespaces: {names}{}", if *into_cgroup { "; born in the cgroup" } else { "" })
+                let names = if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                write!(
+                    f,
+                    "clone        namespaces: {names}{}",
+                    if *into_cgroup { "; born in the cgroup" } else { "" }
+                )
             }
             Self::NewSession => f.write_str("session      new, without a terminal"),
             Self::MapIds { inside, outside } => write!(
@@ -65,7 +89,11 @@ impl fmt::Display for Op {
             Self::AdoptOrphans => f.write_str("orphans      adopted, and killed at the end"),
             Self::PrivateMounts => f.write_str("mounts       private"),
             Self::NewRoot { bytes, inodes } => {
-                write!(f, "root         empty, in memory, {}, {inodes} inodes, nosuid, nodev", ByteSize(*bytes))
+                write!(
+                    f,
+                    "root         empty, in memory, {}, {inodes} inodes, nosuid, nodev",
+                    ByteSize(*bytes)
+                )
             }
             Self::Directory { path } => write!(f, "directory    {path}"),
             Self::Link { path, target } => write!(f, "link         {path} -> {target}"),
@@ -82,8 +110,10 @@ impl fmt::Display for Op {
             Self::Mask { path } => write!(f, "mask         {path}"),
             Self::EnterRoot => f.write_str("pivot        into the new root; the old one is let go"),
             Self::ResourceLimits(limits) => {
-                let texts: Vec<String> =
-                    limits.iter().map(|limit| format!("{} {}", limit.resource.as_str(), limit.limit)).collect();
+                let texts: Vec<String> = limits
+                    .iter()
+                    .map(|limit| format!("{} {}", limit.resource.as_str(), limit.limit))
+                    .collect();
                 write!(f, "rlimits      {}", texts.join(", "))
             }
             Self::MountWorkspace { target, backing } => {
@@ -93,23 +123,39 @@ impl fmt::Display for Op {
                 };
                 write!(f, "workspace    {target}, {backing}, writable, nosuid, nodev")
             }
-            Self::BindDescriptor { index, target, kind, access } => {
+            Self::BindDescriptor {
+                index,
+                target,
+                kind,
+                access,
+            } => {
                 let access = match access {
                     Access::ReadOnly => "read-only",
                     Access::ReadWrite => "writable",
                 };
-                write!(f, "bind         descriptor {index} at {target}, {}, {access}, nosuid, nodev", kind.as_str())
+                write!(
+                    f,
+                    "bind         descriptor {index} at {target}, {}, {access}, nosuid, nodev",
+                    kind.as_str()
+                )
             }
             Self::SealRoot => f.write_str("root         read-only"),
             Self::WorkingDirectory { path } => write!(f, "chdir        {path}"),
             Self::DropCapabilities => f.write_str("capabilities every set empty, securebits locked"),
             Self::Undumpable => f.write_str("dumpable     no"),
             Self::NoNewPrivileges => f.write_str("privileges   none gained by exec"),
-            Self::Landlock { abi, files, refuse_tcp, scope } => {
+            Self::Landlock {
+                abi,
+                files,
+                refuse_tcp,
+                scope,
+            } => {
                 write!(f, "landlock     ABI {abi}")?;
                 if let Some(rules) = files {
-                    let texts: Vec<String> =
-                        rules.iter().map(|rule| format!("{} {}", rule.path, rule.rights.as_str())).collect();
+                    let texts: Vec<String> = rules
+                        .iter()
+                        .map(|rule| format!("{} {}", rule.path, rule.rights.as_str()))
+                        .collect();
                     write!(f, "; files: {}", texts.join(", "))?;
                 }
                 if *refuse_tcp {
@@ -122,7 +168,11 @@ impl fmt::Display for Op {
             }
             Self::CloseDescriptors => f.write_str("descriptors  only stdin, stdout and stderr survive exec"),
             Self::Seccomp { allowed, program } => {
-                write!(f, "seccomp      {allowed} calls allowed, {} instructions", program.len())
+                write!(
+                    f,
+                    "seccomp      {allowed} calls allowed, {} instructions",
+                    program.len()
+                )
             }
             Self::EnterCgroup => f.write_str("cgroup       joined by pid 2"),
             Self::Exec => f.write_str("exec         the command, as pid 2"),
@@ -145,7 +195,11 @@ impl fmt::Display for CgroupLimits {
         if let Some(millis) = self.cpu_quota_millis {
             write!(f, ", {}.{:03} cores", millis / 1000, millis % 1000)?;
         }
-        if self.count_cpu { f.write_str(", CPU time counted") } else { Ok(()) }
+        if self.count_cpu {
+            f.write_str(", CPU time counted")
+        } else {
+            Ok(())
+        }
     }
 }
 

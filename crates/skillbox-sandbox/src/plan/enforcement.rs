@@ -32,7 +32,10 @@ pub(super) fn settle(profile: &Profile, facts: &HostFacts, job: &Job) -> Result<
         };
         layers.insert(layer, state);
     }
-    Ok(Enforcement { tier: facts.tier(), layers })
+    Ok(Enforcement {
+        tier: facts.tier(),
+        layers,
+    })
 }
 
 fn refuse_gap(profile: &Profile, layer: Layer, offer: &Offer) -> Result<(), PlanError> {
@@ -48,18 +51,30 @@ fn refuse_gap(profile: &Profile, layer: Layer, offer: &Offer) -> Result<(), Plan
 }
 
 fn offer(layer: Layer, profile: &Profile, facts: &HostFacts, job: &Job) -> Offer {
-    let enforced = || Offer { state: LayerState::Enforced, fix: String::new() };
-    let partial = |reason: &str, fix: &str| Offer { state: LayerState::Partial { reason: reason.into() }, fix: fix.into() };
+    let enforced = || Offer {
+        state: LayerState::Enforced,
+        fix: String::new(),
+    };
+    let partial = |reason: &str, fix: &str| Offer {
+        state: LayerState::Partial { reason: reason.into() },
+        fix: fix.into(),
+    };
     let landlock = |needed: u8, since: &str| {
         if facts.landlock_abi >= needed {
             return enforced();
         }
         let reason = match facts.landlock_abi {
             0 => format!("the kernel {} has no Landlock, or it is not enabled", facts.kernel),
-            abi => format!("the kernel {} has Landlock ABI {abi}, and this needs ABI {needed}", facts.kernel),
+            abi => format!(
+                "the kernel {} has Landlock ABI {abi}, and this needs ABI {needed}",
+                facts.kernel
+            ),
         };
         let fix = format!("boot Linux {since} or later with `landlock` in the `lsm=` list");
-        Offer { state: LayerState::Absent { reason }, fix }
+        Offer {
+            state: LayerState::Absent { reason },
+            fix,
+        }
     };
     match layer {
         Layer::UserNamespace
@@ -102,19 +117,24 @@ fn offer(layer: Layer, profile: &Profile, facts: &HostFacts, job: &Job) -> Offer
         },
         Layer::WorkspaceQuota => match &job.workspace {
             Workspace::Tmpfs => enforced(),
-            Workspace::Directory { quota } => {
-                Offer { state: quota.clone(), fix: "use a workspace in memory".to_owned() }
-            }
+            Workspace::Directory { quota } => Offer {
+                state: quota.clone(),
+                fix: "use a workspace in memory".to_owned(),
+            },
         },
     }
 }
 
 fn available(availability: &Availability) -> Offer {
     match availability {
-        Availability::Available => Offer { state: LayerState::Enforced, fix: String::new() },
-        Availability::Missing { reason, fix } => {
-            Offer { state: LayerState::Absent { reason: reason.clone() }, fix: fix.clone() }
-        }
+        Availability::Available => Offer {
+            state: LayerState::Enforced,
+            fix: String::new(),
+        },
+        Availability::Missing { reason, fix } => Offer {
+            state: LayerState::Absent { reason: reason.clone() },
+            fix: fix.clone(),
+        },
     }
 }
 
@@ -133,7 +153,9 @@ impl LaunchPlan {
                 (Layer::Cpu, _) => LayerState::Partial {
                     reason: format!("{reason}; the time of its processes is sampled instead"),
                 },
-                _ => LayerState::Absent { reason: reason.to_owned() },
+                _ => LayerState::Absent {
+                    reason: reason.to_owned(),
+                },
             };
             enforcement.layers.insert(*layer, state);
         }

@@ -17,9 +17,20 @@ pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts,
     let mount = [Layer::MountNamespace];
     let policy = &profile.filesystem;
     steps.must(&mount, Op::PrivateMounts);
-    steps.must(&mount, Op::NewRoot { bytes: ROOT_BYTES, inodes: ROOT_INODES });
+    steps.must(
+        &mount,
+        Op::NewRoot {
+            bytes: ROOT_BYTES,
+            inodes: ROOT_INODES,
+        },
+    );
     for directory in &policy.directories {
-        steps.must(&[], Op::Directory { path: directory.path.clone() });
+        steps.must(
+            &[],
+            Op::Directory {
+                path: directory.path.clone(),
+            },
+        );
     }
     for visible in &policy.visible {
         if let Some(op) = show(visible, facts) {
@@ -27,17 +38,44 @@ pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts,
         }
     }
     for link in &policy.links {
-        steps.must(&[], Op::Link { path: link.path.clone(), target: link.target.clone() });
+        steps.must(
+            &[],
+            Op::Link {
+                path: link.path.clone(),
+                target: link.target.clone(),
+            },
+        );
     }
     for file in &policy.files {
-        steps.must(&[], Op::File { path: file.path.clone(), content: file.content.clone() });
+        steps.must(
+            &[],
+            Op::File {
+                path: file.path.clone(),
+                content: file.content.clone(),
+            },
+        );
     }
-    steps.must(&mount, Op::Devices { names: policy.devices.iter().map(|device| device.name.clone()).collect() });
-    steps.must(&[], Op::SharedMemory { bytes: policy.shm.bytes() });
+    steps.must(
+        &mount,
+        Op::Devices {
+            names: policy.devices.iter().map(|device| device.name.clone()).collect(),
+        },
+    );
+    steps.must(
+        &[],
+        Op::SharedMemory {
+            bytes: policy.shm.bytes(),
+        },
+    );
     if proc {
         steps.as_needed(&[Layer::Proc], Op::Proc);
         for mask in &policy.masked {
-            steps.as_needed(&[Layer::Proc], Op::Mask { path: mask.path.clone() });
+            steps.as_needed(
+                &[Layer::Proc],
+                Op::Mask {
+                    path: mask.path.clone(),
+                },
+            );
         }
     }
     steps.must(&mount, Op::EnterRoot);
@@ -49,7 +87,13 @@ pub(super) fn complete(steps: &mut Steps<'_>, job: &Job) {
         Workspace::Tmpfs => Backing::Tmpfs,
         Workspace::Directory { .. } => Backing::Disk,
     };
-    steps.must(&[], Op::MountWorkspace { target: job.workspace_target.clone(), backing });
+    steps.must(
+        &[],
+        Op::MountWorkspace {
+            target: job.workspace_target.clone(),
+            backing,
+        },
+    );
     for (index, bind) in job.binds.iter().enumerate() {
         let op = Op::BindDescriptor {
             index: u16::try_from(index).unwrap_or(u16::MAX),
@@ -66,13 +110,26 @@ pub(super) fn complete(steps: &mut Steps<'_>, job: &Job) {
 fn show(visible: &VisiblePath, facts: &HostFacts) -> Option<Op> {
     let path = visible.path.clone();
     match facts.paths.get(&visible.path) {
-        Some(PathFact::Link(target)) => Some(Op::Link { path, target: target.clone() }),
-        Some(PathFact::Directory) => {
-            Some(Op::BindHost { path, kind: BindKind::Directory, optional: visible.optional })
-        }
-        Some(PathFact::File) => Some(Op::BindHost { path, kind: BindKind::File, optional: visible.optional }),
+        Some(PathFact::Link(target)) => Some(Op::Link {
+            path,
+            target: target.clone(),
+        }),
+        Some(PathFact::Directory) => Some(Op::BindHost {
+            path,
+            kind: BindKind::Directory,
+            optional: visible.optional,
+        }),
+        Some(PathFact::File) => Some(Op::BindHost {
+            path,
+            kind: BindKind::File,
+            optional: visible.optional,
+        }),
         None if visible.optional => None,
-        None => Some(Op::BindHost { path, kind: BindKind::Directory, optional: false }),
+        None => Some(Op::BindHost {
+            path,
+            kind: BindKind::Directory,
+            optional: false,
+        }),
     }
 }
 
@@ -84,7 +141,10 @@ pub(super) fn landlock_rules(
     inside: bool,
     proc: bool,
 ) -> Vec<LandlockRule> {
-    let rule = |path: &str, rights| LandlockRule { path: path.to_owned(), rights };
+    let rule = |path: &str, rights| LandlockRule {
+        path: path.to_owned(),
+        rights,
+    };
     let mut rules = Vec::new();
     if inside {
         rules.push(rule("/", FileRights::List));
@@ -92,7 +152,10 @@ pub(super) fn landlock_rules(
     // Inside, /etc holds nothing but what the profile put there: one rule covers it.
     let covered = |path: &str| inside && path.starts_with("/etc/");
     for visible in &profile.filesystem.visible {
-        let there = matches!(facts.paths.get(&visible.path), Some(PathFact::Directory | PathFact::File));
+        let there = matches!(
+            facts.paths.get(&visible.path),
+            Some(PathFact::Directory | PathFact::File)
+        );
         if there && !covered(&visible.path) {
             rules.push(rule(&visible.path, FileRights::ReadExecute));
         }

@@ -22,5 +22,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     } else {
         Vec::<Vec<u8>>::deserialize(deserializer)?
     };
-    list.into_iter().map(|bytes| CString::new(bytes).map_err(D::Error::custom)).collect()
+    list.into_iter()
+        .map(|bytes| CString::new(bytes).map_err(D::Error::custom))
+        .collect()
 }

@@ -14,9 +14,18 @@ use super::yaml::{self, Place};
 
 const SHIPPED: [(&str, &str); 4] = [
     ("strict.yaml", include_str!("../../../../sandbox-profiles/strict.yaml")),
-    ("default.yaml", include_str!("../../../../sandbox-profiles/default.yaml")),
-    ("loopback.yaml", include_str!("../../../../sandbox-profiles/loopback.yaml")),
-    ("unconfined.yaml", include_str!("../../../../sandbox-profiles/unconfined.yaml")),
+    (
+        "default.yaml",
+        include_str!("../../../../sandbox-profiles/default.yaml"),
+    ),
+    (
+        "loopback.yaml",
+        include_str!("../../../../sandbox-profiles/loopback.yaml"),
+    ),
+    (
+        "unconfined.yaml",
+        include_str!("../../../../sandbox-profiles/unconfined.yaml"),
+    ),
 ];
 
 /// No profile that a person writes is larger.
@@ -37,7 +46,9 @@ struct Unresolved {
 impl Profiles {
     /// The profiles that come with the program.
     pub fn shipped() -> Self {
-        let mut profiles = Self { by_name: BTreeMap::new() };
+        let mut profiles = Self {
+            by_name: BTreeMap::new(),
+        };
         let texts = SHIPPED.map(|(name, text)| (PathBuf::from(name), text.to_owned()));
         let findings = profiles.add(Vec::from(texts));
         debug_assert!(findings.is_empty(), "a shipped profile is wrong: {findings:?}");
@@ -49,7 +60,10 @@ impl Profiles {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "yaml" || extension == "yml")
+            {
                 paths.push(path);
             }
         }
@@ -99,11 +113,16 @@ impl Profiles {
             }
         }
         loop {
-            let names: Vec<String> = waiting.iter().map(|waiting| waiting.document.name.value.clone()).collect();
+            let names: Vec<String> = waiting
+                .iter()
+                .map(|waiting| waiting.document.name.value.clone())
+                .collect();
             let ready = waiting.iter().position(|candidate| {
                 let parent = candidate.document.extends.as_ref().map(|parent| parent.value.as_str());
                 // A profile that extends its own name builds on the shipped one that it replaces.
-                parent.is_none_or(|parent| parent == candidate.document.name.value || !names.iter().any(|name| name == parent))
+                parent.is_none_or(|parent| {
+                    parent == candidate.document.name.value || !names.iter().any(|name| name == parent)
+                })
             });
             let Some(ready) = ready else { break };
             let next = waiting.remove(ready);
@@ -159,7 +178,10 @@ fn parse(path: &Path, text: &str) -> Result<Document, Diagnostic> {
 fn read_text(path: &Path) -> io::Result<String> {
     let size = std::fs::metadata(path)?.len();
     if size > MAX_FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{size} bytes are too many for a profile")));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("{size} bytes are too many for a profile"),
+        ));
     }
     std::fs::read_to_string(path)
 }

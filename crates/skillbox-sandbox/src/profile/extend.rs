@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use skillbox_model::{Diagnostic, Layer, Limits, ProfileName};
 
 use super::catalogue::finding;
-use super::document::{AllowDocument, Document, EnvironmentDocument, FilesystemDocument, LimitsDocument, SyscallsDocument};
+use super::document::{
+    AllowDocument, Document, EnvironmentDocument, FilesystemDocument, LimitsDocument, SyscallsDocument,
+};
 use super::policy::{
     Backing, Device, EnvironmentPolicy, FilesystemPolicy, MadeDirectory, MadeFile, MadeLink, MaskedPath, Need,
     NetworkPolicy, PassedVariable, Profile, ProfileLimits, SetVariable, VisiblePath, WorkspacePolicy,
@@ -21,7 +23,10 @@ pub(super) struct Findings {
 
 impl Findings {
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), list: Vec::new() }
+        Self {
+            path: path.to_owned(),
+            list: Vec::new(),
+        }
     }
 
     pub fn add(&mut self, place: Option<Place>, code: &'static str, message: String) {
@@ -62,10 +67,16 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
     };
     let mut layers = parent.map(|parent| parent.layers.clone()).unwrap_or_default();
     layers.extend(document.layers.iter().map(|(layer, need)| (*layer, need.value)));
-    let missing: Vec<&str> =
-        Layer::ALL.iter().filter(|layer| !layers.contains_key(layer)).map(|layer| layer.as_str()).collect();
+    let missing: Vec<&str> = Layer::ALL
+        .iter()
+        .filter(|layer| !layers.contains_key(layer))
+        .map(|layer| layer.as_str())
+        .collect();
     if !missing.is_empty() {
-        let message = format!("a profile that extends nothing names every layer; missing: {}", missing.join(", "));
+        let message = format!(
+            "a profile that extends nothing names every layer; missing: {}",
+            missing.join(", ")
+        );
         findings.add(name_place, "profile_incomplete", message);
     }
     let description = document
@@ -84,9 +95,13 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
         workspace: document
             .workspace
             .as_ref()
-            .map(|workspace| WorkspacePolicy { backing: workspace.backing })
+            .map(|workspace| WorkspacePolicy {
+                backing: workspace.backing,
+            })
             .or_else(|| parent.map(|parent| parent.workspace))
-            .unwrap_or(WorkspacePolicy { backing: Backing::Tmpfs }),
+            .unwrap_or(WorkspacePolicy {
+                backing: Backing::Tmpfs,
+            }),
         network: document
             .network
             .as_ref()
@@ -107,39 +122,108 @@ fn put<T>(list: &mut Vec<T>, key: impl Fn(&T) -> &str, entry: T) {
     }
 }
 
-fn filesystem(document: Option<&FilesystemDocument>, parent: Option<&Profile>, findings: &mut Findings) -> FilesystemPolicy {
+fn filesystem(
+    document: Option<&FilesystemDocument>,
+    parent: Option<&Profile>,
+    findings: &mut Findings,
+) -> FilesystemPolicy {
     let mut policy = parent.map(|parent| parent.filesystem.clone()).unwrap_or_default();
     let Some(document) = document else { return policy };
     for entry in &document.hide {
-        let PathEntry { path, .. } = path_entry(&entry.value.path, entry.value.reason.as_ref(), yaml::place(entry), findings);
+        let PathEntry { path, .. } = path_entry(
+            &entry.value.path,
+            entry.value.reason.as_ref(),
+            yaml::place(entry),
+            findings,
+        );
         let before = policy.visible.len();
         policy.visible.retain(|visible| visible.path != path);
         if policy.visible.len() == before {
-            findings.add(yaml::place(entry), "profile_hides_nothing", format!("{path} is not visible in the first place"));
+            findings.add(
+                yaml::place(entry),
+                "profile_hides_nothing",
+                format!("{path} is not visible in the first place"),
+            );
         }
     }
     for entry in &document.visible {
-        let PathEntry { path, reason } = path_entry(&entry.value.path, entry.value.reason.as_ref(), yaml::place(entry), findings);
-        put(&mut policy.visible, |old| &old.path, VisiblePath { path, optional: entry.value.optional, reason });
+        let PathEntry { path, reason } = path_entry(
+            &entry.value.path,
+            entry.value.reason.as_ref(),
+            yaml::place(entry),
+            findings,
+        );
+        put(
+            &mut policy.visible,
+            |old| &old.path,
+            VisiblePath {
+                path,
+                optional: entry.value.optional,
+                reason,
+            },
+        );
     }
     for entry in &document.directories {
-        let PathEntry { path, reason } = path_entry(&entry.value.path, entry.value.reason.as_ref(), yaml::place(entry), findings);
+        let PathEntry { path, reason } = path_entry(
+            &entry.value.path,
+            entry.value.reason.as_ref(),
+            yaml::place(entry),
+            findings,
+        );
         put(&mut policy.directories, |old| &old.path, MadeDirectory { path, reason });
     }
     for entry in &document.links {
-        let PathEntry { path, reason } = path_entry(&entry.value.path, entry.value.reason.as_ref(), yaml::place(entry), findings);
-        put(&mut policy.links, |old| &old.path, MadeLink { path, target: entry.value.target.clone(), reason });
+        let PathEntry { path, reason } = path_entry(
+            &entry.value.path,
+            entry.value.reason.as_ref(),
+            yaml::place(entry),
+            findings,
+        );
+        put(
+            &mut policy.links,
+            |old| &old.path,
+            MadeLink {
+                path,
+                target: entry.value.target.clone(),
+                reason,
+            },
+        );
     }
     for entry in &document.files {
-        let PathEntry { path, reason } = path_entry(&entry.value.path, entry.value.reason.as_ref(), yaml::place(entry), findings);
-        put(&mut policy.files, |old| &old.path, MadeFile { path, content: entry.value.content.clone(), reason });
+        let PathEntry { path, reason } = path_entry(
+            &entry.value.path,
+            entry.value.reason.as_ref(),
+            yaml::place(entry),
+            findings,
+        );
+        put(
+            &mut policy.files,
+            |old| &old.path,
+            MadeFile {
+                path,
+                content: entry.value.content.clone(),
+                reason,
+            },
+        );
     }
     for entry in &document.devices {
         let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &entry.value.name);
-        put(&mut policy.devices, |old| &old.name, Device { name: entry.value.name.clone(), reason });
+        put(
+            &mut policy.devices,
+            |old| &old.name,
+            Device {
+                name: entry.value.name.clone(),
+                reason,
+            },
+        );
     }
     for entry in &document.masked {
-        let PathEntry { path, reason } = path_entry(&entry.value.path, entry.value.reason.as_ref(), yaml::place(entry), findings);
+        let PathEntry { path, reason } = path_entry(
+            &entry.value.path,
+            entry.value.reason.as_ref(),
+            yaml::place(entry),
+            findings,
+        );
         put(&mut policy.masked, |old| &old.path, MaskedPath { path, reason });
     }
     if let Some(shm) = &document.shm {
@@ -163,10 +247,17 @@ fn path_entry(path: &str, reason: Option<&String>, place: Option<Place>, finding
         let message = format!("{path:?} is not an absolute path without `.`, `..` and doubled or trailing slashes");
         findings.add(place, "profile_path", message);
     }
-    PathEntry { path: path.to_owned(), reason }
+    PathEntry {
+        path: path.to_owned(),
+        reason,
+    }
 }
 
-fn syscalls(document: Option<&SyscallsDocument>, parent: Option<&Profile>, findings: &mut Findings) -> Vec<SyscallRule> {
+fn syscalls(
+    document: Option<&SyscallsDocument>,
+    parent: Option<&Profile>,
+    findings: &mut Findings,
+) -> Vec<SyscallRule> {
     let mut rules = parent.map(|parent| parent.syscalls.clone()).unwrap_or_default();
     let Some(document) = document else { return rules };
     let mut own = Vec::new();
@@ -182,11 +273,16 @@ fn syscalls(document: Option<&SyscallsDocument>, parent: Option<&Profile>, findi
         let calls = calls(&entry.value.calls, &own, findings);
         let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &calls.join(", "));
         let errno = errno(entry.value.errno.as_ref(), findings);
-        own.push(SyscallRule { calls, action: SyscallAction::Refuse { errno }, reason });
+        own.push(SyscallRule {
+            calls,
+            action: SyscallAction::Refuse { errno },
+            reason,
+        });
     }
     // The document's word about a call replaces the parent's.
     for rule in &mut rules {
-        rule.calls.retain(|call| !own.iter().any(|own| own.calls.contains(call)));
+        rule.calls
+            .retain(|call| !own.iter().any(|own| own.calls.contains(call)));
     }
     rules.retain(|rule| !rule.calls.is_empty());
     rules.extend(own);
@@ -197,7 +293,11 @@ fn calls(names: &[At<String>], before: &[SyscallRule], findings: &mut Findings) 
     let mut calls: Vec<String> = Vec::new();
     for name in names {
         if number_of(&name.value).is_none() {
-            findings.add(yaml::place(name), "profile_unknown_call", format!("no system call is named {:?}", name.value));
+            findings.add(
+                yaml::place(name),
+                "profile_unknown_call",
+                format!("no system call is named {:?}", name.value),
+            );
         }
         let twice = calls.contains(&name.value) || before.iter().any(|rule| rule.calls.contains(&name.value));
         if twice {
@@ -224,7 +324,11 @@ fn allowed(document: &AllowDocument, place: Option<Place>, findings: &mut Findin
         (Some(argument @ 0..=5), 1) => {
             let otherwise = errno(document.otherwise.as_ref(), findings);
             let test = tests.remove(0);
-            return Some(SyscallAction::AllowIf { argument, test, otherwise });
+            return Some(SyscallAction::AllowIf {
+                argument,
+                test,
+                otherwise,
+            });
         }
         (Some(0..=5), _) => "a condition has exactly one of any_of, none_of and no_bits_of",
         (Some(_), _) => "a system call has the arguments 0 to 5",
@@ -249,15 +353,26 @@ fn constants(list: &[At<String>], findings: &mut Findings) -> Vec<Constant> {
 }
 
 fn errno(name: Option<&At<String>>, findings: &mut Findings) -> Constant {
-    let fallback = Constant { name: "EPERM".to_owned(), value: libc::EPERM as u32 };
+    let fallback = Constant {
+        name: "EPERM".to_owned(),
+        value: libc::EPERM as u32,
+    };
     let Some(name) = name else { return fallback };
     errno_named(&name.value).unwrap_or_else(|| {
-        findings.add(yaml::place(name), "profile_unknown_constant", format!("{:?} is not a known error", name.value));
+        findings.add(
+            yaml::place(name),
+            "profile_unknown_constant",
+            format!("{:?} is not a known error", name.value),
+        );
         fallback
     })
 }
 
-fn environment(document: Option<&EnvironmentDocument>, parent: Option<&Profile>, findings: &mut Findings) -> EnvironmentPolicy {
+fn environment(
+    document: Option<&EnvironmentDocument>,
+    parent: Option<&Profile>,
+    findings: &mut Findings,
+) -> EnvironmentPolicy {
     let mut policy = parent.map(|parent| parent.environment.clone()).unwrap_or_default();
     let Some(document) = document else { return policy };
     for entry in &document.pass {
@@ -272,7 +387,15 @@ fn environment(document: Option<&EnvironmentDocument>, parent: Option<&Profile>,
         if !document.pass.iter().any(|passed| passed.value.name == name) {
             policy.pass.retain(|old| old.name != name);
         }
-        put(&mut policy.set, |old| &old.name, SetVariable { name, value: entry.value.value.clone(), reason });
+        put(
+            &mut policy.set,
+            |old| &old.name,
+            SetVariable {
+                name,
+                value: entry.value.value.clone(),
+                reason,
+            },
+        );
     }
     policy
 }
@@ -307,7 +430,10 @@ fn limits(
     let (file, output) = (settle!(file), settle!(output));
     let (workspace, workspace_inodes) = (settle!(workspace), settle!(workspace_inodes));
     if !missing.is_empty() {
-        let message = format!("a profile that extends nothing sets every limit; missing: {}", missing.join(", "));
+        let message = format!(
+            "a profile that extends nothing sets every limit; missing: {}",
+            missing.join(", ")
+        );
         findings.add(place, "profile_incomplete", message);
         return None;
     }
@@ -324,8 +450,15 @@ fn limits(
         workspace_inodes: workspace_inodes?,
         output: output?,
     };
-    let wall_max = own.wall_max.as_ref().map(|wall| wall.value.0).or_else(|| old.map(|old| old.wall_max));
-    Some(ProfileLimits { wall_max: wall_max.unwrap_or(default.wall), default })
+    let wall_max = own
+        .wall_max
+        .as_ref()
+        .map(|wall| wall.value.0)
+        .or_else(|| old.map(|old| old.wall_max));
+    Some(ProfileLimits {
+        wall_max: wall_max.unwrap_or(default.wall),
+        default,
+    })
 }
 
 /// The need that a document writes for a layer, with its place.

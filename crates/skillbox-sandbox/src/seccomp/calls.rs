@@ -15,7 +15,10 @@ const ALL_TABLES: [&str; 2] = [include_str!("calls_x86_64.txt"), include_str!("c
 
 /// Every name of every architecture, with its number here.
 static NUMBERS: LazyLock<HashMap<&'static str, CallNumber>> = LazyLock::new(|| {
-    let elsewhere = ALL_TABLES.into_iter().flat_map(entries).map(|(_, name)| (name, CallNumber::Elsewhere));
+    let elsewhere = ALL_TABLES
+        .into_iter()
+        .flat_map(entries)
+        .map(|(_, name)| (name, CallNumber::Elsewhere));
     let here = entries(TABLE).map(|(number, name)| (name, CallNumber::Here(number)));
     elsewhere.chain(here).collect()
 });

@@ -40,7 +40,10 @@ impl Filter {
     /// Compiles the rules. Whatever no rule names fails with `ENOSYS`, as on a kernel that lacks the call.
     pub fn compile(rules: &[SyscallRule]) -> Result<Self, CompileError> {
         let actions = actions_by_number(rules)?;
-        let allowed = actions.values().filter(|action| !matches!(action, SyscallAction::Refuse { .. })).count();
+        let allowed = actions
+            .values()
+            .filter(|action| !matches!(action, SyscallAction::Refuse { .. }))
+            .count();
         let mut code = Backwards::default();
         let entry = code.decide_number(&actions);
         let refuse_foreign = code.verdict(fail_with(libc::EPERM as u32));
@@ -189,7 +192,11 @@ impl Backwards {
         match action {
             SyscallAction::Allow => self.verdict(ALLOW),
             SyscallAction::Refuse { errno } => self.verdict(fail_with(errno.value)),
-            SyscallAction::AllowIf { argument, test, otherwise } => {
+            SyscallAction::AllowIf {
+                argument,
+                test,
+                otherwise,
+            } => {
                 let pass = self.verdict(ALLOW);
                 let fail = self.verdict(fail_with(otherwise.value));
                 let decision = self.test(test, pass, fail);

@@ -23,9 +23,7 @@ pub fn docker_profile(rules: &[SyscallRule]) -> Value {
 }
 
 fn entries(rule: &SyscallRule) -> Vec<Value> {
-    let allow = |test: Option<Value>| {
-        json!({"names": rule.calls, "action": "SCMP_ACT_ALLOW", "args": Vec::from_iter(test), "comment": rule.reason})
-    };
+    let allow = |test: Option<Value>| json!({"names": rule.calls, "action": "SCMP_ACT_ALLOW", "args": Vec::from_iter(test), "comment": rule.reason});
     let refuse = |errno: u32, test: Option<Value>| {
         let mut entry = allow(test);
         entry["action"] = json!("SCMP_ACT_ERRNO");
@@ -35,9 +33,15 @@ fn entries(rule: &SyscallRule) -> Vec<Value> {
     match &rule.action {
         SyscallAction::Allow => vec![allow(None)],
         SyscallAction::Refuse { errno } => vec![refuse(errno.value, None)],
-        SyscallAction::AllowIf { argument, test, otherwise } => {
+        SyscallAction::AllowIf {
+            argument,
+            test,
+            otherwise,
+        } => {
             let masked = |block: &Block| {
-                Some(json!({"index": argument, "value": block.mask, "valueTwo": block.value, "op": "SCMP_CMP_MASKED_EQ"}))
+                Some(
+                    json!({"index": argument, "value": block.mask, "valueTwo": block.value, "op": "SCMP_CMP_MASKED_EQ"}),
+                )
             };
             let (pass, fail) = blocks(test);
             let passing = pass.iter().map(|block| allow(masked(block)));
@@ -83,8 +87,15 @@ fn all_but(values: &[u32]) -> Vec<Block> {
         } else if bit > 0 {
             let next = 1 << (bit - 1);
             for side in [0, next] {
-                let half = Block { mask: block.mask | next, value: block.value | side };
-                let inside: Vec<u32> = values.iter().copied().filter(|value| value & half.mask == half.value).collect();
+                let half = Block {
+                    mask: block.mask | next,
+                    value: block.value | side,
+                };
+                let inside: Vec<u32> = values
+                    .iter()
+                    .copied()
+                    .filter(|value| value & half.mask == half.value)
+                    .collect();
                 split(&inside, half, bit - 1, found);
             }
         }
@@ -126,10 +137,18 @@ mod tests {
         let profiles = Profiles::shipped();
         let profile = docker_profile(&profiles.get("default").unwrap().syscalls);
         let entries = profile["syscalls"].as_array().unwrap();
-        let about = |name: &str| entries.iter().filter(|entry| entry["names"].as_array().unwrap().contains(&json!(name))).count();
+        let about = |name: &str| {
+            entries
+                .iter()
+                .filter(|entry| entry["names"].as_array().unwrap().contains(&json!(name)))
+                .count()
+        };
         assert!(about("read") == 1 && about("socket") > 1 && about("ioctl") > 1);
         for entry in entries {
-            assert!(entry["action"] == "SCMP_ACT_ALLOW" || entry["errnoRet"].is_u64(), "{entry}");
+            assert!(
+                entry["action"] == "SCMP_ACT_ALLOW" || entry["errnoRet"].is_u64(),
+                "{entry}"
+            );
             assert!(entry["args"].as_array().unwrap().len() <= 1, "{entry}");
         }
     }

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::bpf::{
-    ALLOW, Instruction, JUMP, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL, LOAD, NATIVE_ARCHITECTURE, RETURN, fail_with,
+    ALLOW, Instruction, JUMP, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL, LOAD, NATIVE_ARCHITECTURE, RETURN,
+    fail_with,
 };
 use super::calls::known_calls;
 use super::compile::Filter;
@@ -25,7 +26,11 @@ impl Call {
             4 => self.architecture,
             _ => {
                 let argument = self.arguments[(offset as usize - 16) / 8];
-                if offset.is_multiple_of(8) { argument as u32 } else { (argument >> 32) as u32 }
+                if offset.is_multiple_of(8) {
+                    argument as u32
+                } else {
+                    (argument >> 32) as u32
+                }
             }
         }
     }
@@ -57,14 +62,26 @@ fn by_the_rules(rules: &[SyscallRule], call: &Call) -> u32 {
     if call.architecture != NATIVE_ARCHITECTURE || (cfg!(target_arch = "x86_64") && call.number >= 0x4000_0000) {
         return fail_with(libc::EPERM as u32);
     }
-    let name = known_calls().find(|(number, _)| *number == call.number).map(|(_, name)| name);
-    let rule = rules.iter().find(|rule| rule.calls.iter().any(|known| Some(known.as_str()) == name));
+    let name = known_calls()
+        .find(|(number, _)| *number == call.number)
+        .map(|(_, name)| name);
+    let rule = rules
+        .iter()
+        .find(|rule| rule.calls.iter().any(|known| Some(known.as_str()) == name));
     match rule.map(|rule| &rule.action) {
         None => fail_with(libc::ENOSYS as u32),
         Some(SyscallAction::Allow) => ALLOW,
         Some(SyscallAction::Refuse { errno }) => fail_with(errno.value),
-        Some(SyscallAction::AllowIf { argument, test, otherwise }) => {
-            if test.passes(call.arguments[usize::from(*argument)] as u32) { ALLOW } else { fail_with(otherwise.value) }
+        Some(SyscallAction::AllowIf {
+            argument,
+            test,
+            otherwise,
+        }) => {
+            if test.passes(call.arguments[usize::from(*argument)] as u32) {
+                ALLOW
+            } else {
+                fail_with(otherwise.value)
+            }
         }
     }
 }
@@ -85,7 +102,11 @@ fn telling_arguments(rules: &[SyscallRule]) -> Vec<u64> {
     use super::rule::ArgumentTest::{AnyOf, NoBitsOf, NoneOf};
     let mut values = vec![0, 1, u64::MAX, u64::from(u32::MAX)];
     for rule in rules {
-        if let SyscallAction::AllowIf { test: AnyOf(list) | NoneOf(list) | NoBitsOf(list), .. } = &rule.action {
+        if let SyscallAction::AllowIf {
+            test: AnyOf(list) | NoneOf(list) | NoBitsOf(list),
+            ..
+        } = &rule.action
+        {
             for constant in list {
                 let value = u64::from(constant.value);
                 values.extend([value, value.wrapping_sub(1), value + 1, value | 1 << 40]);
@@ -102,18 +123,40 @@ fn every_shipped_filter_says_what_its_rules_say() {
         let filter = Filter::compile(rules).unwrap();
         let arguments = telling_arguments(rules);
         let conditional = |number: u32| {
-            let name = known_calls().find(|(known, _)| *known == number).map(|(_, name)| name.to_owned());
+            let name = known_calls()
+                .find(|(known, _)| *known == number)
+                .map(|(_, name)| name.to_owned());
             rules.iter().any(|rule| {
-                matches!(rule.action, SyscallAction::AllowIf { .. }) && name.as_ref().is_some_and(|name| rule.calls.contains(name))
+                matches!(rule.action, SyscallAction::AllowIf { .. })
+                    && name.as_ref().is_some_and(|name| rule.calls.contains(name))
             })
         };
-        for number in (0..2048).chain(0x4000_0000..0x4000_0400).chain([u32::MAX, u32::MAX - 1]) {
+        for number in (0..2048)
+            .chain(0x4000_0000..0x4000_0400)
+            .chain([u32::MAX, u32::MAX - 1])
+        {
             for architecture in [NATIVE_ARCHITECTURE, 0x4000_0003, 0xc000_00b7, 0xc000_003e, 0] {
-                check(rules, &filter, &Call { number, architecture, arguments: [0; 6] });
+                check(
+                    rules,
+                    &filter,
+                    &Call {
+                        number,
+                        architecture,
+                        arguments: [0; 6],
+                    },
+                );
             }
             if conditional(number) {
                 for value in &arguments {
-                    check(rules, &filter, &Call { number, architecture: NATIVE_ARCHITECTURE, arguments: [*value; 6] });
+                    check(
+                        rules,
+                        &filter,
+                        &Call {
+                            number,
+                            architecture: NATIVE_ARCHITECTURE,
+                            arguments: [*value; 6],
+                        },
+                    );
                 }
             }
         }
@@ -173,7 +216,11 @@ fn the_filter_is_a_tree_and_not_a_list() {
     // No path through the filter is longer than a search tree over the numbers and one over an argument.
     let deepest = known_calls()
         .map(|(number, _)| {
-            let call = Call { number, architecture: NATIVE_ARCHITECTURE, arguments: [0; 6] };
+            let call = Call {
+                number,
+                architecture: NATIVE_ARCHITECTURE,
+                arguments: [0; 6],
+            };
             steps(filter.program(), &call)
         })
         .max();

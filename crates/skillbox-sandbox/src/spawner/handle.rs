@@ -1,5 +1,8 @@
 //! The server's side of the spawner: start it, ask it.
-#![expect(unsafe_code, reason = "a fork before any thread exists, and the descriptor that a started spawner inherits")]
+#![expect(
+    unsafe_code,
+    reason = "a fork before any thread exists, and the descriptor that a started spawner inherits"
+)]
 
 use std::borrow::Cow;
 use std::io;
@@ -42,7 +45,12 @@ impl SpawnerOptions {
 
 impl Default for SpawnerOptions {
     fn default() -> Self {
-        Self { script: Ids { uid: Self::SCRIPT_ID, gid: Self::SCRIPT_ID } }
+        Self {
+            script: Ids {
+                uid: Self::SCRIPT_ID,
+                gid: Self::SCRIPT_ID,
+            },
+        }
     }
 }
 
@@ -175,9 +183,15 @@ impl Spawner {
 
     /// The same, with options.
     pub fn start_with(program: &Path, options: SpawnerOptions) -> Result<Self, SpawnerError> {
-        let failed = |source| SpawnerError::Start { program: program.to_owned(), source };
+        let failed = |source| SpawnerError::Start {
+            program: program.to_owned(),
+            source,
+        };
         let (ours, theirs) = socket::pair().map_err(failed)?;
-        #[expect(clippy::disallowed_methods, reason = "the spawner is our own program; scripts go through it")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the spawner is our own program; scripts go through it"
+        )]
         let child = Command::new(program)
             .arg0(MARK)
             .env_clear()
@@ -192,7 +206,9 @@ impl Spawner {
     /// Forks a spawner off this process, which must not have started a thread yet: cheaper than [`Self::start`] for a
     /// program that makes one run.
     pub fn fork_here(options: SpawnerOptions) -> Result<Self, SpawnerError> {
-        let threads = std::fs::read_dir("/proc/self/task").map_err(SpawnerError::Fork)?.count();
+        let threads = std::fs::read_dir("/proc/self/task")
+            .map_err(SpawnerError::Fork)?
+            .count();
         if threads != 1 {
             let message = format!("this process has {threads} threads already");
             return Err(SpawnerError::Fork(io::Error::other(message)));
@@ -208,7 +224,9 @@ impl Spawner {
                 // SAFETY: ending the process has no preconditions; destructors of the parent's state must not run.
                 unsafe { libc::_exit(code) }
             }
-            Ok(nix::unistd::ForkResult::Parent { child }) => Self::begin(ours, Process::Forked(child.as_raw()), options),
+            Ok(nix::unistd::ForkResult::Parent { child }) => {
+                Self::begin(ours, Process::Forked(child.as_raw()), options)
+            }
             Err(error) => Err(SpawnerError::Fork(error.into())),
         }
     }
@@ -230,9 +248,15 @@ impl Spawner {
         if let Some(facts) = self.inner.facts.get() {
             return Ok(facts);
         }
-        let mut first = self.inner.first_answer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut first = self
+            .inner
+            .first_answer
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(from) = first.as_ref() {
-            let Answer::Facts(facts) = wait_for_answer(from)?.0 else { return Err(SpawnerError::Gone) };
+            let Answer::Facts(facts) = wait_for_answer(from)?.0 else {
+                return Err(SpawnerError::Gone);
+            };
             let _ = self.inner.facts.set(*facts);
             *first = None;
         }
@@ -248,13 +272,21 @@ impl Spawner {
     /// before the launch, mounted once, and read after everything in the sandbox is dead; closing it frees it.
     pub fn create_workspace(&self, size: ByteSize, inodes: u64) -> Result<OwnedFd, SpawnerError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
-        self.ask(&Request::CreateWorkspace { bytes: size.bytes(), inodes }, &theirs, &[])?;
+        self.ask(
+            &Request::CreateWorkspace {
+                bytes: size.bytes(),
+                inodes,
+            },
+            &theirs,
+            &[],
+        )?;
         drop(theirs);
         match wait_for_answer(&ours)? {
             (Answer::Workspace, mut descriptors) => descriptors.pop().ok_or(SpawnerError::Gone),
-            (Answer::Failed(StepFailure { what, errno, .. }), _) => {
-                Err(SpawnerError::Refused { what, source: io::Error::from_raw_os_error(errno) })
-            }
+            (Answer::Failed(StepFailure { what, errno, .. }), _) => Err(SpawnerError::Refused {
+                what,
+                source: io::Error::from_raw_os_error(errno),
+            }),
             _ => Err(SpawnerError::Gone),
         }
     }
@@ -265,12 +297,24 @@ impl Spawner {
         let mut descriptors = vec![fds.stdin, fds.stdout, fds.stderr];
         descriptors.extend(fds.workspace);
         descriptors.extend_from_slice(&fds.binds);
-        self.ask(&Request::Launch(Orders { steps: Cow::Borrowed(&plan.steps), command: Cow::Borrowed(&plan.command) }), &theirs, &descriptors)?;
+        self.ask(
+            &Request::Launch(Orders {
+                steps: Cow::Borrowed(&plan.steps),
+                command: Cow::Borrowed(&plan.command),
+            }),
+            &theirs,
+            &descriptors,
+        )?;
         drop(theirs);
         Sandbox::started(plan, ours)
     }
 
-    fn ask(&self, request: &Request<'_>, answers: &OwnedFd, descriptors: &[BorrowedFd<'_>]) -> Result<(), SpawnerError> {
+    fn ask(
+        &self,
+        request: &Request<'_>,
+        answers: &OwnedFd,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), SpawnerError> {
         let socket = self.inner.socket.as_ref().ok_or(SpawnerError::Gone)?;
         ask(socket.as_fd(), request, answers.as_fd(), descriptors).map_err(|error| match error.raw_os_error() {
             Some(libc::EPIPE | libc::ECONNRESET) => SpawnerError::Gone,
@@ -280,7 +324,11 @@ impl Spawner {
 
     /// The spawner's process id, for whoever watches it.
     pub fn pid(&self) -> Option<i32> {
-        let process = self.inner.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let process = self
+            .inner
+            .process
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         match process.as_ref()? {
             Process::Started(child) => i32::try_from(child.id()).ok(),
             Process::Forked(pid) => Some(*pid),
@@ -292,7 +340,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // The end of the socket is the spawner's sign to kill everything and end.
         self.socket = None;
-        let process = self.process.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let process = self
+            .process
+            .get_mut()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         match process.take() {
             Some(Process::Started(mut child)) => {
                 let _ = child.wait();
@@ -308,7 +359,10 @@ impl Drop for Inner {
 /// Waits for one answer, but not for ever.
 pub(super) fn wait_for_answer(from: &OwnedFd) -> Result<(Answer, Vec<OwnedFd>), SpawnerError> {
     let mut watched = [PollFd::new(from, PollFlags::IN)];
-    let patience = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+    let patience = Timespec {
+        tv_sec: PATIENCE.as_secs().cast_signed(),
+        tv_nsec: 0,
+    };
     loop {
         match poll(&mut watched, Some(&patience)) {
             Err(rustix::io::Errno::INTR) => {}

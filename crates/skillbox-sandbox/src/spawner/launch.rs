@@ -30,9 +30,17 @@ impl Descriptors {
         let mut list = list.drain(..);
         let answers = list.next()?;
         let stdio = [list.next()?, list.next()?, list.next()?];
-        let mounts_workspace = orders.steps.iter().any(|step| matches!(step.op, Op::MountWorkspace { .. }));
+        let mounts_workspace = orders
+            .steps
+            .iter()
+            .any(|step| matches!(step.op, Op::MountWorkspace { .. }));
         let workspace = if mounts_workspace { Some(list.next()?) } else { None };
-        Some(Self { answers, stdio, workspace, binds: list.collect() })
+        Some(Self {
+            answers,
+            stdio,
+            workspace,
+            binds: list.collect(),
+        })
     }
 }
 
@@ -48,11 +56,19 @@ pub(super) struct Launched {
 
 /// Names a failed step.
 pub(crate) fn failure(step: &Step, what: &str, error: &io::Error) -> StepFailure {
-    StepFailure { step: step.number, what: what.to_owned(), errno: error.raw_os_error().unwrap_or(libc::EIO) }
+    StepFailure {
+        step: step.number,
+        what: what.to_owned(),
+        errno: error.raw_os_error().unwrap_or(libc::EIO),
+    }
 }
 
 /// Does the spawner's steps and clones the child, which never returns from here.
-pub(super) fn launch(spawning: &mut Spawning, orders: &Orders<'_>, descriptors: Descriptors) -> Result<Launched, StepFailure> {
+pub(super) fn launch(
+    spawning: &mut Spawning,
+    orders: &Orders<'_>,
+    descriptors: Descriptors,
+) -> Result<Launched, StepFailure> {
     let mut degraded = Vec::new();
     let mut group = None;
     let mut belongings = Belongings::new(orders.steps.len());
@@ -69,20 +85,34 @@ pub(super) fn launch(spawning: &mut Spawning, orders: &Orders<'_>, descriptors: 
                         belongings.doors = doors;
                         group = Some(made);
                     }
-                    Err(error) if step.need == Need::Preferred => degraded.push(failure(step, "make a control group", &error)),
+                    Err(error) if step.need == Need::Preferred => {
+                        degraded.push(failure(step, "make a control group", &error))
+                    }
                     Err(error) => return Err(failure(step, "make a control group", &error)),
                 }
             }
-            Op::Clone { namespaces, into_cgroup } => {
+            Op::Clone {
+                namespaces,
+                into_cgroup,
+            } => {
                 let birthplace = group.as_ref().filter(|_| *into_cgroup).and_then(Group::birthplace);
                 let Descriptors { answers, stdio, .. } = descriptors;
                 if spawning.facts.privileged {
                     give_pipes(&stdio, spawning);
                 }
-                let flags = namespaces.iter().fold(0, |flags, namespace| flags | clone_flag(*namespace));
-                let cloned = clone_as_script(spawning, flags, birthplace).map_err(|error| failure(step, "clone", &error))?;
+                let flags = namespaces
+                    .iter()
+                    .fold(0, |flags, namespace| flags | clone_flag(*namespace));
+                let cloned =
+                    clone_as_script(spawning, flags, birthplace).map_err(|error| failure(step, "clone", &error))?;
                 return match cloned {
-                    Cloned::Parent { pid, pidfd } => Ok(Launched { pid, pidfd, answers, group, degraded }),
+                    Cloned::Parent { pid, pidfd } => Ok(Launched {
+                        pid,
+                        pidfd,
+                        answers,
+                        group,
+                        degraded,
+                    }),
                     Cloned::Child => {
                         belongings.stdio = Some(stdio);
                         belongings.answers = Some(answers);
@@ -93,7 +123,11 @@ pub(super) fn launch(spawning: &mut Spawning, orders: &Orders<'_>, descriptors: 
             _ => {}
         }
     }
-    Err(StepFailure { step: 0, what: "the plan has no clone".to_owned(), errno: libc::EINVAL })
+    Err(StepFailure {
+        step: 0,
+        what: "the plan has no clone".to_owned(),
+        errno: libc::EINVAL,
+    })
 }
 
 fn clone_flag(namespace: Namespace) -> u64 {
@@ -138,7 +172,11 @@ fn give_pipes(stdio: &[OwnedFd; 3], spawning: &Spawning) {
         let is_pipe = fstat(descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
         if is_pipe {
             // A pipe that stays ours still works through its descriptor.
-            let _ = fchown(descriptor, Some(Uid::from_raw(script.uid)), Some(Gid::from_raw(script.gid)));
+            let _ = fchown(
+                descriptor,
+                Some(Uid::from_raw(script.uid)),
+                Some(Gid::from_raw(script.gid)),
+            );
         }
     }
 }
@@ -151,15 +189,29 @@ fn collect_mounts(
     belongings: &mut Belongings,
 ) -> Result<(), StepFailure> {
     let needs_host = orders.steps.iter().any(|step| {
-        matches!(step.op, Op::BindHost { .. } | Op::BindDescriptor { .. } | Op::MountWorkspace { backing: Backing::Disk, .. })
+        matches!(
+            step.op,
+            Op::BindHost { .. }
+                | Op::BindDescriptor { .. }
+                | Op::MountWorkspace {
+                    backing: Backing::Disk,
+                    ..
+                }
+        )
     });
     if needs_host {
         let Some(stage) = &spawning.stage else {
-            return Err(StepFailure { step: 0, what: "no mount namespace is held".to_owned(), errno: libc::EPERM });
+            return Err(StepFailure {
+                step: 0,
+                what: "no mount namespace is held".to_owned(),
+                errno: libc::EPERM,
+            });
         };
         let opened = stage.at_host(|| {
             for (index, step) in orders.steps.iter().enumerate() {
-                if let Some(mount) = open_mount(stage, &step.op, descriptors).map_err(|error| failure(step, "open", &error))? {
+                if let Some(mount) =
+                    open_mount(stage, &step.op, descriptors).map_err(|error| failure(step, "open", &error))?
+                {
                     belongings.mounts[index] = Some(mount);
                 }
             }
@@ -177,9 +229,14 @@ fn collect_mounts(
                 Some(stage) => stage.host_mounts(),
                 None => continue,
             },
-            Op::MountWorkspace { backing: Backing::Tmpfs, .. } => {
+            Op::MountWorkspace {
+                backing: Backing::Tmpfs,
+                ..
+            } => {
                 let workspace = descriptors.workspace.as_ref();
-                workspace.map(OwnedFd::try_clone).unwrap_or_else(|| Err(io::Error::from_raw_os_error(libc::EBADF)))
+                workspace
+                    .map(OwnedFd::try_clone)
+                    .unwrap_or_else(|| Err(io::Error::from_raw_os_error(libc::EBADF)))
             }
             Op::Devices { .. } => {
                 let slash = open_path("/").map_err(|error| failure(step, "open the stage", &error))?;
@@ -206,7 +263,9 @@ fn open_mount(stage: &Stage, op: &Op, descriptors: &Descriptors) -> io::Result<O
             let source = descriptors.binds.get(usize::from(*index)).ok_or_else(missing)?;
             copy(stage, source.as_fd(), *access, stage.depth).map(Some)
         }
-        Op::MountWorkspace { backing: Backing::Disk, .. } => {
+        Op::MountWorkspace {
+            backing: Backing::Disk, ..
+        } => {
             let source = descriptors.workspace.as_ref().ok_or_else(missing)?;
             copy(stage, source.as_fd(), Access::ReadWrite, stage.depth).map(Some)
         }
@@ -218,7 +277,9 @@ fn open_mount(stage: &Stage, op: &Op, descriptors: &Descriptors) -> io::Result<O
 fn copy(stage: &Stage, source: BorrowedFd<'_>, access: Access, depth: Depth) -> io::Result<OwnedFd> {
     let copy = match mount::copy_tree(source, "", depth) {
         // The descriptor was opened in another mount namespace than the one that an ordinary user's spawner holds.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => mount::copy_tree(same_here(source)?.as_fd(), "", depth)?,
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            mount::copy_tree(same_here(source)?.as_fd(), "", depth)?
+        }
         copy => copy?,
     };
     let _ = stage;
@@ -235,7 +296,11 @@ fn same_here(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
     let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new())?;
-    let found = rustix::fs::open(path, rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOFOLLOW, rustix::fs::Mode::empty())?;
+    let found = rustix::fs::open(
+        path,
+        rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOFOLLOW,
+        rustix::fs::Mode::empty(),
+    )?;
     let (wanted, here) = (fstat(descriptor)?, fstat(&found)?);
     if (wanted.st_dev, wanted.st_ino) == (here.st_dev, here.st_ino) {
         Ok(found)

@@ -1,5 +1,8 @@
 //! The spawner's life: take requests, launch, reap, and end with the server.
-#![expect(unsafe_code, reason = "a clone is safe only in a process of one thread, which this one is")]
+#![expect(
+    unsafe_code,
+    reason = "a clone is safe only in a process of one thread, which this one is"
+)]
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,11 +11,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
+use super::SpawnerOptions;
 use super::launch::{Descriptors, Launched, launch};
 use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file};
 use super::sanitize::sanitize;
 use super::stage::Stage;
-use super::SpawnerOptions;
 use crate::cgroup::{Group, Groups, Layout};
 use crate::host::{Availability, HostFacts};
 use crate::kernel::clone::{Cloned, clone_process};
@@ -57,8 +60,10 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
             result => result?,
         };
         let asked = !watched[0].revents().is_empty();
-        let ended: Vec<usize> =
-            (0..running.len()).rev().filter(|index| !watched[index + 1].revents().is_empty()).collect();
+        let ended: Vec<usize> = (0..running.len())
+            .rev()
+            .filter(|index| !watched[index + 1].revents().is_empty())
+            .collect();
         drop(watched);
         for index in ended {
             running.swap_remove(index).bury();
@@ -92,7 +97,10 @@ pub(super) fn clone_single_threaded(flags: u64, birthplace: Option<BorrowedFd<'_
 impl Spawning {
     fn set_up(options: &SpawnerOptions) -> Self {
         let mut facts = HostFacts::gather(options);
-        let family = [rustix::process::getpid(), rustix::process::getppid().unwrap_or(Pid::INIT)];
+        let family = [
+            rustix::process::getpid(),
+            rustix::process::getppid().unwrap_or(Pid::INIT),
+        ];
         let layout = Layout::discover(&family.map(|pid| pid.as_raw_nonzero().get()));
         let groups = match layout.as_ref().map(Groups::open) {
             Ok(Ok(groups)) => {
@@ -146,18 +154,30 @@ impl Spawning {
             Ok(Request::CreateWorkspace { bytes, inodes }) => {
                 match self.create_workspace(bytes, inodes) {
                     Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
-                    Err(error) => tell(&descriptors[0], &Answer::Failed(plain_failure("make a workspace", &error)), &[]),
+                    Err(error) => tell(
+                        &descriptors[0],
+                        &Answer::Failed(plain_failure("make a workspace", &error)),
+                        &[],
+                    ),
                 }
                 None
             }
             Ok(Request::Launch(orders)) => self.serve_launch(&orders, descriptors),
             Ok(Request::LaunchFromFile { .. } | Request::Begin(_)) => {
                 let error = io::Error::from_raw_os_error(libc::EBADMSG);
-                tell(&descriptors[0], &Answer::Failed(plain_failure("read the request", &error)), &[]);
+                tell(
+                    &descriptors[0],
+                    &Answer::Failed(plain_failure("read the request", &error)),
+                    &[],
+                );
                 None
             }
             Err(error) => {
-                tell(&descriptors[0], &Answer::Failed(plain_failure("read the request", &error)), &[]);
+                tell(
+                    &descriptors[0],
+                    &Answer::Failed(plain_failure("read the request", &error)),
+                    &[],
+                );
                 None
             }
         }
@@ -167,11 +187,21 @@ impl Spawning {
         let answers = descriptors[0].try_clone().ok()?;
         let Some(descriptors) = Descriptors::from_message(descriptors, orders) else {
             let error = io::Error::from_raw_os_error(libc::EBADMSG);
-            tell(&answers, &Answer::Failed(plain_failure("count the descriptors", &error)), &[]);
+            tell(
+                &answers,
+                &Answer::Failed(plain_failure("count the descriptors", &error)),
+                &[],
+            );
             return None;
         };
         match launch(self, orders, descriptors) {
-            Ok(Launched { pid, pidfd, answers, group, degraded }) => {
+            Ok(Launched {
+                pid,
+                pidfd,
+                answers,
+                group,
+                degraded,
+            }) => {
                 for failure in degraded {
                     tell(&answers, &Answer::Degraded(failure), &[]);
                 }
@@ -179,7 +209,12 @@ impl Spawning {
                 let mut given = vec![pidfd.as_fd()];
                 given.extend(clock.as_ref().map(AsFd::as_fd));
                 tell(&answers, &Answer::Launched { pid }, &given);
-                Some(Running { pid, pidfd, answers, group })
+                Some(Running {
+                    pid,
+                    pidfd,
+                    answers,
+                    group,
+                })
             }
             Err(failure) => {
                 tell(&answers, &Answer::Failed(failure), &[]);
@@ -226,7 +261,11 @@ impl Running {
 }
 
 fn plain_failure(what: &str, error: &io::Error) -> StepFailure {
-    StepFailure { step: 0, what: what.to_owned(), errno: error.raw_os_error().unwrap_or(libc::EIO) }
+    StepFailure {
+        step: 0,
+        what: what.to_owned(),
+        errno: error.raw_os_error().unwrap_or(libc::EIO),
+    }
 }
 
 /// Answers go to a server that may be gone by now; its sandbox then ends by itself.

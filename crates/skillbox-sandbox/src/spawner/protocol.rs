@@ -39,7 +39,9 @@ pub(crate) struct Orders<'a> {
 pub(crate) enum Answer {
     Facts(Box<HostFacts>),
     Workspace,
-    Launched { pid: i32 },
+    Launched {
+        pid: i32,
+    },
     /// The command runs.
     Started,
     /// A preferred step failed and the launch went on.
@@ -47,9 +49,13 @@ pub(crate) enum Answer {
     /// A step failed and the launch is over.
     Failed(StepFailure),
     /// Everything is in place, and the command itself could not be executed.
-    NotExecuted { errno: i32 },
+    NotExecuted {
+        errno: i32,
+    },
     /// The command ended, with the status as wait(2) encodes it.
-    Ended { status: i32 },
+    Ended {
+        status: i32,
+    },
     /// Everything in the sandbox is dead.
     Reaped(Reaped),
 }

@@ -197,13 +197,25 @@ fn degrade(plan: &LaunchPlan, applied: &mut Enforcement, failure: &StepFailure) 
 fn step_error(plan: &LaunchPlan, failure: StepFailure) -> LaunchError {
     let source = io::Error::from_raw_os_error(failure.errno);
     let Some(step) = plan.steps.iter().find(|step| step.number == failure.step) else {
-        return SpawnerError::Refused { what: failure.what, source }.into();
+        return SpawnerError::Refused {
+            what: failure.what,
+            source,
+        }
+        .into();
     };
     let code = match &step.op {
         Op::WorkingDirectory { .. } => ErrorCode::InvalidRequest,
-        Op::BindDescriptor { .. } if matches!(failure.errno, libc::ELOOP | libc::ENOTDIR | libc::EISDIR) => ErrorCode::PathEscape,
+        Op::BindDescriptor { .. } if matches!(failure.errno, libc::ELOOP | libc::ENOTDIR | libc::EISDIR) => {
+            ErrorCode::PathEscape
+        }
         _ if step.layers.is_empty() => ErrorCode::Internal,
         _ => ErrorCode::IsolationUnavailable,
     };
-    LaunchError::Step { number: step.number, step: step.op.to_string(), what: failure.what, code, source }
+    LaunchError::Step {
+        number: step.number,
+        step: step.op.to_string(),
+        what: failure.what,
+        code,
+        source,
+    }
 }

@@ -1,5 +1,8 @@
 //! The spawner's first act: let go of everything that came with its birth.
-#![expect(unsafe_code, reason = "signal dispositions and the inherited environment are raw memory of the process")]
+#![expect(
+    unsafe_code,
+    reason = "signal dispositions and the inherited environment are raw memory of the process"
+)]
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -14,7 +17,13 @@ pub(super) const SOCKET: RawFd = 3;
 /// Must run in a process of one thread, with `socket` open.
 pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: rustix::process::getrlimit(Resource::Core).maximum })?;
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: rustix::process::getrlimit(Resource::Core).maximum,
+        },
+    )?;
     let socket = keep_only(socket)?;
     reset_signals();
     forget_environment();

@@ -25,8 +25,13 @@ pub(crate) const ROOT_MOUNT_POINT: &str = "/root";
 pub(crate) const DEVICES: &str = "/dev";
 
 /// Names and numbers of the device nodes.
-const NODES: [(&str, u32, u32); 5] =
-    [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9)];
+const NODES: [(&str, u32, u32); 5] = [
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+];
 
 /// Both mount namespaces of the spawner.
 pub(super) struct Stage {
@@ -49,7 +54,11 @@ impl Stage {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         let root = mount::new_filesystem(
             "tmpfs",
-            &[FsOption::Text("size", "1m"), FsOption::Text("nr_inodes", "64"), FsOption::Text("mode", "0755")],
+            &[
+                FsOption::Text("size", "1m"),
+                FsOption::Text("nr_inodes", "64"),
+                FsOption::Text("mode", "0755"),
+            ],
             NO_SUID | NO_DEVICES,
         )?;
         for directory in ["proc", "dev", "root"] {
@@ -93,11 +102,20 @@ fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 pub(super) fn own_mount_namespace() -> io::Result<OwnedFd> {
-    Ok(open("/proc/self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(open(
+        "/proc/self/ns/mnt",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
 }
 
 fn attach_at(mount: &OwnedFd, directory: &OwnedFd, name: &str) -> io::Result<()> {
-    let target = openat(directory, name, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    let target = openat(
+        directory,
+        name,
+        OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?;
     mount::attach(mount.as_fd(), target.as_fd())
 }
 
@@ -110,7 +128,11 @@ fn hold_namespaces(ids: Ids) -> io::Result<()> {
 
 /// Writes the maps of the process's own new user namespace: one user, one group, no supplementary groups to come.
 pub(crate) fn write_id_maps(inside: Ids, outside: Ids) -> io::Result<()> {
-    let proc = open("/proc/self", OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let proc = open(
+        "/proc/self",
+        OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let on_proc = rustix::fs::fstatfs(&proc)?.f_type == libc::PROC_SUPER_MAGIC;
     if !on_proc {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
@@ -127,7 +149,12 @@ pub(crate) fn write_id_maps(inside: Ids, outside: Ids) -> io::Result<()> {
 }
 
 fn write_file(directory: &OwnedFd, name: &str, content: &str) -> io::Result<()> {
-    let file = openat(directory, name, OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    let file = openat(
+        directory,
+        name,
+        OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?;
     rustix::io::write(&file, content.as_bytes())?;
     Ok(())
 }
@@ -141,7 +168,11 @@ struct DeviceNodes {
 fn device_nodes(slash: &OwnedFd) -> io::Result<DeviceNodes> {
     let root = mount::new_filesystem(
         "tmpfs",
-        &[FsOption::Text("size", "64k"), FsOption::Text("nr_inodes", "32"), FsOption::Text("mode", "0755")],
+        &[
+            FsOption::Text("size", "64k"),
+            FsOption::Text("nr_inodes", "32"),
+            FsOption::Text("mode", "0755"),
+        ],
         NO_SUID,
     )?;
     let mut bound = Vec::new();
@@ -150,11 +181,19 @@ fn device_nodes(slash: &OwnedFd) -> io::Result<DeviceNodes> {
         if mknodat(&root, name, FileType::CharacterDevice, mode, makedev(major, minor)).is_err() {
             mknodat(&root, name, FileType::RegularFile, mode, 0)?;
             let path = Path::new("dev").join(name);
-            bound.push((name, mount::copy_tree(slash.as_fd(), &path.to_string_lossy(), Depth::One)?));
+            bound.push((
+                name,
+                mount::copy_tree(slash.as_fd(), &path.to_string_lossy(), Depth::One)?,
+            ));
         }
     }
     mkdirat(&root, "shm", Mode::from_raw_mode(0o755))?;
-    let links = [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")];
+    let links = [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ];
     for (name, target) in links {
         symlinkat(target, &root, name)?;
     }
@@ -163,5 +202,10 @@ fn device_nodes(slash: &OwnedFd) -> io::Result<DeviceNodes> {
 
 /// The descriptor of a path of the host, opened without following a link in its last part.
 pub(super) fn open_path(path: &str) -> io::Result<OwnedFd> {
-    Ok(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?)
+    Ok(openat(
+        CWD,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?)
 }

@@ -47,10 +47,18 @@ impl Run {
         let facts = spawner.facts().unwrap().clone().with_paths_of([&self.profile]);
         let limits = &self.profile.limits.default;
         let plan = plan(&self.profile, limits, &facts, &self.job).unwrap();
-        let workspace = spawner.create_workspace(limits.workspace, limits.workspace_inodes).unwrap();
+        let workspace = spawner
+            .create_workspace(limits.workspace, limits.workspace_inodes)
+            .unwrap();
         for directory in ["tmp", "home", "work", "out"] {
             rustix::fs::mkdirat(&workspace, directory, rustix::fs::Mode::from_raw_mode(0o777)).unwrap();
-            rustix::fs::chmodat(&workspace, directory, rustix::fs::Mode::from_raw_mode(0o777), rustix::fs::AtFlags::empty()).unwrap();
+            rustix::fs::chmodat(
+                &workspace,
+                directory,
+                rustix::fs::Mode::from_raw_mode(0o777),
+                rustix::fs::AtFlags::empty(),
+            )
+            .unwrap();
         }
         let null: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
         let (mut out_reader, out_writer) = std::io::pipe().unwrap();
@@ -77,6 +85,11 @@ impl Run {
         out_reader.read_to_string(&mut stdout).unwrap();
         let stderr = errors.join().unwrap();
         let ended = sandbox.finish().unwrap();
-        Done { stdout, stderr, ended, workspace }
+        Done {
+            stdout,
+            stderr,
+            ended,
+            workspace,
+        }
     }
 }

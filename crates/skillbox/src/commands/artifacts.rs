@@ -73,7 +73,9 @@ pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal)
     let store = runtime.artifacts();
     let scope = match &args.session {
         None => Scope::User,
-        Some(id) => Scope::Session(SessionId::parse(id.as_str()).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))?),
+        Some(id) => Scope::Session(
+            SessionId::parse(id.as_str()).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))?,
+        ),
     };
     let artifacts = match &args.verb {
         Verb::List => told(store.list(&scope))?,
@@ -104,7 +106,8 @@ fn get(
 ) -> Result<u8, Failure> {
     let artifact = told(store.resolve(scope, &parse(reference)?))?;
     let mut content = told(store.open(&artifact))?;
-    let cannot = |path: &str, error: std::io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
+    let cannot =
+        |path: &str, error: std::io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
     match to {
         None => {
             std::io::copy(&mut content, &mut std::io::stdout().lock()).map_err(|error| cannot("to stdout", error))?;
@@ -114,16 +117,28 @@ fn get(
             let shown = path.display().to_string();
             let mut file = File::create_new(path).map_err(|error| cannot(&shown, error))?;
             std::io::copy(&mut content, &mut file).map_err(|error| cannot(&shown, error))?;
-            show(&Listing { artifacts: vec![artifact] }, context, terminal)
+            show(
+                &Listing {
+                    artifacts: vec![artifact],
+                },
+                context,
+                terminal,
+            )
         }
     }
 }
 
 fn put(store: &Store, scope: &Scope, path: &PathBuf, name: Option<&str>) -> Result<Artifact, Failure> {
-    let unreadable = |error: std::io::Error| Failure::new(ErrorCode::InputMissing, format!("cannot read {}: {error}", path.display()));
+    let unreadable = |error: std::io::Error| {
+        Failure::new(
+            ErrorCode::InputMissing,
+            format!("cannot read {}: {error}", path.display()),
+        )
+    };
     let mut file = File::open(path).map_err(unreadable)?;
     let own = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = ArtifactName::parse(name.unwrap_or(&own)).map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))?;
+    let name = ArtifactName::parse(name.unwrap_or(&own))
+        .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))?;
     told(store.put(scope, &name, &mut file, Origin::default()))
 }
 
@@ -140,11 +155,19 @@ impl Answer for Listing {
     fn render(&self, page: &mut Page) {
         if self.artifacts.is_empty() {
             page.line(&[Span::plain("no artifacts are stored")]);
-            page.paragraph(0, Tone::Dim, "`skillbox run SKILL --output GLOB --save -- …` stores some");
+            page.paragraph(
+                0,
+                Tone::Dim,
+                "`skillbox run SKILL --output GLOB --save -- …` stores some",
+            );
         }
         for artifact in &self.artifacts {
             let kind = artifact.mime_type.as_deref().unwrap_or("unknown type");
-            let text = format!("{kind}, {}, {}", ByteSize(artifact.size_bytes), &artifact.sha256.hex()[..12]);
+            let text = format!(
+                "{kind}, {}, {}",
+                ByteSize(artifact.size_bytes),
+                &artifact.sha256.hex()[..12]
+            );
             let name = format!("{}@{}", artifact.name, artifact.version);
             page.beside(0, Span::new(Tone::Name, name), 36, Tone::Plain, &text);
         }

@@ -3,8 +3,10 @@
 use clap::Subcommand;
 use skillbox_model::ExitCode;
 
-use super::{artifacts, completions, create, help, info, list, man, profiles, read_properties, run, session, show, to_prompt, validate};
-use super::{call, prompt, tools};
+use super::{
+    artifacts, call, completions, create, doctor, help, info, list, man, profiles, prompt, read_properties, run,
+    session, show, to_prompt, tools, validate,
+};
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
 use crate::settings::{GlobalSettings, Layers, Told};
@@ -26,6 +28,7 @@ pub enum Command {
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),
+    Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
@@ -61,6 +64,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),
+        Command::Doctor(args) => return show(&doctor::run(args, context, terminal)?, context, terminal),
         Command::Completions(args) => completions::run(args, terminal)?,
         Command::Man(args) => man::run(args, terminal)?,
         Command::Help(args) => help::run(args, context, terminal)?,

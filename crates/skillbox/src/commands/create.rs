@@ -15,7 +15,7 @@ use super::Answer;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Tone, visible_path};
 
-/// Make a new skill: SKILL.md, scripts/, references/ and assets/
+/// Make a new skill that validates and whose script runs
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox create log-reader              ./log-reader",

@@ -18,7 +18,7 @@ use super::{Answer, Context, lenient};
 use crate::failure::Failure;
 use crate::render::{Page, Progress, Span, Terminal, Tone};
 
-/// Take a guided tour on the built-in skills; no set-up needed
+/// Take a guided tour, no set-up needed
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!("skillbox demo", "skillbox demo | less"))]
 pub struct DemoArgs {}

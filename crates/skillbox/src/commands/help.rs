@@ -2,7 +2,8 @@
 
 use clap::{Args, CommandFactory};
 use serde::Serialize;
-use skillbox_model::{ErrorCode, ExitCode};
+use skillbox_model::{ErrorCode, ExitCode, Severity};
+use skillbox_repository::{ParseCode, ScanCode};
 
 use super::Context;
 use crate::args::Line;
@@ -14,20 +15,22 @@ use crate::render::{Page, Span, Terminal, Tone};
 #[command(after_help = crate::examples!(
     "skillbox help validate       the same as `skillbox validate --help`",
     "skillbox help errors         every error code, what it means, what to do",
+    "skillbox help findings       every code of a finding about a skill",
     "skillbox help settings       every setting: flag, variable, key, value",
     "skillbox help exit-codes     what the exit code says",
 ))]
 pub struct HelpArgs {
-    /// A command, or one of the topics `errors`, `settings`, `exit-codes`
+    /// A command, or one of the topics `errors`, `findings`, `settings`, `exit-codes`
     topic: Vec<String>,
 }
 
-const TOPICS: &[&str] = &["errors", "settings", "exit-codes"];
+const TOPICS: &[&str] = &["errors", "findings", "settings", "exit-codes"];
 
 pub fn run(args: &HelpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let words: Vec<_> = args.topic.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["errors"] => errors(context, terminal),
+        ["findings"] => findings(context, terminal),
         ["settings"] => settings(context, terminal),
         ["exit-codes"] => exit_codes(context, terminal),
         path => command_help(path, terminal),
@@ -93,6 +96,43 @@ fn errors(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure>
             entry.meaning,
         );
         page.beside(26, Span::new(Tone::Hint, "→"), 28, Tone::Dim, entry.remedy);
+    }
+    Ok(terminal.show(page)?)
+}
+
+#[derive(Serialize)]
+struct FindingEntry {
+    code: &'static str,
+    severity: Severity,
+    meaning: &'static str,
+}
+
+fn findings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let of_texts = ParseCode::ALL
+        .iter()
+        .map(|code| (code.as_str(), code.severity(), code.description()));
+    let of_scans = ScanCode::ALL
+        .iter()
+        .map(|code| (code.as_str(), code.severity(), code.description()));
+    let entries = of_texts.chain(of_scans).map(|(code, severity, meaning)| FindingEntry {
+        code,
+        severity,
+        meaning,
+    });
+    let entries: Vec<_> = entries.collect();
+    if context.as_json {
+        return Ok(terminal.json(&entries)?);
+    }
+    let mut page = terminal.page();
+    for (severity, title) in [
+        (Severity::Error, "errors: the skill or file is not used"),
+        (Severity::Warning, "warnings: it is used, and something was odd"),
+        (Severity::Info, "advice"),
+    ] {
+        page.heading(title);
+        for entry in entries.iter().filter(|entry| entry.severity == severity) {
+            page.beside(2, Span::new(Tone::Name, entry.code), 28, Tone::Plain, entry.meaning);
+        }
     }
     Ok(terminal.show(page)?)
 }

@@ -11,7 +11,7 @@ use crate::catalogue;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
 
-/// Show one skill: its fields, digest, resources, documents and findings
+/// Show everything about one skill
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox info csv-report",
@@ -71,7 +71,7 @@ impl Info {
             resources: ResourceLists::of(dir.resources()?),
             docs: dir.docs()?,
             overrides: overrides.cloned().collect(),
-            diagnostics: catalog.diagnostics_of(entry).cloned().collect(),
+            diagnostics: catalog.diagnostics_of(entry).cloned().chain(dir.advice()?).collect(),
         })
     }
 }

@@ -1,14 +1,16 @@
 //! `skillbox validate --lenient`: what the catalogue makes of skills, and everything there is to say about them.
 
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillbox_model::{Diagnostic, ExitCode, Severity};
-use skillbox_repository::{ParseCode, Repository, ScanOptions, Scope, SkillEntry, Source, parse_lenient, strict};
+use skillbox_model::{Diagnostic, ExitCode, RelPath, Severity};
+use skillbox_repository::{MAX_SKILL_MD_BYTES, Repository, ScanOptions, Scope, SkillDir, Source, strict};
 
 use super::Answer;
 use crate::catalogue;
-use crate::render::{Page, Span, Tone, findings, plural};
+use crate::render::{Page, Span, Tone, plural};
 
 /// The verdicts over everything that was named.
 #[derive(Serialize)]
@@ -24,6 +26,9 @@ pub struct Examined {
     valid: bool,
     skills: Vec<String>,
     diagnostics: Vec<Diagnostic>,
+    /// The files that findings point into, for excerpts.
+    #[serde(skip)]
+    texts: BTreeMap<PathBuf, String>,
 }
 
 pub fn run(paths: &[PathBuf]) -> Examination {
@@ -34,7 +39,7 @@ pub fn run(paths: &[PathBuf]) -> Examination {
     }
 }
 
-/// Loads what is there, and reads each file as a whole, which the catalogue does not.
+/// Loads what is there, and looks at each skill as a whole, which the catalogue does not.
 pub fn examine(path: &Path) -> Examined {
     let dir = strict::skill_path(path);
     let source = Source::Directory {
@@ -42,17 +47,10 @@ pub fn examine(path: &Path) -> Examined {
         scope: Scope::Project,
     };
     let catalog = Repository::open(vec![source], ScanOptions::default()).catalog();
-    let is_of_a_text = |finding: &&Diagnostic| ParseCode::ALL.iter().any(|code| code.as_str() == finding.code);
-    let is_read_again =
-        |finding: &&Diagnostic| is_of_a_text(finding) && catalog.skills().any(|entry| entry.path() == finding.path);
-    let mut diagnostics: Vec<_> = catalog
-        .diagnostics()
-        .iter()
-        .filter(|finding| !is_read_again(finding))
-        .cloned()
-        .collect();
+    let mut diagnostics = catalog.diagnostics().to_vec();
     for entry in catalog.skills() {
-        diagnostics.extend(read_whole(entry));
+        let advice = entry.open().and_then(|dir| dir.advice());
+        diagnostics.extend(advice.unwrap_or_else(|error| vec![catalogue::unreadable(entry, &error)]));
     }
     diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
     if catalog.is_empty() && diagnostics.is_empty() {
@@ -62,17 +60,29 @@ pub fn examine(path: &Path) -> Examined {
         path: dir.display().to_string(),
         valid: diagnostics.iter().all(|finding| finding.severity < Severity::Error),
         skills: catalog.skills().map(|entry| entry.name().to_string()).collect(),
+        texts: texts_of(&diagnostics),
         diagnostics,
     }
 }
 
-fn read_whole(entry: &SkillEntry) -> Vec<Diagnostic> {
-    let text = entry.open().and_then(|dir| dir.instructions());
-    let directory = entry.dir().file_name().unwrap_or_default().to_string_lossy();
-    match text {
-        Ok(text) => parse_lenient(entry.path(), &directory, text.whole.as_bytes()).diagnostics,
-        Err(error) => vec![catalogue::unreadable(entry, &error)],
+/// Reads each file that a finding has a line in; what cannot be read has no excerpt.
+fn texts_of(diagnostics: &[Diagnostic]) -> BTreeMap<PathBuf, String> {
+    let mut texts = BTreeMap::new();
+    for finding in diagnostics.iter().filter(|finding| finding.line.is_some()) {
+        if texts.contains_key(&finding.path) {
+            continue;
+        }
+        let (Some(dir), Some(file)) = (finding.path.parent(), finding.path.file_name()) else {
+            continue;
+        };
+        let Ok(file) = RelPath::parse(file.as_bytes()) else {
+            continue;
+        };
+        if let Ok(bytes) = SkillDir::open(dir).and_then(|dir| dir.read(&file, MAX_SKILL_MD_BYTES)) {
+            texts.insert(finding.path.clone(), String::from_utf8_lossy(&bytes).into_owned());
+        }
     }
+    texts
 }
 
 fn nothing_here(dir: &Path) -> Diagnostic {
@@ -97,7 +107,7 @@ impl Answer for Examination {
             let (tone, word) = if result.valid {
                 (Tone::Good, "ok")
             } else {
-                (Tone::Bad, "bad")
+                (Tone::Bad, "FAILED")
             };
             let facts = format!(" {}: {}", page.short(result.path.as_ref()), result.counts());
             page.line(&[Span::new(tone, word), Span::plain(facts)]);
@@ -114,7 +124,8 @@ impl Examined {
     pub fn render_findings(&self, page: &mut Page) {
         for finding in &self.diagnostics {
             page.gap();
-            findings::one(page, finding);
+            let text = self.texts.get(&finding.path).map_or("", String::as_str);
+            page.excerpt(finding, text);
         }
     }
 

@@ -11,7 +11,7 @@ use super::{Answer, Context};
 use crate::catalogue::{self, ResourceCounts};
 use crate::render::{Page, Progress, Span, Terminal, Tone, display_width, plural};
 
-/// List the skills that are found, with their source and resources
+/// List the skills that are found
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox list                             the customary places",

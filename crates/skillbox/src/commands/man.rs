@@ -10,7 +10,7 @@ use crate::args::Line;
 use crate::failure::Failure;
 use crate::render::{Span, Terminal};
 
-/// Print the manual page, or write all pages to a directory
+/// Print a manual page, or write all of them
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox man | man -l -             read it",

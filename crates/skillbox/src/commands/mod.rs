@@ -7,6 +7,7 @@ mod call;
 mod command;
 mod completions;
 mod create;
+mod doctor;
 mod help;
 mod info;
 mod lenient;

@@ -70,7 +70,13 @@ struct Planned(LaunchPlan);
 pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let profiles = engine::profiles(context, terminal)?;
     match &args.verb {
-        Verb::List => show(&Listing { profiles: profiles.iter().collect() }, context, terminal),
+        Verb::List => show(
+            &Listing {
+                profiles: profiles.iter().collect(),
+            },
+            context,
+            terminal,
+        ),
         Verb::Show { name } => show(&Shown(find(&profiles, name)?), context, terminal),
         Verb::Check { file } => show(&check(&profiles, file)?, context, terminal),
         Verb::Plan { name } => show(&Planned(plan(&profiles, find(&profiles, name)?)?), context, terminal),
@@ -80,15 +86,23 @@ pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) 
 fn find<'a>(profiles: &'a Profiles, name: &str) -> Result<&'a Profile, Failure> {
     profiles.get(name).ok_or_else(|| {
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        Failure::new(ErrorCode::ProfileUnknown, format!("no profile is named {name:?}")).hint(format!("known are {}", known.join(", ")))
+        Failure::new(ErrorCode::ProfileUnknown, format!("no profile is named {name:?}"))
+            .hint(format!("known are {}", known.join(", ")))
     })
 }
 
 fn check(profiles: &Profiles, file: &PathBuf) -> Result<Checked, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(ErrorCode::ProfileInvalid, format!("cannot read {}: {error}", file.display())))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::new(
+            ErrorCode::ProfileInvalid,
+            format!("cannot read {}: {error}", file.display()),
+        )
+    })?;
     let diagnostics = profiles.check(file, &text).err().unwrap_or_default();
-    Ok(Checked { valid: diagnostics.is_empty(), diagnostics })
+    Ok(Checked {
+        valid: diagnostics.is_empty(),
+        diagnostics,
+    })
 }
 
 /// The plan of a small run: what a real one adds is its own skill, inputs and command.
@@ -117,7 +131,13 @@ fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
 impl Answer for Listing<'_> {
     fn render(&self, page: &mut Page) {
         for profile in &self.profiles {
-            page.beside(0, Span::new(Tone::Name, profile.name.as_str()), 14, Tone::Plain, &profile.description);
+            page.beside(
+                0,
+                Span::new(Tone::Name, profile.name.as_str()),
+                14,
+                Tone::Plain,
+                &profile.description,
+            );
         }
     }
 }
@@ -139,13 +159,23 @@ impl Answer for Shown<'_> {
         page.heading("limits");
         let limits = &profile.limits.default;
         for (label, value) in [
-            ("wall", format!("{} s, at most {} s", limits.wall.as_secs(), profile.limits.wall_max.as_secs())),
+            (
+                "wall",
+                format!(
+                    "{} s, at most {} s",
+                    limits.wall.as_secs(),
+                    profile.limits.wall_max.as_secs()
+                ),
+            ),
             ("cpu", format!("{} s", limits.cpu.as_secs())),
             ("memory", limits.memory.to_string()),
             ("pids", limits.pids.to_string()),
             ("open files", limits.open_files.to_string()),
             ("file", limits.file.to_string()),
-            ("workspace", format!("{}, {} inodes", limits.workspace, limits.workspace_inodes)),
+            (
+                "workspace",
+                format!("{}, {} inodes", limits.workspace, limits.workspace_inodes),
+            ),
             ("output", format!("{} kept of each stream", limits.output)),
         ] {
             page.beside(2, Span::plain(label), 24, Tone::Plain, &value);
@@ -155,7 +185,14 @@ impl Answer for Shown<'_> {
             page.beside(2, Span::plain(&path.path), 32, Tone::Dim, &path.reason);
         }
         page.heading("system calls");
-        page.paragraph(2, Tone::Plain, &format!("{} named; all others do not exist", plural(profile.syscalls.len(), "rule")));
+        page.paragraph(
+            2,
+            Tone::Plain,
+            &format!(
+                "{} named; all others do not exist",
+                plural(profile.syscalls.len(), "rule")
+            ),
+        );
     }
 }
 

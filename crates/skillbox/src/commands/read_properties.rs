@@ -10,7 +10,7 @@ use super::{Context, named_paths};
 use crate::failure::Failure;
 use crate::render::Terminal;
 
-/// Print a skill's fields as JSON, byte for byte like the reference tool
+/// Print a skill's fields as JSON, as agentskills does
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox read-properties skills/csv-report",

@@ -49,14 +49,30 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     interrupt::cancel_on_signal(&cancel);
     let report = {
         let mut stream = |event: RunEvent| pass_on(event, terminal);
-        let events = if context.as_json { EventSink::silent() } else { EventSink::to(&mut stream) };
-        let around = RunContext { session, events, cancel, export: args.out_dir.clone() };
-        runtime.run(&asked.request, around).map_err(|error| Failure::refused(error.body()))?
+        let events = if context.as_json {
+            EventSink::silent()
+        } else {
+            EventSink::to(&mut stream)
+        };
+        let around = RunContext {
+            session,
+            events,
+            cancel,
+            export: args.out_dir.clone(),
+        };
+        runtime
+            .run(&asked.request, around)
+            .map_err(|error| Failure::refused(error.body()))?
     };
     answer(&report, &asked.request, context, terminal)
 }
 
-fn answer(report: &RunReport, request: &RunRequest, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+fn answer(
+    report: &RunReport,
+    request: &RunRequest,
+    context: &Context<'_>,
+    terminal: &mut Terminal,
+) -> Result<u8, Failure> {
     if context.as_json {
         terminal.json(report)?;
     } else {

@@ -59,10 +59,16 @@ impl RequestArgs {
     /// The request that these options make.
     pub fn to_request(&self) -> Result<Asked, Failure> {
         if let Some(path) = &self.request {
-            return Ok(Asked { request: parse_request(&read(path)?)?, used_directories: Vec::new() });
+            return Ok(Asked {
+                request: parse_request(&read(path)?)?,
+                used_directories: Vec::new(),
+            });
         }
         let mut used_directories = Vec::new();
-        let mut request = RunRequest { skill: self.skill.clone().unwrap_or_default(), ..RunRequest::default() };
+        let mut request = RunRequest {
+            skill: self.skill.clone().unwrap_or_default(),
+            ..RunRequest::default()
+        };
         match (&self.script, self.command.as_slice()) {
             (Some(script), args) => {
                 request.script = Some(script.clone());
@@ -73,7 +79,9 @@ impl RequestArgs {
         }
         request.cwd.clone_from(&self.cwd);
         for (index, pair) in self.env.iter().enumerate() {
-            let (name, value) = pair.split_once('=').ok_or_else(|| wrong(&format!("env[{index}]"), format!("{pair:?} has no `=`")))?;
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| wrong(&format!("env[{index}]"), format!("{pair:?} has no `=`")))?;
             request.env.insert(name.to_owned(), value.to_owned());
         }
         request.stdin = self.stdin.as_deref().map(read).transpose()?.map(Stdin);
@@ -89,7 +97,10 @@ impl RequestArgs {
                 ..OutputSpec::default()
             });
         }
-        Ok(Asked { request, used_directories })
+        Ok(Asked {
+            request,
+            used_directories,
+        })
     }
 }
 
@@ -115,11 +126,17 @@ fn input(text: &str, index: usize, used: &mut Vec<PathBuf>) -> Result<InputSpec,
     let from = if from.contains("://") {
         from.to_owned()
     } else {
-        let path = std::path::absolute(from).map_err(|error| wrong(&format!("inputs[{index}].from"), format!("{from:?}: {error}")))?;
+        let path = std::path::absolute(from)
+            .map_err(|error| wrong(&format!("inputs[{index}].from"), format!("{from:?}: {error}")))?;
         used.push(path.parent().unwrap_or(&path).to_owned());
         format!("host://{}", path.display())
     };
-    Ok(InputSpec { from, to, mode, pin: false })
+    Ok(InputSpec {
+        from,
+        to,
+        mode,
+        pin: false,
+    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -29,7 +29,10 @@ pub fn tell_summary(
 fn end(report: &RunReport, page: &mut Page) {
     let text = match report.ended_by {
         EndedBy::Exit => return,
-        EndedBy::Timeout => format!("the deadline passed after {} ms; everything was killed", report.duration_ms),
+        EndedBy::Timeout => format!(
+            "the deadline passed after {} ms; everything was killed",
+            report.duration_ms
+        ),
         EndedBy::Memory => "the memory limit was hit".to_owned(),
         EndedBy::Cpu => "the CPU time was used up".to_owned(),
         EndedBy::Pids => "the limit of processes was hit".to_owned(),
@@ -50,7 +53,13 @@ fn files(report: &RunReport, asked: bool, page: &mut Page) {
         page.beside(0, Span::new(Tone::Dim, label), column, Tone::Plain, &text);
     }
     for artifact in &report.artifact_files {
-        page.beside(0, Span::new(Tone::Good, "saved:"), column, Tone::Plain, &artifact.reference);
+        page.beside(
+            0,
+            Span::new(Tone::Good, "saved:"),
+            column,
+            Tone::Plain,
+            &artifact.reference,
+        );
     }
     for refused in &report.refused_outputs {
         let text = format!("{}: {}", refused.name, refused.reason);
@@ -59,11 +68,24 @@ fn files(report: &RunReport, asked: bool, page: &mut Page) {
 }
 
 fn facts(report: &RunReport, page: &mut Page) {
-    let enforced = report.enforcement.layers.values().filter(|state| **state == LayerState::Enforced).count();
-    let memory = report.usage.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", {} at most", ByteSize(bytes)));
+    let enforced = report
+        .enforcement
+        .layers
+        .values()
+        .filter(|state| **state == LayerState::Enforced)
+        .count();
+    let memory = report
+        .usage
+        .peak_memory_bytes
+        .map_or_else(String::new, |bytes| format!(", {} at most", ByteSize(bytes)));
     let text = format!(
         "{} in {} ms, {} ms of CPU{memory}; {} enforced, tier {:?}, profile {}",
-        report.run_id, report.duration_ms, report.usage.cpu_ms, plural(enforced, "layer"), report.enforcement.tier, report.profile
+        report.run_id,
+        report.duration_ms,
+        report.usage.cpu_ms,
+        plural(enforced, "layer"),
+        report.enforcement.tier,
+        report.profile
     );
     page.beside(0, Span::new(Tone::Dim, "run:"), 9, Tone::Dim, &text);
 }

@@ -4,14 +4,13 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::Serialize;
-use skillbox_model::ExitCode;
 use skillbox_repository::{Catalog, search};
 
 use super::{Answer, Context};
 use crate::catalogue;
 use crate::render::{Page, Progress, Span, Terminal, Tone, display_width};
 
-/// Search skills by name, description, path and body, best first
+/// Search names, descriptions, paths and bodies, best first
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox search csv",
@@ -88,14 +87,6 @@ impl Answer for Hits {
                 Tone::Dim,
                 &format!("{} · {}", hit.rank, page.short(hit.source.as_ref())),
             );
-        }
-    }
-
-    fn exit_code(&self) -> u8 {
-        if self.hits.is_empty() {
-            ExitCode::BAD
-        } else {
-            ExitCode::OK
         }
     }
 }

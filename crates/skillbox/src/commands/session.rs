@@ -62,7 +62,13 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
     let (host, _) = HostFlags::default().resolve(context.layers)?;
     let runtime = engine::open(context, &host, &[], None, terminal)?;
     match &args.verb {
-        Verb::List => show(&Listing { sessions: told(runtime.sessions().list())? }, context, terminal),
+        Verb::List => show(
+            &Listing {
+                sessions: told(runtime.sessions().list())?,
+            },
+            context,
+            terminal,
+        ),
         Verb::Show { id } => show(&one(&runtime, id)?, context, terminal),
         Verb::Rm { id } => {
             let id = parse(id)?;
@@ -77,7 +83,12 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
 }
 
 fn one(runtime: &Runtime, id: &str) -> Result<SessionRecord, Failure> {
-    told(runtime.sessions().open(&parse(id)?).and_then(|session| session.record()))
+    told(
+        runtime
+            .sessions()
+            .open(&parse(id)?)
+            .and_then(|session| session.record()),
+    )
 }
 
 fn parse(id: &str) -> Result<SessionId, Failure> {
@@ -103,7 +114,11 @@ impl Answer for Listing {
 impl Answer for SessionRecord {
     fn render(&self, page: &mut Page) {
         let idle = self.idle().as_secs();
-        let text = format!("{}, last used {} ago", plural(usize::try_from(self.runs).unwrap_or(usize::MAX), "run"), duration(idle));
+        let text = format!(
+            "{}, last used {} ago",
+            plural(usize::try_from(self.runs).unwrap_or(usize::MAX), "run"),
+            duration(idle)
+        );
         page.beside(0, Span::new(Tone::Name, self.id.as_str()), 24, Tone::Plain, &text);
     }
 }

@@ -12,7 +12,7 @@ use super::{Context, named_paths};
 use crate::failure::Failure;
 use crate::render::Terminal;
 
-/// Print the <available_skills> block for these skills, byte for byte like the reference tool
+/// Print the <available_skills> block, as agentskills does
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox to-prompt skills/*",

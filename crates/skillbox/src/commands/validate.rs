@@ -11,7 +11,7 @@ use super::{Context, lenient, named_paths, show};
 use crate::failure::Failure;
 use crate::render::Terminal;
 
-/// Check skills against the specification, in the words of the reference tool
+/// Check skills against the specification, as agentskills does
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox validate skills/csv-report       one skill",

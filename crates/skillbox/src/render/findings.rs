@@ -10,6 +10,9 @@ use super::{Page, Span, Terminal, Tone, Verbosity};
 pub fn tell(findings: &[Diagnostic], verbosity: Verbosity, terminal: &mut Terminal) -> io::Result<()> {
     let loud = |finding: &&Diagnostic| finding.severity >= threshold(verbosity);
     let mut page = terminal.page();
+    if terminal.is_one_screen() && !findings.is_empty() && verbosity > Verbosity::Quiet {
+        page.line(&[]);
+    }
     for finding in findings.iter().filter(loud) {
         page.gap();
         one(&mut page, finding);

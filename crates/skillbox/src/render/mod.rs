@@ -13,4 +13,4 @@ pub use places::Places;
 pub use progress::Progress;
 pub use terminal::{Terminal, Verbosity};
 pub use visible::{one_line, visible, visible_path};
-pub use wrap::{display_width, fit, plural, wrap};
+pub use wrap::{cut, display_width, plural, wrap};

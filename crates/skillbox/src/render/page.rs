@@ -3,11 +3,13 @@
 //! Callers give text and its tone; the page makes every text visible and is the only place that writes escape
 //! sequences, so that no skill's text can smuggle one in.
 
-use anstyle::{AnsiColor, Style};
-
 use std::path::Path;
 
-use super::{Places, display_width, fit, one_line, visible, wrap};
+use anstyle::{AnsiColor, Style};
+use skillbox_model::Diagnostic;
+use skillbox_repository::render as render_excerpts;
+
+use super::{Places, cut, display_width, one_line, visible, wrap};
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +143,7 @@ impl Page {
         if lines.len() > limit {
             lines.truncate(limit);
             if let Some(last) = lines.last_mut() {
-                *last = fit(&format!("{last} …"), self.room(column));
+                *last = cut(last, self.room(column));
             }
         }
         self.columns(indent, label, column, Tone::Plain, &lines);
@@ -183,6 +185,15 @@ impl Page {
                 self.text.push('\n');
             }
         }
+    }
+
+    /// A finding with the line it is about. The renderer makes every text visible itself.
+    pub fn excerpt(&mut self, finding: &Diagnostic, source: &str) {
+        let mut finding = finding.clone();
+        finding.path = self.short(&finding.path).into();
+        self.text
+            .push_str(&render_excerpts(&[finding], source, true, self.width));
+        self.text.push('\n');
     }
 
     fn push(&mut self, tone: Tone, shown: &str) {

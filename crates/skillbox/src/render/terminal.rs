@@ -59,6 +59,11 @@ impl Terminal {
         self.err.on_terminal
     }
 
+    /// Whether answer and talk appear on one screen, one below the other.
+    pub fn is_one_screen(&self) -> bool {
+        self.out.on_terminal && self.err.on_terminal
+    }
+
     /// The answer, for people.
     pub fn show(&mut self, page: Page) -> io::Result<()> {
         self.out.styled(&page.into_text())

@@ -39,13 +39,16 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The text itself when it fits, or as much of its beginning as fits before an ellipsis.
-pub fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
+/// As many words of a text that goes on as fit before an ellipsis; of a single long word, as many characters.
+pub fn cut(text: &str, width: usize) -> String {
+    let mut head = text;
+    while head.width() + 2 > width {
+        match head.rsplit_once(' ') {
+            Some((shorter, _)) => head = shorter,
+            None => return format!("{}…", &head[..prefix_that_fits(head, width.saturating_sub(1))]),
+        }
     }
-    let head = &text[..prefix_that_fits(text, width.saturating_sub(1))];
-    format!("{}…", head.trim_end())
+    format!("{head} …")
 }
 
 /// A count with its noun, such as `2 skills`.
@@ -78,9 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn cutting_leaves_room_for_the_ellipsis() {
-        assert_eq!(fit("short", 5), "short");
-        assert_eq!(fit("too long", 5), "too…");
-        assert_eq!(fit("表格数据", 5), "表格…");
+    fn cutting_keeps_whole_words_where_there_are_any() {
+        assert_eq!(cut("two words", 20), "two words …");
+        assert_eq!(cut("two words", 9), "two …");
+        assert_eq!(cut("unbreakable", 6), "unbre…");
+        assert_eq!(cut("表格数据", 5), "表格…");
     }
 }

@@ -110,7 +110,11 @@ impl SettingValue for Vec<String> {
     }
 
     fn show(&self) -> String {
-        if self.is_empty() { "(none)".to_owned() } else { self.join(", ") }
+        if self.is_empty() {
+            "(none)".to_owned()
+        } else {
+            self.join(", ")
+        }
     }
 }
 

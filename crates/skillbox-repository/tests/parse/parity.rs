@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde::Deserialize;
+use skillbox_repository::parse_lenient;
 use skillbox_repository::strict::{read_properties, skill_path, to_prompt, validate, without_escapes};
 
 #[derive(Deserialize)]
@@ -119,17 +120,46 @@ fn comparable<'a>(text: &'a str, free_after: Option<&str>) -> &'a str {
     }
 }
 
-#[test]
-fn every_recorded_case_is_answered_alike() {
+fn recorded_cases() -> Vec<Case> {
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/parity/cases.json");
     let recording: Recording = serde_json::from_str(&fs::read_to_string(recording).unwrap()).unwrap();
+    recording.cases
+}
+
+/// What the reference calls valid and we do not load: dashes with something behind them, and a null name.
+const VALID_BUT_NOT_LOADED: [&str; 2] = ["cut/byte order mark after the opening dashes", "name/null"];
+
+#[test]
+fn what_the_reference_calls_valid_loads() {
+    let mut not_loaded = Vec::new();
+    for case in recorded_cases()
+        .iter()
+        .filter(|case| case.expect.stdout.starts_with("Valid skill"))
+    {
+        for file in case
+            .files
+            .iter()
+            .filter(|file| file.path.ends_with("/SKILL.md") || file.path.ends_with("/skill.md"))
+        {
+            let Some(text) = &file.text else { continue };
+            let parsed = parse_lenient(Path::new(&file.path), "", text.as_bytes());
+            if parsed.meta.is_none() {
+                not_loaded.push(case.name.clone());
+            }
+        }
+    }
+    assert_eq!(not_loaded, VALID_BUT_NOT_LOADED);
+}
+
+#[test]
+fn every_recorded_case_is_answered_alike() {
     let mut failures = Vec::new();
     let mut compared = 0;
-    for case in recording.cases.iter().filter(|case| !case.usage) {
+    for case in recorded_cases().iter().filter(|case| !case.usage) {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         case.files.iter().for_each(|file| materialise(root, file));
-        // One test in this binary: nobody else depends on the working directory.
+        // No other test of this binary depends on the working directory.
         std::env::set_current_dir(root.join(&case.cwd)).unwrap();
         let args: Vec<String> = case
             .args

@@ -1,4 +1,4 @@
-//! Freezing a skill: reading it once, hashing and copying the same bytes.
+//! Copying a skill: reading it once, hashing and writing the same bytes.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::RunError;
 
 /// The frozen skill as it is now. What is hashed is what is copied, byte for byte: a change in between cannot
 /// make the digest say one thing and the script see another.
-pub(crate) fn freeze(store: &SnapshotStore, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
+pub(super) fn freeze(store: &SnapshotStore, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
     let failed = |source| RunError::Skill {
         skill: entry.name().clone(),
         source,
