@@ -1,8 +1,8 @@
 //! Findings about files that people write: skills and profiles.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -23,7 +23,8 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// The file or directory.
+    /// The file or directory. Its bytes are kept here; in JSON, those that are not UTF-8 are replaced.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// Line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,4 +37,9 @@ pub struct Diagnostic {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// A path need not be UTF-8, and a finding about such a one must still be told.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }

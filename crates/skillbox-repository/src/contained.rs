@@ -6,7 +6,6 @@
 //! were really passed. Both refuse absolute links, even those that point back inside: a skill is moved and
 //! copied, and such a link would then lead out.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -77,9 +76,15 @@ impl ContainedDir {
         self
     }
 
-    /// The descriptor of the directory.
+    /// The descriptor of the directory. It is not for listing more than once: a listing moves it to its end.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+
+    /// A descriptor of the same directory, at its beginning and of its own.
+    pub(crate) fn for_listing(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(openat(&self.root, c".", flags, Mode::empty())?)
     }
 
     /// Opens `path`, following links that stay inside.
@@ -194,7 +199,106 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A path for messages.
-pub(crate) fn shown(bytes: &[u8]) -> std::path::Display<'_> {
-    Path::new(OsStr::from_bytes(bytes)).display()
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a resolver makes of a path: the content of the file, or the kind of refusal.
+    fn outcome(root: &Path, resolver: Resolver, path: &str) -> String {
+        let directory = ContainedDir::open(root).unwrap().with_resolver(resolver);
+        match directory.open_beneath(path.as_bytes(), OFlags::RDONLY) {
+            Ok(file) => match io::read_to_string(fs::File::from(file)) {
+                Ok(text) => text,
+                Err(error) => format!("{:?}", error.kind()),
+            },
+            Err(OpenError::Leaves) => "leaves".to_owned(),
+            Err(OpenError::System(error)) => format!("{:?}", error.kind()),
+        }
+    }
+
+    #[test]
+    fn both_resolvers_know_inside_from_outside() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("skill");
+        fs::create_dir_all(root.join("sub/deep")).unwrap();
+        fs::write(outer.path().join("secret"), "secret").unwrap();
+        fs::write(root.join("inside"), "inside").unwrap();
+        for (link, target) in [
+            ("sub/up", "../inside"),
+            ("sub/deep/two-up", "../../inside"),
+            ("chain", "sub/up"),
+            ("to-dir", "sub"),
+            ("round", "sub/../inside"),
+            ("out", "../secret"),
+            ("out-and-in", "../skill/inside"),
+            ("sub/out", "../../secret"),
+            ("absolute", "/etc/hostname"),
+            ("process", "/proc/self/root"),
+            ("loop", "loop"),
+            ("nowhere", "gone"),
+        ] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        symlink(root.join("inside"), root.join("absolute-inside")).unwrap();
+        for (path, expected) in [
+            ("inside", "inside"),
+            ("sub/up", "inside"),
+            ("sub/deep/two-up", "inside"),
+            ("chain", "inside"),
+            ("to-dir/up", "inside"),
+            ("round", "inside"),
+            ("sub", "IsADirectory"),
+            ("out", "leaves"),
+            ("out-and-in", "leaves"),
+            ("to-dir/out", "leaves"),
+            ("absolute", "leaves"),
+            ("absolute-inside", "leaves"),
+            ("process", "leaves"),
+            ("../secret", "leaves"),
+            ("..", "leaves"),
+            ("loop", "FilesystemLoop"),
+            ("nowhere", "NotFound"),
+            ("inside/below", "NotADirectory"),
+        ] {
+            for resolver in [Resolver::Kernel, Resolver::Walk] {
+                assert_eq!(outcome(&root, resolver, path), expected, "{path} by {resolver:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Random trees of links: both resolvers agree, and neither ever gives the bytes outside.
+        #[test]
+        fn no_tree_of_links_leads_out(
+            links in proptest::collection::vec(
+                ("[abc](/[abc])?", "(\\.\\./){0,3}([abc]/){0,2}(secret|file|[abc])|/etc/passwd"),
+                0..10,
+            ),
+            paths in proptest::collection::vec("([abc]|\\.\\.)(/([abc]|\\.\\.|file|secret)){0,3}", 8),
+        ) {
+            let outer = tempfile::tempdir().unwrap();
+            let root = outer.path().join("a");
+            fs::create_dir_all(root.join("b")).unwrap();
+            fs::write(outer.path().join("secret"), "SECRET").unwrap();
+            fs::write(root.join("file"), "inside").unwrap();
+            fs::write(root.join("b/file"), "inside too").unwrap();
+            for (link, target) in &links {
+                let link = root.join(link);
+                let _ = fs::create_dir_all(link.parent().unwrap());
+                let _ = symlink(target, link);
+            }
+            for path in &paths {
+                let by_kernel = outcome(&root, Resolver::Kernel, path);
+                prop_assert_eq!(&by_kernel, &outcome(&root, Resolver::Walk, path), "{}", path);
+                prop_assert!(!by_kernel.contains("SECRET") && !by_kernel.contains("root:"), "{}", path);
+            }
+        }
+    }
 }

@@ -83,7 +83,7 @@ fn examine(file: OwnedFd, path: &Path) -> Opened {
         FileType::RegularFile => {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
             if size > MAX_SKILL_MD_BYTES {
-                return Opened::Refused(scan_note::file_too_large(path, size, MAX_SKILL_MD_BYTES), Some(stat));
+                return Opened::Refused(scan_note::too_large(path, size, MAX_SKILL_MD_BYTES), Some(stat));
             }
             return Opened::File(SkillFile { file, stat });
         }

@@ -4,6 +4,7 @@
 //! nothing that can be understood, and strictly, with the verdicts and texts of the reference tool. It never
 //! executes anything and never writes into a skill.
 
+mod advice;
 mod catalog;
 mod contained;
 mod digest;
@@ -11,6 +12,7 @@ mod discover;
 mod docs;
 mod embedded;
 mod entry;
+mod everyday_yaml;
 mod file_bytes;
 mod frontmatter;
 mod head;
@@ -27,6 +29,7 @@ mod place;
 mod refresh;
 mod repository;
 mod resources;
+mod scan_code;
 mod scan_note;
 mod skill_dir;
 mod skill_md;
@@ -36,6 +39,7 @@ mod stamp;
 pub mod strict;
 mod tree;
 mod visit;
+mod watch;
 mod yaml;
 
 pub use source::{ScanOptions, Scope, Source};
@@ -44,12 +48,15 @@ pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
+pub use scan_code::ScanCode;
+pub use skillbox_model::{Diagnostic, Severity};
 pub use skill_md::{MAX_SKILL_MD_BYTES, Parsed, parse_lenient};
 pub use skill_meta::{SkillMeta, Steering};
 
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;
 pub use repository::{CatalogChange, Repository};
+pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
 
 pub use digest::{TreeDigest, content_digest};
 pub use file_bytes::FileBytes;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use skillbox_model::Diagnostic;
 
 use crate::entry::SkillEntry;
-use crate::stamp::Stamp;
+use crate::stamp::{Identity, Stamp};
 
 /// One directory of a source, with what was found there.
 #[derive(Debug)]
@@ -86,6 +86,14 @@ impl Place {
         match &self.what {
             What::Group { dir, .. } | What::Unusable { dir, .. } => dir,
             What::Skill { entry, .. } | What::Embedded { entry } => entry.dir(),
+        }
+    }
+
+    /// Which directory it is, where it is a group: another one under the same path has other things in it.
+    pub(crate) fn group_identity(&self) -> Option<Identity> {
+        match &self.what {
+            What::Group { stamp, .. } => stamp.as_ref().map(Stamp::identity),
+            _ => None,
         }
     }
 

@@ -95,12 +95,11 @@ impl ScannedSource {
             let Some(parent) = path.parent().and_then(|parent| self.find(parent)) else {
                 continue;
             };
-            match &self.places[parent].what {
-                What::Group { .. } => new.extend(self.candidate(path, parent, visitor)),
-                _ => {}
+            // In a group a new directory is a candidate, and a file matters only if it makes the group a skill.
+            match self.places[parent].what {
+                What::Group { .. } if !is_skill_file(path) => new.extend(self.candidate(path, parent, visitor)),
+                _ => dirty.push(parent),
             }
-            // A name that is no directory may be a SKILL.md, and any change of names changes the directory.
-            dirty.push(parent);
         }
         dirty.sort_unstable();
         dirty.dedup();
@@ -186,7 +185,8 @@ impl ScannedSource {
         touched: &mut Touched,
     ) {
         let still_there = |dir: &Path| below.binary_search_by(|it| path_order(&it.dir, dir)).is_ok();
-        self.drop_below(index, |dir| !still_there(dir), dropped);
+        let same_directory = self.places[index].group_identity() == place.group_identity();
+        self.drop_below(index, |dir| !same_directory || !still_there(dir), dropped);
         let old = std::mem::replace(&mut self.places[index], place);
         let fresh = &mut self.places[index];
         touched.remade |= !old.notes.iter().eq(fresh.notes.iter());
@@ -206,8 +206,8 @@ impl ScannedSource {
             _ => touched.remade = true,
         }
         touched.came.push(self.places[index].dir().to_owned());
-        let unknown = below.into_iter().filter(|candidate| self.find(&candidate.dir).is_none());
-        new.extend(unknown.collect::<Vec<_>>());
+        let is_unknown = |candidate: &Candidate| self.find(&candidate.dir).is_none_or(|known| dropped[known]);
+        new.extend(below.into_iter().filter(is_unknown).collect::<Vec<_>>());
     }
 
     /// Drops what lies below a place, where its first component below the place is `gone`.
@@ -249,6 +249,10 @@ impl ScannedSource {
         self.places.extend(found.places);
         self.places.sort_by(|a, b| path_order(a.dir(), b.dir()));
     }
+}
+
+fn is_skill_file(path: &Path) -> bool {
+    SKILL_FILES.iter().any(|file| path.file_name() == Some(OsStr::new(file)))
 }
 
 /// Whether a second look at a place differs from the first, or cannot be trusted to be the same.

@@ -1,7 +1,7 @@
 //! Sources, kept up to date.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use skillbox_model::SkillName;
 
@@ -10,6 +10,7 @@ use crate::discover::ScannedSource;
 use crate::merge::merge;
 use crate::refresh::Touched;
 use crate::source::{ScanOptions, Source};
+use crate::watch::Watch;
 
 /// A list of sources and the catalogue of what they hold.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Repository {
     options: ScanOptions,
     sources: Mutex<Vec<ScannedSource>>,
     catalog: RwLock<Catalog>,
+    watch: Mutex<Option<Arc<Watch>>>,
 }
 
 /// How one catalogue differs from an earlier one. Names are in the order of the catalogues.
@@ -47,6 +49,13 @@ impl CatalogChange {
         change
     }
 
+    /// Adds what happened after this.
+    pub(crate) fn append(&mut self, later: Self) {
+        self.added.extend(later.added);
+        self.changed.extend(later.changed);
+        self.removed.extend(later.removed);
+    }
+
     /// Whether the two hold the same skills.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
@@ -71,6 +80,7 @@ impl Repository {
             options,
             sources: Mutex::new(sources),
             catalog: RwLock::new(catalog),
+            watch: Mutex::default(),
         }
     }
 
@@ -79,14 +89,36 @@ impl Repository {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks at every known place again, re-reads what changed, and tells the difference.
+    /// Brings the catalogue up to date with the disk as it is now, re-reading only what changed, and tells the
+    /// difference. Call it at the start of a turn or run.
+    ///
+    /// With a watch, only what the kernel told of is looked at; without one, every directory and SKILL.md is, which
+    /// costs one `stat` each.
     pub fn refresh(&self) -> CatalogChange {
-        self.update(|source, options, touched| source.rescan(options, touched)).0
+        let watch = self.lock_watch().clone();
+        match watch {
+            Some(watch) => watch.refresh_now(self),
+            None => self.update(|source, options, touched| source.rescan(options, touched)).0,
+        }
     }
 
-    /// The same for the places that these paths are about.
+    /// Looks at the places that these paths are about.
     pub(crate) fn refresh_paths(&self, paths: &[PathBuf]) -> (CatalogChange, Touched) {
         self.update(|source, options, touched| source.recheck(paths, options, touched))
+    }
+
+    /// Every directory that is looked into.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let sources = self.lock_sources();
+        let on_disk = sources.iter().filter(|source| !matches!(source.source, Source::Embedded(_)));
+        on_disk
+            .flat_map(|source| source.places.iter().map(|place| place.dir().to_owned()))
+            .collect()
+    }
+
+    /// Whether a directory is among them.
+    pub(crate) fn looks_into(&self, directory: &Path) -> bool {
+        self.lock_sources().iter().any(|source| source.find(directory).is_some())
     }
 
     pub(crate) fn update(
@@ -120,5 +152,9 @@ impl Repository {
     /// A scan that panicked has left the last complete state behind; it is as good as any.
     pub(crate) fn lock_sources(&self) -> MutexGuard<'_, Vec<ScannedSource>> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lock_watch(&self) -> MutexGuard<'_, Option<Arc<Watch>>> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -75,7 +75,10 @@ impl SkillDir {
         for kind in ResourceKind::ALL {
             let paths = match &self.backing {
                 Backing::Disk(directory) => match kind.directory() {
-                    None => self.files_in(directory.descriptor(), None)?,
+                    None => {
+                        let root = directory.for_listing().map_err(|error| self.failed(Path::new(""), error))?;
+                        self.files_in(root.as_fd(), None)?
+                    }
                     // A directory that is missing, or leads out of the skill, has nothing in it for us.
                     Some(name) => match directory.open_beneath(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY) {
                         Ok(below) => self.files_in(below.as_fd(), Some(name))?,

@@ -82,7 +82,8 @@ impl SkillDir {
                     entries: Vec::new(),
                     left_out: Vec::new(),
                 };
-                walk.enter(directory.descriptor(), None, 0)?;
+                let root = directory.for_listing().map_err(|error| self.failed(Path::new(""), error))?;
+                walk.enter(root.as_fd(), None, 0)?;
                 SkillTree {
                     entries: walk.entries,
                     left_out: walk.left_out,

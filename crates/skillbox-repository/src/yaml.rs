@@ -6,6 +6,7 @@ use serde_yaml::granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle as Style, ScanError, Span, StructureStyle, Tag, options,
 };
 
+use crate::everyday_yaml;
 use crate::node::{Content, Node, ScalarStyle};
 
 /// Bytes of one document: thirty times the largest front matter seen in public skills would be 64 KiB.
@@ -88,6 +89,17 @@ pub(crate) fn read(text: &str) -> Result<Document<'_>, YamlError> {
             problem: Problem::Bytes,
         });
     }
+    if let Some(root) = everyday_yaml::read(text) {
+        return Ok(Document {
+            root: Some(root),
+            replacing_keys: Vec::new(),
+        });
+    }
+    read_any(text)
+}
+
+/// Reads with the library alone.
+fn read_any(text: &str) -> Result<Document<'_>, YamlError> {
     let options = options! {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,
@@ -200,7 +212,7 @@ impl<'a> Builder<'a> {
             _ => end,
         };
         let start = match open.children.first() {
-            Some(first) if open.is_block => first.start().min(open.start),
+            Some(first) if open.is_block => first.start(),
             _ => open.start,
         };
         let content = if open.is_mapping {
@@ -375,4 +387,72 @@ fn hint(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::UnexpectedCharacter { .. } => "put the value in quotes, or remove the character",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Texts of the everyday shape, with enough of the unusual to find the edges of it.
+    fn frontmatter() -> impl Strategy<Value = String> {
+        let key = "[a-c]|name|x-y|<<|'q'|\\? e";
+        let word = "[a-z]{1,4}|1\\.0|~|null|true|it's|a:b|#c|\\(x\\)|é|技|\\.\\.\\.|-x|- y|@z|\\*a|!t|&b x";
+        let value = prop_oneof![
+            8 => prop::collection::vec(word, 0..4).prop_map(|words| words.join(" ")),
+            1 => "'[a-z ]{0,4}'|\"[a-z\\\\ ]{0,4}\"|\\[[a-z,' ]{0,6}\\]|\\{[a-z:, ]{0,6}\\}",
+            1 => "x: y|x:|x #y|x  |[|>][-+1]?",
+        ];
+        let line = (
+            0..8_usize,
+            "|- |  |- - ",
+            key,
+            "(: |:|:  | : )",
+            value.clone(),
+            "\n{1,2}| \n|\r\n|\n#c\n",
+        )
+            .prop_map(|(indent, dash, key, colon, value, end)| {
+                let indent = [0, 0, 0, 2, 2, 2, 1, 4][indent];
+                format!("{}{dash}{key}{colon}{value}{end}", " ".repeat(indent))
+            });
+        let entry = (prop_oneof![Just(0), Just(2), Just(4)], "- |-|", value, "\n{1,2}")
+            .prop_map(|(indent, dash, value, end)| format!("{}{dash}{value}{end}", " ".repeat(indent)));
+        let neat = ("[a-c]|[d-f]g", "[a-z]{1,3}( [a-z]{1,3})?|\\[[a-z], '[a-z]'\\]|'x y'|\\|\n  [a-z]{1,3}\n  [a-z]{1,3}|>-\n x\n y|\n  [a-z]: x\n  k[a-z]: [a-z]|\n- x\n- y|\n  - x\n  - y|")
+            .prop_map(|(key, value)| format!("{key}: {value}\n"));
+        prop::collection::vec(prop_oneof![4 => neat, 2 => line, 1 => entry], 0..6).prop_map(|lines| lines.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn both_readers_agree(text in frontmatter()) {
+            if let Some(root) = everyday_yaml::read(&text) {
+                let document = read_any(&text);
+                prop_assert!(document.is_ok(), "{text:?} {document:?}");
+                let document = document.unwrap();
+                prop_assert_eq!(document.root.as_ref(), Some(&root), "{:?}", text);
+                prop_assert!(document.replacing_keys.is_empty());
+            }
+        }
+
+        #[test]
+        fn any_text_gives_an_answer(text in "(?s).{0,200}") {
+            let _ = read(&text);
+        }
+    }
+
+    #[test]
+    fn everyday_frontmatter_takes_the_fast_way() {
+        for text in [
+            "name: a\ndescription: Does b. Use when c.\n",
+            "name: a\ndescription: \"x: y\"\nlicense: MIT\n\nmetadata:\n  author: b\n  version: 1.0\ntags: [a, \"b\"]\n",
+            "name: a\ndescription: |\n  b\n  c\nallowed-tools:\n- Read\n- Bash(git *)\nmodel:\n",
+            "name: a\ndescription: >-\n  b\n  c\nuser-invocable: true\n",
+        ] {
+            assert_eq!(everyday_yaml::read(text), read_any(text).unwrap().root, "{text}");
+            assert!(everyday_yaml::read(text).is_some(), "{text}");
+        }
+    }
 }
