@@ -40,6 +40,8 @@ pub(crate) enum ShellRefusal {
     OpenQuote,
     #[error("a backslash ends the command")]
     OpenEscape,
+    #[error("a backslash breaks a word in two lines")]
+    BrokenWord,
     #[error("an operator has no command beside it")]
     MissingCommand,
     #[error("a substitution runs a command that cannot be seen")]

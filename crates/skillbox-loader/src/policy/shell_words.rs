@@ -53,7 +53,8 @@ impl<'c> Cursor<'c> {
         true
     }
 
-    /// Blanks, and line breaks that a backslash hides.
+    /// Blanks, and line breaks that a backslash hides. Bash takes such breaks out before it looks for words, so
+    /// that one inside a word or an operator can join what we would read apart; there they are refused.
     pub(crate) fn skip_blanks(&mut self) {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t']);
@@ -93,7 +94,7 @@ impl<'c> Cursor<'c> {
                 '"' => self.double_quoted(&mut word)?,
                 '\\' => match self.next() {
                     None => return Err(ShellRefusal::OpenEscape),
-                    Some('\n') => {}
+                    Some('\n') => return Err(ShellRefusal::BrokenWord),
                     Some(escaped) => word.text.push(escaped),
                 },
                 '`' => return Err(ShellRefusal::Substitution),
@@ -131,7 +132,7 @@ impl<'c> Cursor<'c> {
                 '`' => return Err(ShellRefusal::Substitution),
                 '$' => self.expansion(word)?,
                 '\\' => match self.next().ok_or(ShellRefusal::OpenQuote)? {
-                    '\n' => {}
+                    '\n' => return Err(ShellRefusal::BrokenWord),
                     escaped @ ('$' | '`' | '"' | '\\') => word.text.push(escaped),
                     // Inside double quotes a backslash before anything else is itself.
                     other => word.text.extend(['\\', other]),
@@ -162,6 +163,7 @@ impl<'c> Cursor<'c> {
         match self.peek() {
             _ if braced => Err(ShellRefusal::Expansion),
             Some('(') => Err(ShellRefusal::Substitution),
+            Some('\\') => Err(ShellRefusal::BrokenWord),
             Some(c) if c.is_ascii_digit() || matches!(c, '[' | '@' | '*' | '#' | '?' | '$' | '!' | '-') => {
                 Err(ShellRefusal::Expansion)
             }
