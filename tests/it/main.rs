@@ -15,6 +15,10 @@ mod output_streams;
 mod settings_layers;
 mod validate_command;
 
+// What agents are shown of skills, and what they may do with them.
+mod agent_loop;
+mod disclosure;
+
 // The reference tool, equalled byte for byte.
 mod parity;
 

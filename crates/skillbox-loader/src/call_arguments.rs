@@ -64,9 +64,18 @@ mod tests {
         check(json!({"skill": 7}), Some("skill"));
         check(json!({"command": "x"}), Some("skill"));
         check(json!({"skill": "s", "comand": "x"}), Some("comand"));
-        check(json!({"skill": "s", "inputs": [{"from": "a"}, {}]}), Some("inputs[1].from"));
-        check(json!({"skill": "s", "inputs": [{"from": "a", "form": 1}]}), Some("inputs[0].form"));
-        check(json!({"skill": "s", "inputs": [{"from": "a", "mode": "move"}]}), Some("inputs[0].mode"));
+        check(
+            json!({"skill": "s", "inputs": [{"from": "a"}, {}]}),
+            Some("inputs[1].from"),
+        );
+        check(
+            json!({"skill": "s", "inputs": [{"from": "a", "form": 1}]}),
+            Some("inputs[0].form"),
+        );
+        check(
+            json!({"skill": "s", "inputs": [{"from": "a", "mode": "move"}]}),
+            Some("inputs[0].mode"),
+        );
         check(json!({"skill": "s", "env": {"A": 1}}), Some("env.A"));
         check(json!([]), None);
     }

@@ -173,7 +173,9 @@ impl Session {
     /// Whether there is a tool of that name; a refusal says what there is instead.
     pub fn knows_tool(&self, catalog: &Catalog, agent: &AgentName, tool: &str) -> Result<(), LoaderError> {
         let state = self.lock();
-        self.engine(catalog, &state, agent, Caller::Model).tool(tool).map(|_| ())
+        self.engine(catalog, &state, agent, Caller::Model)
+            .tool(tool)
+            .map(|_| ())
     }
 
     /// Makes one call of one of our tools, within the policy.

@@ -51,6 +51,7 @@ impl RuntimeSettings {
             host_directories: HostDirectories::default(),
             host_environment: BTreeMap::new(),
             session_wait: crate::DEFAULT_SESSION_WAIT,
+            watch_skills: false,
         }
     }
 }

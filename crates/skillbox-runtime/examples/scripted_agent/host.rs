@@ -86,7 +86,11 @@ impl Host {
                 Move::Call { tool, arguments } => {
                     let answer = self.call(&agent, tool, &arguments)?;
                     let tool = tool.to_owned();
-                    steps.push(Step { tool, arguments, answer });
+                    steps.push(Step {
+                        tool,
+                        arguments,
+                        answer,
+                    });
                 }
             }
         }
@@ -111,7 +115,10 @@ impl Host {
     fn read_file(&self, arguments: &Value) -> Result<String, Box<dyn Error>> {
         let path = arguments["file_path"].as_str().ok_or("file_path is missing")?;
         for entry in self.runtime.catalog().skills() {
-            let below = entry.dir().to_str().and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
+            let below = entry
+                .dir()
+                .to_str()
+                .and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
             if let Some(below) = below {
                 let bytes = entry.open()?.read(&RelPath::parse_typed(below)?, 1 << 20)?;
                 return Ok(String::from_utf8(bytes)?);

@@ -41,7 +41,11 @@ fn play(runtime: &Arc<Runtime>, dialect: Dialect) -> Result<(), Box<dyn Error>> 
         let words: String = step.answer.split_whitespace().collect::<Vec<_>>().join(" ");
         println!("{} {}\n    {:.100}", step.tool, step.arguments, words);
     }
-    println!("answer: {}\n", ended.answer);
+    println!(
+        "answer: {}\n({} characters of prompt at the end)\n",
+        ended.answer,
+        ended.prompt.chars().count()
+    );
     Ok(())
 }
 
@@ -54,5 +58,10 @@ fn runtime(spawner: Spawner, state: &Path) -> Result<Runtime, Box<dyn Error>> {
         scope: Scope::Project,
     };
     let repository = Repository::open(vec![skills], ScanOptions::default());
-    Ok(Runtime::new(repository.into(), profiles, Some(executor), RuntimeSettings::at(state)))
+    Ok(Runtime::new(
+        repository.into(),
+        profiles,
+        Some(executor),
+        RuntimeSettings::at(state),
+    ))
 }

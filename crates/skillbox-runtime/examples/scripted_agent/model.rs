@@ -54,21 +54,34 @@ impl ScriptedModel {
             }
         }
         let docs: Vec<&String> = self.listed.iter().flatten().filter(|doc| *doc == DOCUMENT).collect();
-        call("skill_select_docs", json!({"skill": skill.name, "docs": docs, "mode": "add"}))
+        call(
+            "skill_select_docs",
+            json!({"skill": skill.name, "docs": docs, "mode": "add"}),
+        )
     }
 }
 
 fn load(skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
     let name = &skill.name;
-    match ["skill_load", "load_skill", "read_skill"].into_iter().find(|tool| shown.has_tool(tool)) {
+    match ["skill_load", "load_skill", "read_skill"]
+        .into_iter()
+        .find(|tool| shown.has_tool(tool))
+    {
         Some("skill_load") => call("skill_load", json!({"skill": name})),
         Some(tool) => call(tool, json!({"skill_name": name})),
-        None => call("read_file", json!({"file_path": skill.location.as_ref().ok_or("no location is shown")?})),
+        None => call(
+            "read_file",
+            json!({"file_path": skill.location.as_ref().ok_or("no location is shown")?}),
+        ),
     }
 }
 
 fn run(skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
-    let tool = if shown.has_tool("skill_run") { "skill_run" } else { "Bash" };
+    let tool = if shown.has_tool("skill_run") {
+        "skill_run"
+    } else {
+        "Bash"
+    };
     call(tool, json!({"skill": skill.name, "command": COMMAND}))
 }
 
@@ -109,7 +122,9 @@ impl Found {
         match lines[at].strip_prefix("- ") {
             Some(entry) => {
                 let name = entry.trim_start_matches("**").split([' ', ':', '*']).next()?;
-                let directory = entry.rsplit_once("directory `").and_then(|(_, rest)| rest.split('`').next());
+                let directory = entry
+                    .rsplit_once("directory `")
+                    .and_then(|(_, rest)| rest.split('`').next());
                 Some(Self {
                     name: name.to_owned(),
                     location: None,

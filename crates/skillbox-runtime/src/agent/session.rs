@@ -154,7 +154,9 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tools(&self, agent: &AgentName) -> Result<Vec<ToolDefinition>, ToolError> {
-        let looked = self.step(Entry::AsConfigured, |loader, _| Ok((loader.tools(agent), Keep::Nothing)))?;
+        let looked = self.step(Entry::AsConfigured, |loader, _| {
+            Ok((loader.tools(agent), Keep::Nothing))
+        })?;
         Ok(looked.value)
     }
 
@@ -206,7 +208,9 @@ impl AgentSession {
         if start.parent.is_none() {
             *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
-        self.step(Entry::Untouched, |loader, catalog| Ok((loader.before_agent(catalog, start), Keep::Changes)))
+        self.step(Entry::Untouched, |loader, catalog| {
+            Ok((loader.before_agent(catalog, start), Keep::Changes))
+        })
     }
 
     fn take_in(&self, catalog: &Catalog, kept: &SkillsState) {
@@ -222,8 +226,13 @@ impl AgentSession {
     fn warnings(&self, catalog: &Catalog) -> Arc<[String]> {
         let mut kept = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         let find = || {
-            let skipped = catalog.diagnostics().iter().filter(|told| told.severity == Severity::Error);
-            skipped.map(|told| format!("{}: {}", told.path.display(), told.message)).collect()
+            let skipped = catalog
+                .diagnostics()
+                .iter()
+                .filter(|told| told.severity == Severity::Error);
+            skipped
+                .map(|told| format!("{}: {}", told.path.display(), told.message))
+                .collect()
         };
         kept.get_or_insert_with(find).clone()
     }

@@ -50,7 +50,9 @@ impl StateKeeper {
                 }
                 Ok(result)
             }
-            Self::Stored(session) => session.try_change(STATE, |state: Option<SkillsState>| step(state.unwrap_or_default())),
+            Self::Stored(session) => {
+                session.try_change(STATE, |state: Option<SkillsState>| step(state.unwrap_or_default()))
+            }
         }
     }
 

@@ -56,7 +56,9 @@ impl AgentSession {
         arguments: &Value,
         result: &Value,
     ) -> Result<ToolOutcome, ToolError> {
-        let stepped = self.step(Entry::AsConfigured, |loader, _| Ok((loader.after_tool_call(agent, tool), Keep::Changes)))?;
+        let stepped = self.step(Entry::AsConfigured, |loader, _| {
+            Ok((loader.after_tool_call(agent, tool), Keep::Changes))
+        })?;
         let ToolPass { hooks, delta } = stepped.value;
         let occasion = Occasion {
             agent,
@@ -82,7 +84,11 @@ impl AgentSession {
             tool: HostVerb::AfterToolCall.as_str(),
             value: &call.arguments,
         };
-        let AfterToolCallInput { tool, arguments, result } = arguments.parse()?;
+        let AfterToolCallInput {
+            tool,
+            arguments,
+            result,
+        } = arguments.parse()?;
         self.after_tool_call(&call.agent, &tool, &arguments, &result)
     }
 }

@@ -70,7 +70,11 @@ impl AgentSession {
             tool: HostVerb::BeforeAgent.as_str(),
             value: &call.arguments,
         };
-        let BeforeAgentInput { parent, inheritance, skills } = arguments.parse()?;
+        let BeforeAgentInput {
+            parent,
+            inheritance,
+            skills,
+        } = arguments.parse()?;
         let start = AgentStart {
             agent: call.agent.clone(),
             parent: parent.map(|parent| (parent, inheritance)),
@@ -90,7 +94,12 @@ impl AgentSession {
         let changed = !delta.is_empty();
         ToolOutcome {
             result: json!({"agent": start.agent, "changed": changed}),
-            text: if changed { "the turn starts with changes" } else { "the turn starts" }.to_owned(),
+            text: if changed {
+                "the turn starts with changes"
+            } else {
+                "the turn starts"
+            }
+            .to_owned(),
             delta,
             keys,
             hooks,

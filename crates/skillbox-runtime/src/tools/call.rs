@@ -155,7 +155,9 @@ impl AgentSession {
         events: EventSink<'_>,
         cancel: Option<&Cancel>,
     ) -> Result<ToolOutcome, ToolError> {
-        let mut attempt = self.step(Entry::AsConfigured, |loader, catalog| self.attempt(call, loader, catalog))?;
+        let mut attempt = self.step(Entry::AsConfigured, |loader, catalog| {
+            self.attempt(call, loader, catalog)
+        })?;
         let hooks = self.carry_out(attempt.value.pass.hooks.clone(), call.occasion(None), cancel);
         pass_all(&hooks, &call.tool)?;
         if attempt.value.is_put_off() {
@@ -173,7 +175,10 @@ impl AgentSession {
             run::check_other_skills(request, &loader.state(), &call.agent)?;
         }
         if matches!(looked.0.reply, Reply::Run(_)) || self.runs_any(&looked.0.pass.hooks) {
-            let attempt = Attempt { after: None, ..looked.0 };
+            let attempt = Attempt {
+                after: None,
+                ..looked.0
+            };
             return Ok((attempt, Keep::Nothing));
         }
         Ok(looked)
@@ -188,30 +193,75 @@ impl AgentSession {
         events: EventSink<'_>,
         cancel: Option<&Cancel>,
     ) -> Result<Made, ToolError> {
-        let Stepped { value: Attempt { pass, reply, after: follows }, before, after } = attempt;
+        let Stepped {
+            value: Attempt {
+                pass,
+                reply,
+                after: follows,
+            },
+            before,
+            after,
+        } = attempt;
         let request = match reply {
             Reply::Run(request) => request,
-            Reply::Done(Answer { mut result, text, delta }) => {
+            Reply::Done(Answer {
+                mut result,
+                text,
+                delta,
+            }) => {
                 let follows = follows.unwrap_or_default();
                 let mut next = hooks_of(&mut result);
                 next.extend(follows.hooks);
                 let delta = joined([&pass.delta, &delta, &follows.delta]);
-                return Ok(Made { result, text, delta, before, after, hooks, next });
+                return Ok(Made {
+                    result,
+                    text,
+                    delta,
+                    before,
+                    after,
+                    hooks,
+                    next,
+                });
             }
         };
         let report = self.run_in_sandbox(&request, events, cancel)?;
         let (result, text) = run::answer(&report);
-        let Stepped { value: follows, before, after } = self.step(Entry::AsConfigured, |loader, _| {
+        let Stepped {
+            value: follows,
+            before,
+            after,
+        } = self.step(Entry::AsConfigured, |loader, _| {
             loader.apply(&pass.delta);
             Ok((loader.after_tool_call(&call.agent, &call.tool), Keep::Changes))
         })?;
         let delta = joined([&pass.delta, &follows.delta]);
-        Ok(Made { result, text, delta, before, after, hooks, next: follows.hooks })
+        Ok(Made {
+            result,
+            text,
+            delta,
+            before,
+            after,
+            hooks,
+            next: follows.hooks,
+        })
     }
 
     /// Carries out what follows a call that was made.
-    pub(super) fn finish(&self, call: &ToolCall, made: Made, cancel: Option<&Cancel>) -> Result<ToolOutcome, ToolError> {
-        let Made { result, text, delta, before, after, mut hooks, next } = made;
+    pub(super) fn finish(
+        &self,
+        call: &ToolCall,
+        made: Made,
+        cancel: Option<&Cancel>,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Made {
+            result,
+            text,
+            delta,
+            before,
+            after,
+            mut hooks,
+            next,
+        } = made;
         let followed = self.carry_out(next, call.occasion(Some(&result)), cancel);
         let notes = self.note_contexts(&followed, &call.agent)?;
         hooks.extend(followed);
@@ -259,9 +309,14 @@ fn do_it(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<(Attemp
 /// The hooks that came with a result. They are told apart from it, with what became of them.
 fn hooks_of(result: &mut Value) -> Vec<FiredHook> {
     let hooks = result.as_object_mut().and_then(|result| result.remove("hooks"));
-    hooks.and_then(|hooks| serde_json::from_value(hooks).ok()).unwrap_or_default()
+    hooks
+        .and_then(|hooks| serde_json::from_value(hooks).ok())
+        .unwrap_or_default()
 }
 
 fn joined<'d>(deltas: impl IntoIterator<Item = &'d StateDelta>) -> StateDelta {
-    deltas.into_iter().flat_map(|delta| delta.operations.iter().cloned()).collect()
+    deltas
+        .into_iter()
+        .flat_map(|delta| delta.operations.iter().cloned())
+        .collect()
 }

@@ -96,11 +96,18 @@ impl HookOutcome {
 
     /// What the hook has to say in the next prompt.
     pub fn context(&self) -> Option<String> {
-        let Carried::Ran(HookRun { exit_code: Some(0), stdout, .. }) = &self.carried else {
+        let Carried::Ran(HookRun {
+            exit_code: Some(0),
+            stdout,
+            ..
+        }) = &self.carried
+        else {
             return None;
         };
         let answer = answer(stdout);
-        let context = answer.as_ref().and_then(|answer| answer.pointer("/hookSpecificOutput/additionalContext"));
+        let context = answer
+            .as_ref()
+            .and_then(|answer| answer.pointer("/hookSpecificOutput/additionalContext"));
         match (context, self.hook.key.event) {
             (Some(context), _) => context.as_str().and_then(said),
             // At the start, plain words are context as well.
@@ -111,7 +118,10 @@ impl HookOutcome {
 }
 
 fn ended_by(end: EndedBy) -> String {
-    serde_json::to_value(end).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(end)
+        .ok()
+        .and_then(|word| word.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 /// An answer as an object, where the hook gives one.
@@ -159,7 +169,11 @@ mod tests {
             carried: Carried::Ran(HookRun {
                 run_id: RunId::parse("r").unwrap(),
                 exit_code,
-                ended_by: if exit_code.is_some() { EndedBy::Exit } else { EndedBy::Timeout },
+                ended_by: if exit_code.is_some() {
+                    EndedBy::Exit
+                } else {
+                    EndedBy::Timeout
+                },
                 stdout: stdout.to_owned(),
                 stderr: stderr.to_owned(),
                 duration_ms: 1,
@@ -173,25 +187,46 @@ mod tests {
             assert_eq!(outcome.stops_call().as_deref(), expected, "{outcome:?}");
         };
         let deny = |decision: &str| {
-            json!({"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": "no writes"}}).to_string()
+            json!({"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": "no writes"}})
+                .to_string()
         };
         check(ran("PreToolUse", Some(0), "fine", ""), None);
         check(ran("PreToolUse", Some(1), "", "odd"), None);
         check(ran("PreToolUse", Some(2), "", " no writes\n"), Some("no writes"));
         check(ran("PreToolUse", Some(2), "", ""), Some("exit code 2"));
         check(ran("PreToolUse", None, "", ""), Some("it was ended by timeout"));
-        check(ran("PreToolUse", Some(0), r#"{"decision":"block","reason":"late"}"#, ""), Some("late"));
+        check(
+            ran("PreToolUse", Some(0), r#"{"decision":"block","reason":"late"}"#, ""),
+            Some("late"),
+        );
         check(ran("PreToolUse", Some(0), &deny("deny"), ""), Some("no writes"));
         check(ran("PreToolUse", Some(0), &deny("ask"), ""), Some("no writes"));
         check(ran("PreToolUse", Some(0), &deny("allow"), ""), None);
         check(ran("PostToolUse", Some(2), "", "too late"), None);
-        let refused = Carried::Refused { error: ErrorBody::new(ErrorCode::ExecutorUnavailable, "no executor") };
+        let refused = Carried::Refused {
+            error: ErrorBody::new(ErrorCode::ExecutorUnavailable, "no executor"),
+        };
         check(
-            HookOutcome { hook: hook("PreToolUse"), carried: refused.clone() },
+            HookOutcome {
+                hook: hook("PreToolUse"),
+                carried: refused.clone(),
+            },
             Some("it could not run: no executor"),
         );
-        check(HookOutcome { hook: hook("PostToolUse"), carried: refused }, None);
-        check(HookOutcome { hook: hook("PreToolUse"), carried: Carried::ForHost }, None);
+        check(
+            HookOutcome {
+                hook: hook("PostToolUse"),
+                carried: refused,
+            },
+            None,
+        );
+        check(
+            HookOutcome {
+                hook: hook("PreToolUse"),
+                carried: Carried::ForHost,
+            },
+            None,
+        );
     }
 
     #[test]
@@ -211,6 +246,10 @@ mod tests {
     #[test]
     fn long_words_are_cut() {
         let text = beginning("é".repeat(MOST_BYTES));
-        assert!(text.len() < MOST_BYTES + 16 && text.ends_with("é…[cut]"), "{}", text.len());
+        assert!(
+            text.len() < MOST_BYTES + 16 && text.ends_with("é…[cut]"),
+            "{}",
+            text.len()
+        );
     }
 }

@@ -69,12 +69,22 @@ impl AgentSession {
         let skill = hook.key.skill.as_str();
         match self.run_in_sandbox(&request, EventSink::silent(), cancel) {
             Ok(report) => {
-                tracing::info!(skill, event = hook.key.event.as_str(), exit_code = report.exit_code, "hook ran");
+                tracing::info!(
+                    skill,
+                    event = hook.key.event.as_str(),
+                    exit_code = report.exit_code,
+                    "hook ran"
+                );
                 Carried::Ran(report.into())
             }
             Err(error) => {
                 let error: ErrorBody = error.body(self.settings().dialect);
-                tracing::warn!(skill, event = hook.key.event.as_str(), error = error.message, "hook could not run");
+                tracing::warn!(
+                    skill,
+                    event = hook.key.event.as_str(),
+                    error = error.message,
+                    "hook could not run"
+                );
                 Carried::Refused { error }
             }
         }
@@ -101,9 +111,14 @@ impl AgentSession {
 
     /// What the hook asks for, as far as the profile allows.
     fn hook_timeout(&self, asked: Option<f64>) -> f64 {
-        let asked = asked.filter(|seconds| seconds.is_finite() && *seconds > 0.0).unwrap_or(DEFAULT_TIMEOUT);
+        let asked = asked
+            .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+            .unwrap_or(DEFAULT_TIMEOUT);
         // A profile that is missing is told by the run itself.
-        let most = self.runtime.profile(None).map_or(asked, |profile| profile.limits.wall_max.as_secs_f64());
+        let most = self
+            .runtime
+            .profile(None)
+            .map_or(asked, |profile| profile.limits.wall_max.as_secs_f64());
         asked.min(most)
     }
 
@@ -114,7 +129,10 @@ impl AgentSession {
                 skill: outcome.hook.key.skill.clone(),
                 text: outcome.context()?.into(),
             };
-            Some(StateOperation::AddNote { agent: agent.clone(), note })
+            Some(StateOperation::AddNote {
+                agent: agent.clone(),
+                note,
+            })
         };
         let delta: StateDelta = hooks.iter().filter_map(note).collect();
         if !delta.is_empty() {
@@ -140,7 +158,9 @@ impl AgentSession {
             cancel,
             export: None,
         };
-        self.runtime.run(request, context).map_err(|error: RunError| error.into())
+        self.runtime
+            .run(request, context)
+            .map_err(|error: RunError| error.into())
     }
 }
 

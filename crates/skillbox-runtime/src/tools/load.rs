@@ -32,20 +32,23 @@ impl AgentSession {
         agent: &skillbox_loader::AgentName,
         input: &LoadInput,
     ) -> Result<ToolOutcome, ToolError> {
-        let Stepped { value: Answer { result, text, delta }, before, after } =
-            self.step(Entry::AsConfigured, |loader, catalog| {
-                let engine = Engine {
-                    settings: loader.settings(),
-                    catalog,
-                    state: &loader.state(),
-                    texts: &TurnTexts::default(),
-                    agent,
-                    caller: Caller::User,
-                };
-                let answer = engine.load(input)?;
-                loader.apply(&answer.delta);
-                Ok((answer, Keep::Changes))
-            })?;
+        let Stepped {
+            value: Answer { result, text, delta },
+            before,
+            after,
+        } = self.step(Entry::AsConfigured, |loader, catalog| {
+            let engine = Engine {
+                settings: loader.settings(),
+                catalog,
+                state: &loader.state(),
+                texts: &TurnTexts::default(),
+                agent,
+                caller: Caller::User,
+            };
+            let answer = engine.load(input)?;
+            loader.apply(&answer.delta);
+            Ok((answer, Keep::Changes))
+        })?;
         let call = ToolCall {
             agent: agent.clone(),
             caller: Caller::User,
@@ -53,6 +56,18 @@ impl AgentSession {
         };
         let next = result.hooks.clone();
         let result = json!(result);
-        self.finish(&call, Made { result, text, delta, before, after, hooks: Vec::new(), next }, None)
+        self.finish(
+            &call,
+            Made {
+                result,
+                text,
+                delta,
+                before,
+                after,
+                hooks: Vec::new(),
+                next,
+            },
+            None,
+        )
     }
 }

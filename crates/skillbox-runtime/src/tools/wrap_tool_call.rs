@@ -54,7 +54,11 @@ impl AgentSession {
         let ask = |keep_at_once: bool| {
             self.step(Entry::AsConfigured, |loader, _| {
                 let pass = loader.wrap_tool_call(agent, tool, arguments)?;
-                let keep = if keep_at_once || !self.runs_any(&pass.hooks) { Keep::Changes } else { Keep::Nothing };
+                let keep = if keep_at_once || !self.runs_any(&pass.hooks) {
+                    Keep::Changes
+                } else {
+                    Keep::Nothing
+                };
                 Ok(((pass, keep), keep))
             })
         };

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use skillbox_model::{ErrorBody, ErrorCode, SessionId};
 use skillbox_repository::Source;
-use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, ChangesEnter, Runtime, Settings, SourceView, ToolError,
-};
+use skillbox_runtime::{AgentName, AgentOptions, AgentSession, ChangesEnter, Runtime, Settings, SourceView, ToolError};
 
 use super::Context;
 use crate::failure::Failure;
@@ -29,11 +27,19 @@ impl AgentArgs {
     /// The agent's name.
     pub fn agent(&self) -> Result<AgentName, Failure> {
         let wrong = |error: skillbox_runtime::AgentNameError| wrong(error.to_string(), "agent");
-        self.agent.clone().map_or_else(|| Ok(AgentName::default()), |name| AgentName::parse(name).map_err(wrong))
+        self.agent.clone().map_or_else(
+            || Ok(AgentName::default()),
+            |name| AgentName::parse(name).map_err(wrong),
+        )
     }
 
     /// Opens the session.
-    pub fn open(&self, settings: AgentSettings, runtime: Runtime, context: &Context<'_>) -> Result<AgentSession, Failure> {
+    pub fn open(
+        &self,
+        settings: AgentSettings,
+        runtime: Runtime,
+        context: &Context<'_>,
+    ) -> Result<AgentSession, Failure> {
         let session = self.session.clone().map(SessionId::parse).transpose();
         let options = AgentOptions {
             session: session.map_err(|error| wrong(error.to_string(), "session"))?,
@@ -42,7 +48,8 @@ impl AgentArgs {
             changes: ChangesEnter::EveryCall,
             settings: disclosure(settings, context),
         };
-        AgentSession::open(Arc::new(runtime), options).map_err(|error| Failure::from_body(ToolError::from(error).body(Default::default())))
+        AgentSession::open(Arc::new(runtime), options)
+            .map_err(|error| Failure::from_body(ToolError::from(error).body(Default::default())))
     }
 }
 
@@ -71,7 +78,11 @@ fn source_views(context: &Context<'_>) -> Vec<SourceView> {
         Source::Directory { .. } | Source::Embedded(_) => true,
     };
     let sources = sources(context.settings, context.layers.environment());
-    sources.iter().filter(|source| is_there(source)).map(|source| SourceView::at(source.label())).collect()
+    sources
+        .iter()
+        .filter(|source| is_there(source))
+        .map(|source| SourceView::at(source.label()))
+        .collect()
 }
 
 /// A call that was refused.

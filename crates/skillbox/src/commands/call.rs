@@ -113,7 +113,8 @@ fn arguments(given: Option<&str>) -> Result<Value, Failure> {
         Some("-") => read("standard input", std::io::stdin().lock())?,
         Some(text) => match text.strip_prefix('@') {
             Some(path) => {
-                let file = std::fs::File::open(path).map_err(|error| unusable(format!("cannot open {path}: {error}")))?;
+                let file =
+                    std::fs::File::open(path).map_err(|error| unusable(format!("cannot open {path}: {error}")))?;
                 read(path, file)?
             }
             None => text.to_owned(),

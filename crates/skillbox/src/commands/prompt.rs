@@ -66,15 +66,25 @@ pub fn run(args: &PromptArgs, context: &Context<'_>, terminal: &mut Terminal) ->
 fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> Result<AgentSession, Failure> {
     let session = session.detached().map_err(|error| refused(&error, session))?;
     for name in names {
-        let input = LoadInput { skill: name.clone(), ..LoadInput::default() };
-        session.load_for_user(agent, &input).map_err(|error| refused(&error, &session))?;
+        let input = LoadInput {
+            skill: name.clone(),
+            ..LoadInput::default()
+        };
+        session
+            .load_for_user(agent, &input)
+            .map_err(|error| refused(&error, &session))?;
     }
     Ok(session)
 }
 
 fn section(session: &AgentSession, agent: &AgentName) -> Result<Section, Failure> {
     let told = |error| refused(&error, session);
-    let loaded = session.state().map_err(told)?.loaded(agent).map(|loaded| loaded.skill.to_string()).collect();
+    let loaded = session
+        .state()
+        .map_err(told)?
+        .loaded(agent)
+        .map(|loaded| loaded.skill.to_string())
+        .collect();
     let section = session.modify_request(agent, History::Whole).map_err(told)?;
     let (prompt, state_delta) = section.map(|section| (section.text, section.delta)).unwrap_or_default();
     Ok(Section {

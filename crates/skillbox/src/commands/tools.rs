@@ -42,7 +42,9 @@ pub fn run(args: &ToolsArgs, context: &Context<'_>, terminal: &mut Terminal) -> 
     let (host, _) = HostFlags::default().resolve(context.layers)?;
     let runtime = engine::open(context, &host, &[], None, terminal)?;
     let session = args.agent.open(settings, runtime, context)?;
-    let tools = session.tools(&args.agent.agent()?).map_err(|error| refused(&error, &session))?;
+    let tools = session
+        .tools(&args.agent.agent()?)
+        .map_err(|error| refused(&error, &session))?;
     let format = match args.format {
         Format::Mcp => ToolFormat::Mcp,
         Format::Openai => ToolFormat::OpenAi,

@@ -42,11 +42,8 @@ impl Choice for AtLimit {
 
 impl Choice for LoadMode {
     const NOUN: &'static str = "load mode";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("session", Self::Session),
-        ("turn", Self::Turn),
-        ("once", Self::Once),
-    ];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("session", Self::Session), ("turn", Self::Turn), ("once", Self::Once)];
 }
 
 impl Choice for CommandHooks {

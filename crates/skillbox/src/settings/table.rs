@@ -148,7 +148,10 @@ settings! {
 
 /// Every declaration of every group: what a config file may say.
 pub(super) fn all() -> impl Iterator<Item = &'static Declared> {
-    GlobalFlags::DECLARED.iter().chain(HostFlags::DECLARED).chain(AgentFlags::DECLARED)
+    GlobalFlags::DECLARED
+        .iter()
+        .chain(HostFlags::DECLARED)
+        .chain(AgentFlags::DECLARED)
 }
 
 #[cfg(test)]

@@ -26,7 +26,12 @@ impl SettingValue for ToolSet {
         let mut tools = BTreeSet::new();
         for word in words {
             let word = String::parse(vec![word], base)?;
-            tools.extend(word.split(',').map(str::trim).filter(|tool| !tool.is_empty()).map(str::to_owned));
+            tools.extend(
+                word.split(',')
+                    .map(str::trim)
+                    .filter(|tool| !tool.is_empty())
+                    .map(str::to_owned),
+            );
         }
         Ok(Self(tools))
     }
