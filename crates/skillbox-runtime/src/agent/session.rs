@@ -206,6 +206,9 @@ impl AgentSession {
         start: &AgentStart,
     ) -> Result<Stepped<Option<skillbox_loader::TurnStart>>, ToolError> {
         if start.parent.is_none() {
+            if self.changes == ChangesEnter::EveryTurn {
+                self.runtime.repository.refresh();
+            }
             *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
         self.step(Entry::Untouched, |loader, catalog| {
