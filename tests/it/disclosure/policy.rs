@@ -4,146 +4,49 @@ use serde_json::{Value, json};
 
 use super::{call, library, ok, refused};
 
-/// What each policy says about one call, in the order recommend, restrict, strict.
-struct Row {
-    loaded: &'static [&'static str],
-    tool: &'static str,
-    arguments: Value,
-    passes: [bool; 3],
-}
-
 fn bash(command: &str) -> Value {
     json!({"command": command})
 }
 
-/// `git` declares `Bash(git:*)`, `pdf` declares `Bash(pdftotext:*) Read`, `plain` declares nothing.
+fn run(command: &str) -> Value {
+    json!({"skill": "git", "command": command})
+}
+
+/// `git` declares `Bash(git:*)`, `pdf` declares `Bash(pdftotext:*) Read`, `plain` declares nothing. The last three
+/// columns are what `recommend`, `restrict` and `strict` say.
 #[test]
 fn restrict_and_strict_differ_where_a_skill_declares_nothing() {
-    let rows = [
+    let file = || json!({"file_path": "x"});
+    let table = [
         // With nothing loaded everything passes.
-        Row {
-            loaded: &[],
-            tool: "Bash",
-            arguments: bash("rm x"),
-            passes: [true, true, true],
-        },
+        ("", "Bash", bash("rm x"), [true, true, true]),
         // What is declared passes, what is not does not.
-        Row {
-            loaded: &["git"],
-            tool: "Bash",
-            arguments: bash("git status"),
-            passes: [true, true, true],
-        },
-        Row {
-            loaded: &["git"],
-            tool: "Bash",
-            arguments: bash("rm x"),
-            passes: [true, false, false],
-        },
-        Row {
-            loaded: &["git"],
-            tool: "Edit",
-            arguments: json!({}),
-            passes: [true, false, false],
-        },
+        ("git", "Bash", bash("git status"), [true, true, true]),
+        ("git", "Bash", bash("rm x"), [true, false, false]),
+        ("git", "Edit", json!({}), [true, false, false]),
         // Every segment of a command must be covered.
-        Row {
-            loaded: &["git"],
-            tool: "Bash",
-            arguments: bash("git log | head"),
-            passes: [true, false, false],
-        },
-        Row {
-            loaded: &["git"],
-            tool: "Bash",
-            arguments: bash("git log $(rm x)"),
-            passes: [true, false, false],
-        },
+        ("git", "Bash", bash("git log | head"), [true, false, false]),
+        ("git", "Bash", bash("git log $(rm x)"), [true, false, false]),
         // The union of all that are loaded.
-        Row {
-            loaded: &["git", "pdf"],
-            tool: "Bash",
-            arguments: bash("git log && pdftotext a"),
-            passes: [true, true, true],
-        },
-        Row {
-            loaded: &["git", "pdf"],
-            tool: "Read",
-            arguments: json!({"file_path": "x"}),
-            passes: [true, true, true],
-        },
-        Row {
-            loaded: &["git"],
-            tool: "Read",
-            arguments: json!({"file_path": "x"}),
-            passes: [true, false, false],
-        },
+        ("git pdf", "Bash", bash("git log && pdftotext a"), [true, true, true]),
+        ("git pdf", "Read", file(), [true, true, true]),
+        ("git", "Read", file(), [true, false, false]),
         // A skill that declares nothing lifts the one and adds nothing to the other.
-        Row {
-            loaded: &["git", "plain"],
-            tool: "Bash",
-            arguments: bash("rm x"),
-            passes: [true, true, false],
-        },
-        Row {
-            loaded: &["git", "plain"],
-            tool: "Bash",
-            arguments: bash("git log"),
-            passes: [true, true, true],
-        },
-        Row {
-            loaded: &["plain"],
-            tool: "Bash",
-            arguments: bash("git log"),
-            passes: [true, true, false],
-        },
-        Row {
-            loaded: &["plain"],
-            tool: "Read",
-            arguments: json!({"file_path": "x"}),
-            passes: [true, true, false],
-        },
+        ("git plain", "Bash", bash("rm x"), [true, true, false]),
+        ("git plain", "Bash", bash("git log"), [true, true, true]),
+        ("plain", "Bash", bash("git log"), [true, true, false]),
+        ("plain", "Read", file(), [true, true, false]),
         // Always allowed.
-        Row {
-            loaded: &["git"],
-            tool: "read_file",
-            arguments: json!({}),
-            passes: [true, true, true],
-        },
-        Row {
-            loaded: &["plain"],
-            tool: "skill_load",
-            arguments: json!({}),
-            passes: [true, true, true],
-        },
+        ("git", "read_file", file(), [true, true, true]),
+        ("plain", "skill_load", json!({}), [true, true, true]),
         // Our shell is Bash.
-        Row {
-            loaded: &["git"],
-            tool: "skill_run",
-            arguments: json!({"skill": "git", "command": "git log"}),
-            passes: [true, true, true],
-        },
-        Row {
-            loaded: &["git"],
-            tool: "skill_run",
-            arguments: json!({"skill": "git", "command": "rm x"}),
-            passes: [true, false, false],
-        },
+        ("git", "skill_run", run("git log"), [true, true, true]),
+        ("git", "skill_run", run("rm x"), [true, false, false]),
     ];
     let world = library();
-    for Row {
-        loaded,
-        tool,
-        arguments,
-        passes,
-    } in rows
-    {
-        let session = if loaded.is_empty() {
-            "none".to_owned()
-        } else {
-            loaded.join("-")
-        };
-        for skill in loaded {
+    for (loaded, tool, arguments, verdicts) in table {
+        let session = format!("s{}", loaded.replace(' ', "-"));
+        for skill in loaded.split_whitespace() {
             ok(
                 &world,
                 "skill_load",
@@ -151,7 +54,7 @@ fn restrict_and_strict_differ_where_a_skill_declares_nothing() {
                 &format!("--session {session}"),
             );
         }
-        for (policy, passes) in ["recommend", "restrict", "strict"].into_iter().zip(passes) {
+        for (policy, passes) in ["recommend", "restrict", "strict"].into_iter().zip(verdicts) {
             let ask = json!({"tool": tool, "arguments": arguments});
             let ran = call(
                 &world,
@@ -209,7 +112,6 @@ fn a_host_in_any_language_can_ask() {
 fn the_policy_holds_for_runs_too() {
     let world = library();
     ok(&world, "skill_load", &json!({"skill": "git"}), "--session s");
-    let run = |command: &str| json!({"skill": "git", "command": command});
     let words = "--session s --policy strict";
     assert_eq!(
         refused(&world, "skill_run", &run("echo hello"), words)["code"],
