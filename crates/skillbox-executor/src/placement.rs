@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct Placement {
     pub env: BTreeMap<OsString, OsString>,
     /// The working directory, absolute inside.
     pub cwd: String,
+    /// What is mounted below the skills, with a place for each.
+    pub places: Option<OwnedFd>,
     /// The frozen skills that are mounted.
     pub skills: Vec<(SkillName, Arc<Snapshot>)>,
     /// Sources that are mounted read-only into the workspace.
@@ -28,12 +31,25 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// A command that does nothing, with nothing in place.
+    pub(crate) fn empty() -> Self {
+        Self {
+            argv: vec!["true".into()],
+            env: BTreeMap::new(),
+            cwd: "/".to_owned(),
+            places: None,
+            skills: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
     /// Settles what could only be settled with skill and inputs in place: interpreter and working directory.
     ///
     /// The first of `skills` is the one that runs. `profile_env` comes from the profile; the request's own
     /// variables win over it.
     pub fn settle(
         spec: &JobSpec,
+        places: OwnedFd,
         skills: Vec<(SkillName, Arc<Snapshot>)>,
         links: Vec<StagedLink>,
         workspace: &Workspace,
@@ -62,6 +78,7 @@ impl Placement {
                 Some(path) => format!("{}/{path}", layout::ROOT),
                 None => layout::ROOT.to_owned(),
             },
+            places: Some(places),
             skills,
             links,
         })

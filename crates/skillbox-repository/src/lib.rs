@@ -32,6 +32,7 @@ mod repository;
 mod resources;
 mod scan_code;
 mod scan_note;
+mod search;
 mod skill_dir;
 mod skill_md;
 mod skill_meta;
@@ -58,6 +59,7 @@ pub use skillbox_model::{Diagnostic, Severity};
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;
 pub use repository::{CatalogChange, Repository};
+pub use search::{Hit, Rank, search};
 pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
 
 pub use digest::{TreeDigest, content_digest};

@@ -11,6 +11,7 @@ mod host;
 mod kernel;
 mod plan;
 mod profile;
+mod root;
 mod seccomp;
 mod spawner;
 
@@ -20,7 +21,8 @@ pub use profile::{
 };
 
 pub use seccomp::{
-    ArgumentTest, CompileError, Constant, Filter, Instruction, SyscallAction, SyscallRule, docker_profile,
+    ArgumentTest, CompileError, Constant, Filter, Instruction, SyscallAction, SyscallPolicy, SyscallRule,
+    docker_profile,
 };
 
 pub use host::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};

@@ -1,6 +1,7 @@
 //! The catalogue as the commands need it: opened once, looked into on demand.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use skillbox_model::{Diagnostic, ErrorCode, Severity};
@@ -10,6 +11,9 @@ use crate::commands::Context;
 use crate::failure::Failure;
 use crate::render::{Progress, Terminal, plural};
 use crate::sources::sources;
+
+/// Fewer skills than this are done before a thread has started.
+const WORTH_A_THREAD: usize = 500;
 
 /// Scans every source that the settings name.
 pub fn open(context: &Context<'_>, terminal: &Terminal) -> Repository {
@@ -39,6 +43,26 @@ pub fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Fail
                 names.join(", ")
             )),
         }
+    })
+}
+
+/// Does something with every skill, in their order; a large catalogue is shared among the processors.
+pub fn for_each<T: Send>(catalog: &Catalog, work: impl Fn(&SkillEntry) -> T + Sync) -> Vec<T> {
+    let entries: Vec<_> = catalog.skills().collect();
+    if entries.len() < WORTH_A_THREAD {
+        return entries.into_iter().map(work).collect();
+    }
+    let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let shares = entries.chunks(entries.len().div_ceil(workers));
+    std::thread::scope(|scope| {
+        let work = &work;
+        let started: Vec<_> = shares
+            .map(|share| scope.spawn(move || share.iter().map(|entry| work(entry)).collect::<Vec<_>>()))
+            .collect();
+        let finished = started.into_iter().map(|worker| worker.join());
+        finished
+            .flat_map(|share| share.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     })
 }
 

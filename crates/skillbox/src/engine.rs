@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skillbox_executor::LocalExecutor;
-use skillbox_model::{ErrorBody, ErrorCode};
+use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
+use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
 use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions, Unconfined};
 
@@ -57,6 +58,27 @@ pub fn open(
     };
     let repository = Arc::new(catalogue::open(context, terminal));
     Ok(Runtime::new(repository, profiles, local, settings))
+}
+
+/// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.
+pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
+    let profiles = Profiles::shipped();
+    let local = local(spawner, &profiles, Unconfined::Refuse)?;
+    let host_directories = HostDirectories::open(&[place.to_owned()]).map_err(|(path, error)| {
+        Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display()))
+    })?;
+    let settings = RuntimeSettings {
+        state_dir: place.join("state"),
+        default_profile: "default".to_owned(),
+        allowed_profiles: None,
+        default_executor: ExecutorKind::Local,
+        host_directories,
+        host_environment: BTreeMap::new(),
+        session_wait: DEFAULT_SESSION_WAIT,
+        watch_skills: false,
+    };
+    let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    Ok(Runtime::new(Arc::new(repository), profiles, Some(local), settings))
 }
 
 /// The local executor on a running spawner.

@@ -125,7 +125,7 @@ pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<P
         let verb = numbers.one_of(VERBS);
         let noun = numbers.one_of(NOUNS);
         let name = format!("{verb}-{noun}-{index:05}");
-        let dir = root.join(format!("collection-{:02}", index % COLLECTIONS)).join(&name);
+        let dir = collection(root, index % COLLECTIONS).join(&name);
         fs::create_dir_all(&dir)?;
         let file = dir.join("SKILL.md");
         fs::write(&file, skill_md(&mut numbers, &name, verb, noun))?;
@@ -134,6 +134,15 @@ pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<P
     }
     files.sort();
     Ok(files)
+}
+
+/// The directories that the skills are spread over.
+pub(crate) fn collections(root: &Path) -> impl Iterator<Item = PathBuf> {
+    (0..COLLECTIONS).map(|index| collection(root, index))
+}
+
+fn collection(root: &Path, index: usize) -> PathBuf {
+    root.join(format!("collection-{index:02}"))
 }
 
 fn skill_md(numbers: &mut Numbers, name: &str, verb: &str, noun: &str) -> String {

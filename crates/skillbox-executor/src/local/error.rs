@@ -14,6 +14,9 @@ pub enum LocalError {
     /// A step of the plan failed.
     #[error("the sandbox could not be set up")]
     Launch(#[source] LaunchError),
+    /// This host does not even let the workspace be mounted.
+    #[error("this host cannot give the isolation that the profile asks for")]
+    Isolation(#[source] SpawnerError),
     /// The spawner does not answer.
     #[error("the sandbox's spawner failed")]
     Spawner(#[source] SpawnerError),
@@ -31,6 +34,7 @@ impl LocalError {
         match self {
             Self::Plan(error) => error.code(),
             Self::Launch(error) => error.code(),
+            Self::Isolation(_) => ErrorCode::IsolationUnavailable,
             Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
             Self::Pipe(_) | Self::Watch(_) => ErrorCode::Internal,
         }

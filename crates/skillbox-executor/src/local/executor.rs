@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::pipe::PipeFlags;
 use skillbox_model::{LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
-    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, Unconfined,
+    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, SpawnerError,
+    Unconfined,
 };
 
 use super::LocalError;
@@ -53,12 +54,17 @@ impl LocalExecutor {
     }
 
     /// An empty workspace in memory, within the limits.
-    pub fn create_workspace(&self, limits: &Limits) -> Result<Workspace, LocalError> {
-        let root = self
-            .spawner
-            .create_workspace(limits.workspace, limits.workspace_inodes)
-            .map_err(LocalError::Spawner)?;
-        Workspace::in_memory(root, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
+    pub fn create_workspace(&self, profile: &Profile, limits: &Limits) -> Result<Workspace, LocalError> {
+        let made = self.spawner.create_workspace(limits.workspace, limits.workspace_inodes);
+        let mount = made.map_err(|error| match error {
+            // Where not even a mount can be had, the plan says which layer of the profile is missing, and why.
+            SpawnerError::Refused { .. } => match self.plan(profile, limits, &Placement::empty(), Backing::Tmpfs) {
+                Err(refusal) => refusal,
+                Ok(_) => LocalError::Isolation(error),
+            },
+            error => LocalError::Spawner(error),
+        })?;
+        Workspace::in_memory(mount, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
     }
 
     /// The plan of a job, exactly as it will be applied.
@@ -148,6 +154,11 @@ impl LocalExecutor {
     }
 
     fn job(&self, placement: &Placement, backing: Backing) -> Job {
+        let places = placement.places.iter().map(|_| Bind {
+            target: format!("{}/{}", layout::ROOT, layout::SKILLS),
+            kind: BindKind::Directory,
+            access: Access::ReadOnly,
+        });
         let skills = placement.skills.iter().map(|(name, _)| Bind {
             target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
             kind: BindKind::Directory,
@@ -176,7 +187,7 @@ impl LocalExecutor {
                 },
             },
             workspace_target: layout::ROOT.to_owned(),
-            binds: skills.chain(links).collect(),
+            binds: places.chain(skills).chain(links).collect(),
             unconfined: self.unconfined,
         }
     }
@@ -199,11 +210,12 @@ impl LocalExecutor {
             let (read, write) = pipe()?;
             (read, Some((write, spec.stdin.clone())))
         };
+        let places = placement.places.iter().map(OwnedFd::as_fd);
         let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
         let links = placement.links.iter().map(|link| link.source.as_fd());
         let fds = LaunchFds {
             workspace: Some(workspace.mountable()),
-            binds: skills.chain(links).collect(),
+            binds: places.chain(skills).chain(links).collect(),
             stdin: stdin_read.as_fd(),
             stdout: out_write.as_fd(),
             stderr: err_write.as_fd(),

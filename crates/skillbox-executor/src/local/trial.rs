@@ -20,13 +20,10 @@ impl LocalExecutor {
             max_wall: limits.wall,
             limits,
         });
-        let workspace = self.create_workspace(&spec.limits)?;
+        let workspace = self.create_workspace(profile, &spec.limits)?;
         let placement = Placement {
-            argv: vec!["true".into()],
             env: profile.environment(|_| None).into_iter().collect(),
-            cwd: "/".to_owned(),
-            skills: Vec::new(),
-            links: Vec::new(),
+            ..Placement::empty()
         };
         let cancel = Cancel::new().map_err(LocalError::Pipe)?;
         let finished = self.run(&spec, profile, placement, &workspace, &cancel, &mut EventSink::silent())?;

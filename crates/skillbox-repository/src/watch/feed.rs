@@ -121,6 +121,16 @@ impl Feed {
         }
     }
 
+    /// Watches directories again whose watches may have been lost without our doing.
+    pub(super) fn attach_again(&mut self, directories: &[PathBuf]) -> notify::Result<usize> {
+        for directory in directories {
+            if let Some(identity) = self.watched.remove(directory) {
+                self.identities.remove(&identity);
+            }
+        }
+        self.attach(directories)
+    }
+
     /// Gives up the watches on directories that are no longer looked into.
     pub(super) fn detach<'d>(&mut self, directories: impl Iterator<Item = &'d PathBuf>) {
         for directory in directories {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, unlinkat};
 
 use super::layout::{Controller, Layout};
+use super::meters::Meters;
 use super::sweep;
 use crate::plan::{CgroupLimits, CgroupVersion};
-use crate::spawner::protocol::Reaped;
 
 /// Makes groups below the bases of a layout.
 pub(crate) struct Groups {
@@ -21,10 +21,11 @@ pub(crate) struct Groups {
     bases: Vec<Base>,
     prefix: String,
     made: u64,
+    spare: Option<Group>,
+    wanted_next: Option<CgroupLimits>,
 }
 
 struct Base {
-    path: PathBuf,
     directory: OwnedFd,
     controllers: Vec<Controller>,
 }
@@ -33,13 +34,17 @@ struct Base {
 pub(crate) struct Group {
     version: CgroupVersion,
     name: OsString,
+    limits: CgroupLimits,
     places: Vec<Place>,
+    meters: Meters,
 }
 
 struct Place {
     /// The base, to remove the group from.
     base: OwnedFd,
     directory: OwnedFd,
+    /// Version 1: where a process comes in.
+    door: Option<OwnedFd>,
     controllers: Vec<Controller>,
 }
 
@@ -54,11 +59,7 @@ impl Groups {
         for (path, controllers) in by_path {
             let directory = open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
             sweep::sweep(&directory, path);
-            bases.push(Base {
-                path: path.clone(),
-                directory,
-                controllers,
-            });
+            bases.push(Base { directory, controllers });
         }
         let prefix = sweep::own_prefix()?;
         let groups = Self {
@@ -66,6 +67,8 @@ impl Groups {
             bases,
             prefix,
             made: 0,
+            spare: None,
+            wanted_next: None,
         };
         if layout.version == CgroupVersion::V2 {
             groups.enable_controllers(&layout.evacuate)?;
@@ -102,14 +105,24 @@ impl Groups {
         Ok(())
     }
 
-    /// Makes a group with these limits.
+    /// A group with these limits, never used before.
     pub fn create(&mut self, limits: &CgroupLimits) -> io::Result<Group> {
+        self.wanted_next = Some(*limits);
+        match self.spare.take().filter(|spare| spare.limits == *limits) {
+            Some(spare) => Ok(spare),
+            None => self.make(limits),
+        }
+    }
+
+    fn make(&mut self, limits: &CgroupLimits) -> io::Result<Group> {
         self.made += 1;
         let name = OsString::from(format!("{}-{}", self.prefix, self.made));
         let mut group = Group {
             version: self.version,
             name,
+            limits: *limits,
             places: Vec::new(),
+            meters: Meters::default(),
         };
         for base in &self.bases {
             let needed = base.controllers.iter().any(|controller| match controller {
@@ -124,12 +137,21 @@ impl Groups {
             }
         }
         group.apply(limits)?;
+        group.furnish()?;
         Ok(group)
     }
 
-    /// The directories below which groups are made.
-    pub fn base_paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.bases.iter().map(|base| &base.path)
+    /// Makes a group ahead, for the next run with limits like the last one's.
+    pub fn prepare(&mut self) {
+        if let Some(limits) = self.wanted_next.take() {
+            // A failure comes up again when the group is needed, and is told then.
+            self.spare = self.make(&limits).ok();
+        }
+    }
+
+    /// Whether a run like the last one would have to wait for its group.
+    pub fn needs_preparation(&self) -> bool {
+        self.wanted_next.is_some()
     }
 }
 
@@ -152,6 +174,7 @@ impl Group {
         self.places.push(Place {
             base: base.directory.try_clone()?,
             directory,
+            door: None,
             controllers: base.controllers.clone(),
         });
         Ok(())
@@ -205,65 +228,37 @@ impl Group {
 
     /// Version 1: the files that a process of one thread writes `0` to. The rights are those of the opener, so a
     /// child without any can use them; and unlike `cgroup.procs` they cost no wait for the whole machine.
-    pub fn doors(&self) -> io::Result<Vec<OwnedFd>> {
-        if self.version == CgroupVersion::V2 {
-            return Ok(Vec::new());
+    ///
+    /// For the child, whose copy of the group must not remove anything.
+    pub fn into_doors(self) -> Vec<OwnedFd> {
+        let mut copy = std::mem::ManuallyDrop::new(self);
+        copy.places.iter_mut().filter_map(|place| place.door.take()).collect()
+    }
+
+    /// What the group measures.
+    pub fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    /// Opens everything that a launch will need.
+    fn furnish(&mut self) -> io::Result<()> {
+        if self.version == CgroupVersion::V1 {
+            for place in &mut self.places {
+                place.door = Some(openat(
+                    &place.directory,
+                    "tasks",
+                    OFlags::WRONLY | OFlags::CLOEXEC,
+                    Mode::empty(),
+                )?);
+            }
         }
-        let open = |place: &Place| {
-            openat(
-                &place.directory,
-                "tasks",
-                OFlags::WRONLY | OFlags::CLOEXEC,
-                Mode::empty(),
-            )
-        };
-        self.places.iter().map(|place| Ok(open(place)?)).collect()
-    }
-
-    /// The file that tells the CPU time, for whoever watches it.
-    pub fn cpu_clock(&self) -> Option<OwnedFd> {
-        let (controller, name) = match self.version {
-            CgroupVersion::V1 => (Controller::CpuAccounting, "cpuacct.usage"),
-            CgroupVersion::V2 => (Controller::CpuAccounting, "cpu.stat"),
-        };
-        openat(
-            self.place(controller)?,
-            name,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .ok()
-    }
-
-    /// What the group saw, over what the kernel told about the process.
-    pub fn account(&self, reaped: &mut Reaped) {
-        let number = |directory: Option<BorrowedFd<'_>>, name: &str| -> Option<u64> {
-            read_at(directory?, name).ok()?.trim().parse().ok()
-        };
-        let field = |directory: Option<BorrowedFd<'_>>, name: &str, key: &str| -> Option<u64> {
-            keyed(&read_at(directory?, name).ok()?, key)
-        };
-        let memory = self.place(Controller::Memory);
-        let pids = self.place(Controller::Pids);
-        let (peak, killed) = match self.version {
-            CgroupVersion::V1 => (
-                number(memory, "memory.max_usage_in_bytes"),
-                field(memory, "memory.oom_control", "oom_kill"),
-            ),
-            CgroupVersion::V2 => (
-                number(memory, "memory.peak"),
-                field(memory, "memory.events", "oom_kill"),
-            ),
-        };
-        reaped.peak_memory = peak.or(reaped.peak_memory);
-        reaped.memory_hit |= killed.is_some_and(|count| count > 0);
-        reaped.pids_hit |= field(pids, "pids.events", "max").is_some_and(|count| count > 0);
-        let clock = self.place(Controller::CpuAccounting);
-        let counted = match self.version {
-            CgroupVersion::V1 => number(clock, "cpuacct.usage").map(Duration::from_nanos),
-            CgroupVersion::V2 => field(clock, "cpu.stat", "usage_usec").map(Duration::from_micros),
-        };
-        reaped.cpu = counted.unwrap_or(reaped.cpu);
+        self.meters = Meters::open(
+            self.version,
+            self.place(Controller::Memory),
+            self.place(Controller::Pids),
+            self.place(Controller::CpuAccounting),
+        );
+        Ok(())
     }
 }
 
@@ -300,10 +295,4 @@ pub(super) fn read_at(directory: BorrowedFd<'_>, name: &str) -> io::Result<Strin
     let mut buffer = [0; 4096];
     let length = rustix::io::read(&file, &mut buffer)?;
     Ok(String::from_utf8_lossy(&buffer[..length]).into_owned())
-}
-
-/// The number behind a key in a file of `key number` lines.
-pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }

@@ -2,7 +2,9 @@
 
 mod group;
 mod layout;
+mod meters;
 mod sweep;
 
-pub(crate) use group::{Group, Groups, keyed};
+pub(crate) use group::{Group, Groups};
 pub(crate) use layout::Layout;
+pub(crate) use meters::Meters;

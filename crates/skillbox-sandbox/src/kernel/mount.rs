@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string,
+    fsmount, fsopen, move_mount, open_tree,
 };
 
 pub(crate) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -31,17 +31,6 @@ pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Dept
     call_setattr(mount, &request, depth)
 }
 
-/// Shows the owner of a mount's files as someone else, by the maps of a user namespace.
-pub(crate) fn map_owners(mount: BorrowedFd<'_>, user_namespace: BorrowedFd<'_>) -> io::Result<()> {
-    let request = libc::mount_attr {
-        attr_set: libc::MOUNT_ATTR_IDMAP,
-        attr_clr: 0,
-        propagation: 0,
-        userns_fd: user_namespace.as_raw_fd() as u64,
-    };
-    call_setattr(mount, &request, Depth::One)
-}
-
 fn call_setattr(mount: BorrowedFd<'_>, request: &libc::mount_attr, depth: Depth) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | if depth == Depth::Whole { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the empty path is a C string, the request is as long as said, both outlive the call and are only read.
@@ -62,20 +51,14 @@ fn call_setattr(mount: BorrowedFd<'_>, request: &libc::mount_attr, depth: Depth)
     }
 }
 
-/// An option of a filesystem.
-pub(crate) enum FsOption<'a> {
-    Flag(&'a str),
-    Text(&'a str, &'a str),
-}
+/// An option of a filesystem, with its value.
+pub(crate) struct FsOption<'a>(pub &'a str, pub &'a str);
 
 /// A new, detached mount of a new filesystem.
 pub(crate) fn new_filesystem(kind: &str, options: &[FsOption<'_>], attributes: u64) -> io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-    for option in options {
-        match option {
-            FsOption::Flag(name) => fsconfig_set_flag(context.as_fd(), *name)?,
-            FsOption::Text(name, value) => fsconfig_set_string(context.as_fd(), *name, *value)?,
-        }
+    for FsOption(name, value) in options {
+        fsconfig_set_string(context.as_fd(), *name, *value)?;
     }
     fsconfig_create(context.as_fd())?;
     let attributes = MountAttrFlags::from_bits_retain(u32::try_from(attributes).unwrap_or(0));

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -77,9 +77,4 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<R
         length: message.bytes,
         descriptors,
     })
-}
-
-/// Borrows a list of descriptors.
-pub(crate) fn borrow(descriptors: &[OwnedFd]) -> Vec<BorrowedFd<'_>> {
-    descriptors.iter().map(AsFd::as_fd).collect()
 }

@@ -11,7 +11,6 @@ use super::op::{CgroupLimits, Command, Ids, LaunchPlan, Namespace, Op, Phase, Re
 use super::root;
 use crate::host::HostFacts;
 use crate::profile::{Need, NetworkPolicy, Profile};
-use crate::seccomp::Filter;
 
 /// The ids inside: an ordinary user.
 pub(super) const INSIDE: Ids = Ids { uid: 1000, gid: 1000 };
@@ -115,9 +114,13 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
 
     let mut steps = Steps {
         profile,
-        phase: Phase::Spawn,
+        phase: Phase::Template,
         list: Vec::new(),
     };
+    if asked(Layer::MountNamespace) {
+        root::skeleton(&mut steps, profile, facts, job, asked(Layer::Proc));
+    }
+    steps.phase = Phase::Spawn;
     let cgroup = cgroup_limits(profile, limits, facts, &asked);
     let into_cgroup = cgroup.is_some_and(|cgroup| cgroup.version == super::op::CgroupVersion::V2);
     let counted: Vec<Layer> = [Layer::Memory, Layer::Pids, Layer::Cpu]
@@ -133,6 +136,10 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         if let Some(step) = steps.list.last_mut() {
             step.layers = counted.clone();
         }
+    }
+    if asked(Layer::NetworkNamespace) {
+        let loopback = profile.network == NetworkPolicy::Loopback;
+        steps.must(&[Layer::NetworkNamespace], Op::Network { loopback });
     }
     let (namespaces, namespace_layers) = namespaces(&asked);
     steps.must(
@@ -156,11 +163,8 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     if asked(Layer::UtsNamespace) {
         steps.must(&[Layer::UtsNamespace], Op::Hostname(HOSTNAME.to_owned()));
     }
-    if asked(Layer::NetworkNamespace) && profile.network == NetworkPolicy::Loopback {
-        steps.must(&[], Op::LoopbackUp);
-    }
     if asked(Layer::MountNamespace) {
-        root::build(&mut steps, profile, facts, asked(Layer::Proc));
+        root::private_mounts(&mut steps, profile, asked(Layer::Proc));
     } else {
         steps.must(&[], Op::HostView);
     }
@@ -188,10 +192,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     landlock(&mut steps, profile, facts, job, &asked);
     steps.must(&[], Op::CloseDescriptors);
     if asked(Layer::Seccomp) {
-        let filter = Filter::compile(&profile.syscalls).map_err(|error| PlanError::Job {
-            field: "profile",
-            message: error.to_string(),
-        })?;
+        let filter = profile.syscalls.filter();
         let allowed = u16::try_from(filter.allowed()).unwrap_or(u16::MAX);
         steps.must(
             &[Layer::Seccomp],
@@ -221,7 +222,6 @@ fn namespaces(asked: &impl Fn(Layer) -> bool) -> (Vec<Namespace>, Vec<Layer>) {
         (Layer::UserNamespace, Namespace::User),
         (Layer::MountNamespace, Namespace::Mount),
         (Layer::PidNamespace, Namespace::Pid),
-        (Layer::NetworkNamespace, Namespace::Network),
         (Layer::IpcNamespace, Namespace::Ipc),
         (Layer::UtsNamespace, Namespace::Uts),
         (Layer::CgroupNamespace, Namespace::Cgroup),
@@ -285,8 +285,9 @@ fn resource_limits(limits: &Limits, facts: &HostFacts, count_processes: bool) ->
         (Resource::PendingSignals, 1024),
     ];
     if count_processes {
-        // The reaper counts as one.
-        list.push((Resource::Processes, limits.pids.saturating_add(1)));
+        // The reaper counts as one. Where a control group counts too, it comes first: it tells that it was hit.
+        let room = if facts.cgroup.pids.is_available() { 16 } else { 0 };
+        list.push((Resource::Processes, limits.pids.saturating_add(1 + room)));
     }
     let within_hard = |(resource, limit): (Resource, u64)| ResourceLimit {
         resource,

@@ -37,6 +37,7 @@ impl fmt::Display for LaunchPlan {
 
 fn heading(phase: Phase) -> &'static str {
     match phase {
+        Phase::Template => "the spawner, once for every run with the same steps",
         Phase::Spawn => "the spawner",
         Phase::Prepare => "the child, pid 1, from the profile",
         Phase::Release => "the child, pid 1, for this run",
@@ -84,7 +85,8 @@ impl fmt::Display for Op {
             Self::DieWithSpawner => f.write_str("die          with the spawner"),
             Self::RootCgroupNamespace => f.write_str("cgroup root  the run's own group"),
             Self::Hostname(name) => write!(f, "host name    {name}"),
-            Self::LoopbackUp => f.write_str("loopback     up"),
+            Self::Network { loopback: false } => f.write_str("network      a fresh, empty one"),
+            Self::Network { loopback: true } => f.write_str("network      a fresh one with nothing but loopback"),
             Self::HostView => f.write_str("mounts       those of the host"),
             Self::AdoptOrphans => f.write_str("orphans      adopted, and killed at the end"),
             Self::PrivateMounts => f.write_str("mounts       private"),
@@ -96,6 +98,7 @@ impl fmt::Display for Op {
                 )
             }
             Self::Directory { path } => write!(f, "directory    {path}"),
+            Self::MountPoint { path, kind } => write!(f, "mount point  {path}, {}", kind.as_str()),
             Self::Link { path, target } => write!(f, "link         {path} -> {target}"),
             Self::File { path, content } => write!(f, "file         {path}, {} bytes", content.len()),
             Self::BindHost { path, kind, optional } => write!(
@@ -106,6 +109,7 @@ impl fmt::Display for Op {
             ),
             Self::Devices { names } => write!(f, "/dev         {}; read-only", names.join(", ")),
             Self::SharedMemory { bytes } => write!(f, "/dev/shm     private, {}, noexec", ByteSize(*bytes)),
+            Self::OuterProc => f.write_str("/proc        the outer one, until a fresh one covers it"),
             Self::Proc => f.write_str("/proc        fresh, read-only, other users' processes invisible"),
             Self::Mask { path } => write!(f, "mask         {path}"),
             Self::EnterRoot => f.write_str("pivot        into the new root; the old one is let go"),
@@ -210,7 +214,6 @@ impl Namespace {
             Self::User => "user",
             Self::Mount => "mount",
             Self::Pid => "pid",
-            Self::Network => "network",
             Self::Ipc => "ipc",
             Self::Uts => "uts",
             Self::Cgroup => "cgroup",

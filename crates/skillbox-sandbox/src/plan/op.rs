@@ -42,6 +42,8 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// The spawner, once for every run with the same steps.
+    Template,
     /// The spawner, before the child exists.
     Spawn,
     /// The child, with nothing but the profile and the limits.
@@ -80,8 +82,6 @@ pub enum Namespace {
     Mount,
     /// Processes.
     Pid,
-    /// Network interfaces and abstract sockets.
-    Network,
     /// System V objects and message queues.
     Ipc,
     /// The host name.
@@ -205,8 +205,11 @@ pub enum Op {
     RootCgroupNamespace,
     /// Set the host name.
     Hostname(String),
-    /// Bring the private loopback interface up.
-    LoopbackUp,
+    /// Put the child into an empty network namespace that no other run has used.
+    Network {
+        /// Whether its loopback interface is up.
+        loopback: bool,
+    },
     /// Show the host's own mounts, for a run without a mount namespace.
     HostView,
     /// Adopt orphans and kill every descendant at the end, for a run without a pid namespace.
@@ -224,6 +227,13 @@ pub enum Op {
     Directory {
         /// Where.
         path: String,
+    },
+    /// Make the place for a mount of the run.
+    MountPoint {
+        /// Where.
+        path: String,
+        /// What is mounted there.
+        kind: BindKind,
     },
     /// Make a symbolic link.
     Link {
@@ -258,6 +268,8 @@ pub enum Op {
         /// Its size.
         bytes: u64,
     },
+    /// Mount the outer `/proc` where the fresh one will cover it; without it the kernel makes no fresh one.
+    OuterProc,
     /// Mount a fresh, read-only `/proc` of the pid namespace.
     Proc,
     /// Cover a file of `/proc`.

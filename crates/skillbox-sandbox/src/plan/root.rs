@@ -3,7 +3,7 @@
 use skillbox_model::Layer;
 
 use super::build::Steps;
-use super::job::{Access, BindKind, Job, Workspace};
+use super::job::{Access, Bind, BindKind, Job, Workspace};
 use super::op::{FileRights, LandlockRule, Op};
 use crate::host::{HostFacts, PathFact};
 use crate::profile::{Backing, Profile, VisiblePath};
@@ -12,9 +12,11 @@ use crate::profile::{Backing, Profile, VisiblePath};
 const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_INODES: u64 = 1024;
 
-/// The part that depends on the profile alone.
-pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts, proc: bool) {
+/// The part that depends on the profile and the host alone.
+pub(super) fn skeleton(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts, job: &Job, proc: bool) {
     let mount = [Layer::MountNamespace];
+    let points = std::iter::once((job.workspace_target.as_str(), BindKind::Directory))
+        .chain(outside_workspace(job).map(|bind| (bind.target.as_str(), bind.kind)));
     let policy = &profile.filesystem;
     steps.must(&mount, Op::PrivateMounts);
     steps.must(
@@ -61,6 +63,25 @@ pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts,
             names: policy.devices.iter().map(|device| device.name.clone()).collect(),
         },
     );
+    if proc {
+        steps.must(&[], Op::OuterProc);
+    }
+    for (path, kind) in points {
+        steps.must(
+            &[],
+            Op::MountPoint {
+                path: path.to_owned(),
+                kind,
+            },
+        );
+    }
+    steps.must(&mount, Op::SealRoot);
+    steps.must(&mount, Op::EnterRoot);
+}
+
+/// What every run mounts for itself, whatever it runs.
+pub(super) fn private_mounts(steps: &mut Steps<'_>, profile: &Profile, proc: bool) {
+    let policy = &profile.filesystem;
     steps.must(
         &[],
         Op::SharedMemory {
@@ -78,7 +99,14 @@ pub(super) fn build(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts,
             );
         }
     }
-    steps.must(&mount, Op::EnterRoot);
+}
+
+/// Binds below the workspace find or make their places in it; the others need theirs in the root.
+fn outside_workspace(job: &Job) -> impl Iterator<Item = &Bind> {
+    let workspace = format!("{}/", job.workspace_target);
+    job.binds
+        .iter()
+        .filter(move |bind| !bind.target.starts_with(&workspace))
 }
 
 /// The part that depends on the run.
@@ -103,7 +131,6 @@ pub(super) fn complete(steps: &mut Steps<'_>, job: &Job) {
         };
         steps.must(&[], op);
     }
-    steps.must(&[Layer::MountNamespace], Op::SealRoot);
 }
 
 /// A required path that is missing is still planned: the launch then fails and names it.
@@ -173,8 +200,7 @@ pub(super) fn landlock_rules(
         let devices = profile.filesystem.devices.iter();
         rules.extend(devices.map(|device| rule(&format!("/dev/{}", device.name), FileRights::Devices)));
     }
-    let workspace = format!("{}/", job.workspace_target);
-    for bind in job.binds.iter().filter(|bind| !bind.target.starts_with(&workspace)) {
+    for bind in outside_workspace(job) {
         let rights = match bind.access {
             Access::ReadOnly => FileRights::ReadExecute,
             Access::ReadWrite => FileRights::Everything,

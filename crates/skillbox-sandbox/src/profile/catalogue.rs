@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillbox_model::{Diagnostic, Severity};
+use skillbox_model::Diagnostic;
 
 use super::check;
 use super::document::Document;
-use super::extend::{self, Findings};
+use super::extend;
+use super::findings::{Findings, finding};
 use super::policy::Profile;
-use super::yaml::{self, Place};
+use super::yaml;
 
 const SHIPPED: [(&str, &str); 4] = [
     ("strict.yaml", include_str!("../../../../sandbox-profiles/strict.yaml")),
@@ -52,6 +53,24 @@ impl Profiles {
         let texts = SHIPPED.map(|(name, text)| (PathBuf::from(name), text.to_owned()));
         let findings = profiles.add(Vec::from(texts));
         debug_assert!(findings.is_empty(), "a shipped profile is wrong: {findings:?}");
+        profiles
+    }
+
+    /// One shipped profile with those it extends: less to read for a program that makes one run.
+    pub fn shipped_chain(name: &str) -> Self {
+        let mut profiles = Self {
+            by_name: BTreeMap::new(),
+        };
+        let mut texts = Vec::new();
+        let mut next = SHIPPED
+            .iter()
+            .find(|(file, _)| file.strip_suffix(".yaml") == Some(name));
+        while let Some((file, text)) = next {
+            texts.push((PathBuf::from(file), (*text).to_owned()));
+            let parent = text.lines().find_map(|line| line.strip_prefix("extends: "));
+            next = SHIPPED.iter().find(|(file, _)| file.strip_suffix(".yaml") == parent);
+        }
+        profiles.add(texts);
         profiles
     }
 
@@ -184,22 +203,4 @@ fn read_text(path: &Path) -> io::Result<String> {
         ));
     }
     std::fs::read_to_string(path)
-}
-
-pub(super) fn finding(
-    path: &Path,
-    place: Option<Place>,
-    code: &'static str,
-    message: String,
-    hint: Option<String>,
-) -> Diagnostic {
-    Diagnostic {
-        code,
-        severity: Severity::Error,
-        path: path.to_owned(),
-        line: place.map(|place| place.line),
-        column: place.map(|place| place.column),
-        message,
-        hint,
-    }
 }

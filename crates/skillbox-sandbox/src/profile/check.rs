@@ -3,10 +3,11 @@
 use skillbox_model::Layer;
 
 use super::document::Document;
-use super::extend::{Findings, written_need};
+use super::extend::written_need;
+use super::findings::Findings;
 use super::policy::{Backing, Need, NetworkPolicy, Profile};
 use super::yaml::{self, At, Place};
-use crate::seccomp::{Filter, SyscallAction};
+use crate::seccomp::SyscallAction;
 
 /// Device nodes that give a script nothing of the host.
 const HARMLESS_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
@@ -21,9 +22,6 @@ pub(super) fn contradictions(profile: &Profile, document: &Document, findings: &
     limits(profile, document, findings);
     filesystem(profile, document, findings);
     environment(document, findings);
-    if let Err(error) = Filter::compile(&profile.syscalls) {
-        findings.add(yaml::place(&document.name), "profile_contradiction", error.to_string());
-    }
 }
 
 fn on(profile: &Profile, layer: Layer) -> bool {
@@ -123,6 +121,7 @@ fn network(profile: &Profile, document: &Document, findings: &mut Findings) {
 fn internet_sockets(profile: &Profile) -> bool {
     let rule = profile
         .syscalls
+        .rules()
         .iter()
         .find(|rule| rule.calls.iter().any(|call| call == "socket"));
     match rule.map(|rule| &rule.action) {

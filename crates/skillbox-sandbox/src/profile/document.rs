@@ -7,6 +7,7 @@ use skillbox_model::{ByteSize, Layer};
 
 use super::policy::{Backing, Need, NetworkPolicy};
 use super::seconds::Seconds;
+use super::words::Words;
 use super::yaml::At;
 
 #[derive(Debug, Deserialize)]
@@ -93,11 +94,11 @@ pub(super) struct SyscallsDocument {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AllowDocument {
-    pub calls: Vec<At<String>>,
+    pub calls: Words,
     pub argument: Option<u8>,
-    pub any_of: Option<Vec<At<String>>>,
-    pub none_of: Option<Vec<At<String>>>,
-    pub no_bits_of: Option<Vec<At<String>>>,
+    pub any_of: Option<Words>,
+    pub none_of: Option<Words>,
+    pub no_bits_of: Option<Words>,
     pub otherwise: Option<At<String>>,
     pub reason: Option<String>,
 }
@@ -105,7 +106,7 @@ pub(super) struct AllowDocument {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RefuseDocument {
-    pub calls: Vec<At<String>>,
+    pub calls: Words,
     pub errno: Option<At<String>>,
     pub reason: Option<String>,
 }

@@ -1,59 +1,15 @@
 //! A document over the profile it extends.
 
-use std::path::{Path, PathBuf};
+use skillbox_model::{Layer, Limits, ProfileName};
 
-use skillbox_model::{Diagnostic, Layer, Limits, ProfileName};
-
-use super::catalogue::finding;
-use super::document::{
-    AllowDocument, Document, EnvironmentDocument, FilesystemDocument, LimitsDocument, SyscallsDocument,
-};
+use super::document::{Document, EnvironmentDocument, FilesystemDocument, LimitsDocument};
+use super::findings::Findings;
 use super::policy::{
     Backing, Device, EnvironmentPolicy, FilesystemPolicy, MadeDirectory, MadeFile, MadeLink, MaskedPath, Need,
     NetworkPolicy, PassedVariable, Profile, ProfileLimits, SetVariable, VisiblePath, WorkspacePolicy,
 };
+use super::syscalls;
 use super::yaml::{self, At, Place};
-use crate::seccomp::{ArgumentTest, Constant, SyscallAction, SyscallRule, errno_named, number_of, value_of};
-
-/// What is wrong with a document, with its places.
-pub(super) struct Findings {
-    path: PathBuf,
-    list: Vec<Diagnostic>,
-}
-
-impl Findings {
-    pub fn new(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            list: Vec::new(),
-        }
-    }
-
-    pub fn add(&mut self, place: Option<Place>, code: &'static str, message: String) {
-        self.list.push(finding(&self.path, place, code, message, None));
-    }
-
-    pub fn hint(&mut self, place: Option<Place>, code: &'static str, message: String, hint: String) {
-        self.list.push(finding(&self.path, place, code, message, Some(hint)));
-    }
-
-    pub fn into_list(self) -> Vec<Diagnostic> {
-        self.list
-    }
-
-    /// The reason of an entry; without one the entry is an error.
-    fn reason(&mut self, reason: Option<&String>, place: Option<Place>, what: &str) -> String {
-        match reason.map(|reason| reason.trim()).filter(|reason| !reason.is_empty()) {
-            Some(reason) => reason.to_owned(),
-            None => {
-                let message = format!("the entry for {what} has no reason");
-                let hint = "say in one line why the script needs it".to_owned();
-                self.hint(place, "profile_reason_missing", message, hint);
-                String::new()
-            }
-        }
-    }
-}
 
 /// The complete profile, or none where something that every profile needs is missing.
 pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &mut Findings) -> Option<Profile> {
@@ -108,7 +64,7 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
             .map(|network| network.value)
             .or_else(|| parent.map(|parent| parent.network))
             .unwrap_or(NetworkPolicy::None),
-        syscalls: syscalls(document.syscalls.as_ref(), parent, findings),
+        syscalls: syscalls::resolve(document.syscalls.as_ref(), parent, findings)?,
         environment: environment(document.environment.as_ref(), parent, findings),
         limits,
     })
@@ -251,121 +207,6 @@ fn path_entry(path: &str, reason: Option<&String>, place: Option<Place>, finding
         path: path.to_owned(),
         reason,
     }
-}
-
-fn syscalls(
-    document: Option<&SyscallsDocument>,
-    parent: Option<&Profile>,
-    findings: &mut Findings,
-) -> Vec<SyscallRule> {
-    let mut rules = parent.map(|parent| parent.syscalls.clone()).unwrap_or_default();
-    let Some(document) = document else { return rules };
-    let mut own = Vec::new();
-    for entry in &document.allow {
-        let place = yaml::place(entry);
-        let calls = calls(&entry.value.calls, &own, findings);
-        let reason = findings.reason(entry.value.reason.as_ref(), place, &calls.join(", "));
-        if let Some(action) = allowed(&entry.value, place, findings) {
-            own.push(SyscallRule { calls, action, reason });
-        }
-    }
-    for entry in &document.refuse {
-        let calls = calls(&entry.value.calls, &own, findings);
-        let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &calls.join(", "));
-        let errno = errno(entry.value.errno.as_ref(), findings);
-        own.push(SyscallRule {
-            calls,
-            action: SyscallAction::Refuse { errno },
-            reason,
-        });
-    }
-    // The document's word about a call replaces the parent's.
-    for rule in &mut rules {
-        rule.calls
-            .retain(|call| !own.iter().any(|own| own.calls.contains(call)));
-    }
-    rules.retain(|rule| !rule.calls.is_empty());
-    rules.extend(own);
-    rules
-}
-
-fn calls(names: &[At<String>], before: &[SyscallRule], findings: &mut Findings) -> Vec<String> {
-    let mut calls: Vec<String> = Vec::new();
-    for name in names {
-        if number_of(&name.value).is_none() {
-            findings.add(
-                yaml::place(name),
-                "profile_unknown_call",
-                format!("no system call is named {:?}", name.value),
-            );
-        }
-        let twice = calls.contains(&name.value) || before.iter().any(|rule| rule.calls.contains(&name.value));
-        if twice {
-            let message = format!("the system call {:?} is named twice", name.value);
-            findings.add(yaml::place(name), "profile_contradiction", message);
-        }
-        calls.push(name.value.clone());
-    }
-    calls
-}
-
-fn allowed(document: &AllowDocument, place: Option<Place>, findings: &mut Findings) -> Option<SyscallAction> {
-    let mut tests = Vec::new();
-    let mut read = |list: &Option<Vec<At<String>>>, test: fn(Vec<Constant>) -> ArgumentTest| {
-        if let Some(list) = list {
-            tests.push(test(constants(list, findings)));
-        }
-    };
-    read(&document.any_of, ArgumentTest::AnyOf);
-    read(&document.none_of, ArgumentTest::NoneOf);
-    read(&document.no_bits_of, ArgumentTest::NoBitsOf);
-    let message = match (document.argument, tests.len()) {
-        (None, 0) if document.otherwise.is_none() => return Some(SyscallAction::Allow),
-        (Some(argument @ 0..=5), 1) => {
-            let otherwise = errno(document.otherwise.as_ref(), findings);
-            let test = tests.remove(0);
-            return Some(SyscallAction::AllowIf {
-                argument,
-                test,
-                otherwise,
-            });
-        }
-        (Some(0..=5), _) => "a condition has exactly one of any_of, none_of and no_bits_of",
-        (Some(_), _) => "a system call has the arguments 0 to 5",
-        (None, _) => "a condition names its argument",
-    };
-    findings.add(place, "profile_condition", message.to_owned());
-    None
-}
-
-fn constants(list: &[At<String>], findings: &mut Findings) -> Vec<Constant> {
-    let mut constants = Vec::new();
-    for text in list {
-        match value_of(&text.value) {
-            Some(constant) => constants.push(constant),
-            None => {
-                let message = format!("{:?} is neither a known constant nor a 32-bit number", text.value);
-                findings.add(yaml::place(text), "profile_unknown_constant", message);
-            }
-        }
-    }
-    constants
-}
-
-fn errno(name: Option<&At<String>>, findings: &mut Findings) -> Constant {
-    let fallback = Constant {
-        name: "EPERM".to_owned(),
-        value: libc::EPERM as u32,
-    };
-    let Some(name) = name else { return fallback };
-    errno_named(&name.value).unwrap_or_else(|| {
-        findings.add(
-            yaml::place(name),
-            "profile_unknown_constant",
-            format!("{:?} is not a known error", name.value),
-        );
-        fallback
-    })
 }
 
 fn environment(

@@ -4,8 +4,11 @@ mod catalogue;
 mod check;
 mod document;
 mod extend;
+mod findings;
 mod policy;
 mod seconds;
+mod syscalls;
+mod words;
 mod yaml;
 
 pub use catalogue::Profiles;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use skillbox_model::{ByteSize, Layer, Limits, ProfileName};
 
-use crate::seccomp::SyscallRule;
+use crate::seccomp::SyscallPolicy;
 
 /// How much a profile insists on a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -40,7 +40,7 @@ pub struct Profile {
     /// What the script can reach by sockets.
     pub network: NetworkPolicy,
     /// Every system call that is named, with what becomes of it.
-    pub syscalls: Vec<SyscallRule>,
+    pub syscalls: SyscallPolicy,
     /// The environment before the run's own variables.
     pub environment: EnvironmentPolicy,
     /// What a run may use.

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_profile_for_docker_refuses_with_its_own_errors() {
         let profiles = Profiles::shipped();
-        let profile = docker_profile(&profiles.get("default").unwrap().syscalls);
+        let profile = docker_profile(profiles.get("default").unwrap().syscalls.rules());
         let entries = profile["syscalls"].as_array().unwrap();
         let about = |name: &str| {
             entries

@@ -119,7 +119,7 @@ fn telling_arguments(rules: &[SyscallRule]) -> Vec<u64> {
 #[test]
 fn every_shipped_filter_says_what_its_rules_say() {
     for profile in Profiles::shipped().iter() {
-        let rules = &profile.syscalls;
+        let rules = profile.syscalls.rules();
         let filter = Filter::compile(rules).unwrap();
         let arguments = telling_arguments(rules);
         let conditional = |number: u32| {
@@ -164,7 +164,7 @@ fn every_shipped_filter_says_what_its_rules_say() {
 }
 
 static DEFAULT: LazyLock<(Vec<SyscallRule>, Filter)> = LazyLock::new(|| {
-    let rules = Profiles::shipped().get("default").unwrap().syscalls.clone();
+    let rules = Profiles::shipped().get("default").unwrap().syscalls.rules().to_vec();
     let filter = Filter::compile(&rules).unwrap();
     (rules, filter)
 });
@@ -211,7 +211,7 @@ proptest! {
 #[test]
 fn the_filter_is_a_tree_and_not_a_list() {
     let profiles = Profiles::shipped();
-    let filter = Filter::compile(&profiles.get("default").unwrap().syscalls).unwrap();
+    let filter = Filter::compile(profiles.get("default").unwrap().syscalls.rules()).unwrap();
     assert!(filter.program().len() < 320, "{} instructions", filter.program().len());
     // No path through the filter is longer than a search tree over the numbers and one over an argument.
     let deepest = known_calls()

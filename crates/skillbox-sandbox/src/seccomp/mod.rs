@@ -8,6 +8,7 @@ mod docker;
 #[cfg(test)]
 mod equivalence;
 mod load;
+mod policy;
 mod rule;
 
 pub use bpf::Instruction;
@@ -16,4 +17,5 @@ pub use compile::{CompileError, Filter};
 pub(crate) use constants::{errno_named, value_of};
 pub use docker::docker_profile;
 pub(crate) use load::load;
+pub use policy::SyscallPolicy;
 pub use rule::{ArgumentTest, Constant, SyscallAction, SyscallRule};

@@ -2,12 +2,15 @@
 
 mod handle;
 mod launch;
+mod network;
 mod process;
 pub(crate) mod protocol;
 mod sandbox;
 mod sanitize;
+mod set_up;
 mod stage;
+mod template;
 
 pub use handle::{LaunchError, LaunchFds, Spawner, SpawnerError, SpawnerOptions, become_spawner_if_asked};
 pub use sandbox::{Ended, LimitHits, Sandbox, ScriptEnd};
-pub(crate) use stage::{DEVICES, ROOT_MOUNT_POINT, write_id_maps};
+pub(crate) use stage::write_id_maps;

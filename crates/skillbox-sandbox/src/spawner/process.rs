@@ -1,4 +1,4 @@
-//! The spawner's life: take requests, launch, reap, and end with the server.
+//! The spawner's life: take requests, launch, reap, prepare for the next run when idle, and end with the server.
 #![expect(
     unsafe_code,
     reason = "a clone is safe only in a process of one thread, which this one is"
@@ -7,35 +7,27 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
-use super::SpawnerOptions;
 use super::launch::{Descriptors, Launched, launch};
 use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file};
 use super::sanitize::sanitize;
-use super::stage::Stage;
-use crate::cgroup::{Group, Groups, Layout};
-use crate::host::{Availability, HostFacts};
+use super::set_up::Spawning;
+use crate::cgroup::Group;
 use crate::kernel::clone::{Cloned, clone_process};
-use crate::kernel::mount::{self, FsOption, NO_DEVICES, NO_SUID};
 use crate::kernel::socket;
 use crate::kernel::wait::{Patience, reap};
+use crate::root::new_workspace;
 
-/// What launches draw on.
-pub(super) struct Spawning {
-    pub facts: HostFacts,
-    pub stage: Option<Stage>,
-    pub groups: Option<Groups>,
-}
-
-/// A sandbox that lives.
-struct Running {
+/// A sandbox, from its launch until the server has read what became of it.
+struct Run {
     pid: i32,
-    pidfd: OwnedFd,
+    /// None once everything in it is dead.
+    alive: Option<OwnedFd>,
     answers: OwnedFd,
-    group: Option<Group>,
+    /// Removed when the run goes, which is when the server let go of the meters.
+    _group: Option<Group>,
 }
 
 /// Lives as the spawner behind `socket` until the other end closes.
@@ -51,40 +43,63 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
         tell(answers, &Answer::Facts(Box::new(spawning.facts.clone())), &[]);
     }
     drop(first);
-    let mut running: Vec<Running> = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
     loop {
-        let mut watched = vec![PollFd::new(&socket, PollFlags::IN)];
-        watched.extend(running.iter().map(|run| PollFd::new(&run.pidfd, PollFlags::IN)));
-        match poll(&mut watched, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            result => result?,
-        };
-        let asked = !watched[0].revents().is_empty();
-        let ended: Vec<usize> = (0..running.len())
-            .rev()
-            .filter(|index| !watched[index + 1].revents().is_empty())
-            .collect();
-        drop(watched);
-        for index in ended {
-            running.swap_remove(index).bury();
+        let event = wait(&socket, &runs, spawning.has_preparations())?;
+        for index in event.changed {
+            runs[index].change();
         }
-        if asked {
+        runs.retain(|run| run.alive.is_some() || !run.is_forgotten());
+        if event.asked {
             let received = socket::receive(socket.as_fd(), &mut buffer)?;
             if received.length == 0 {
                 break;
             }
-            if let Some(run) = spawning.serve(&buffer[..received.length], received.descriptors) {
-                running.push(run);
-            }
+            runs.extend(spawning.serve(&buffer[..received.length], received.descriptors));
+        } else if event.idle {
+            spawning.prepare_next();
         }
     }
-    for run in &running {
+    for run in &runs {
         run.kill();
     }
-    for run in running {
-        run.bury();
+    for mut run in runs {
+        run.change();
     }
     Ok(())
+}
+
+/// What woke the spawner.
+struct Event {
+    asked: bool,
+    /// Runs that died or were let go.
+    changed: Vec<usize>,
+    /// Nothing did, and there is something to prepare.
+    idle: bool,
+}
+
+fn wait(socket: &OwnedFd, runs: &[Run], has_preparations: bool) -> io::Result<Event> {
+    let mut watched = Vec::with_capacity(runs.len() + 1);
+    watched.push(PollFd::new(socket, PollFlags::IN));
+    watched.extend(runs.iter().map(|run| match &run.alive {
+        Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
+        None => PollFd::new(&run.answers, PollFlags::empty()),
+    }));
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let count = loop {
+        match poll(&mut watched, has_preparations.then_some(&at_once)) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => break result?,
+        }
+    };
+    let changed = (0..runs.len())
+        .filter(|index| !watched[index + 1].revents().is_empty())
+        .collect();
+    Ok(Event {
+        asked: !watched[0].revents().is_empty(),
+        changed,
+        idle: count == 0,
+    })
 }
 
 /// Clones the spawner.
@@ -95,51 +110,7 @@ pub(super) fn clone_single_threaded(flags: u64, birthplace: Option<BorrowedFd<'_
 }
 
 impl Spawning {
-    fn set_up(options: &SpawnerOptions) -> Self {
-        let mut facts = HostFacts::gather(options);
-        let family = [
-            rustix::process::getpid(),
-            rustix::process::getppid().unwrap_or(Pid::INIT),
-        ];
-        let layout = Layout::discover(&family.map(|pid| pid.as_raw_nonzero().get()));
-        let groups = match layout.as_ref().map(Groups::open) {
-            Ok(Ok(groups)) => {
-                facts.cgroup = Layout::facts(&layout);
-                Some(groups)
-            }
-            Ok(Err(error)) => {
-                let reason = format!("control groups cannot be made: {error}");
-                facts.cgroup = crate::host::CgroupFacts::none(&reason, "see `skillbox doctor`");
-                None
-            }
-            Err(_) => {
-                facts.cgroup = Layout::facts(&layout);
-                None
-            }
-        };
-        if facts.privileged {
-            // The ids change around each clone, and the capabilities stay.
-            let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_SETUID_FIXUP);
-            let _ = rustix::thread::set_thread_groups(&[]);
-        }
-        let stage = if facts.namespaces.is_available() {
-            match Stage::set_up(&facts) {
-                Ok(stage) => Some(stage),
-                Err(error) => {
-                    facts.namespaces = Availability::missing(
-                        format!("namespaces and mounts cannot be made: {error}"),
-                        "see `skillbox doctor`",
-                    );
-                    None
-                }
-            }
-        } else {
-            None
-        };
-        Self { facts, stage, groups }
-    }
-
-    fn serve(&mut self, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Running> {
+    fn serve(&mut self, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Run> {
         if descriptors.is_empty() {
             return None;
         }
@@ -150,48 +121,45 @@ impl Spawning {
             }
             request => request,
         };
-        match request {
-            Ok(Request::CreateWorkspace { bytes, inodes }) => {
-                match self.create_workspace(bytes, inodes) {
-                    Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
-                    Err(error) => tell(
-                        &descriptors[0],
-                        &Answer::Failed(plain_failure("make a workspace", &error)),
-                        &[],
-                    ),
-                }
-                None
-            }
-            Ok(Request::Launch(orders)) => self.serve_launch(&orders, descriptors),
-            Ok(Request::LaunchFromFile { .. } | Request::Begin(_)) => {
-                let error = io::Error::from_raw_os_error(libc::EBADMSG);
-                tell(
-                    &descriptors[0],
-                    &Answer::Failed(plain_failure("read the request", &error)),
-                    &[],
-                );
-                None
-            }
-            Err(error) => {
-                tell(
-                    &descriptors[0],
-                    &Answer::Failed(plain_failure("read the request", &error)),
-                    &[],
-                );
-                None
-            }
-        }
-    }
-
-    fn serve_launch(&mut self, orders: &Orders<'_>, descriptors: Vec<OwnedFd>) -> Option<Running> {
-        let answers = descriptors[0].try_clone().ok()?;
-        let Some(descriptors) = Descriptors::from_message(descriptors, orders) else {
-            let error = io::Error::from_raw_os_error(libc::EBADMSG);
+        let refuse = |what: &str, error: &io::Error, to: &OwnedFd| {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
             tell(
-                &answers,
-                &Answer::Failed(plain_failure("count the descriptors", &error)),
+                to,
+                &Answer::Failed(StepFailure {
+                    step: 0,
+                    what: what.to_owned(),
+                    errno,
+                }),
                 &[],
             );
+        };
+        match request {
+            Ok(Request::Launch(orders)) => return self.serve_launch(&orders, descriptors),
+            Ok(Request::CreateWorkspace { bytes, inodes }) => match new_workspace(bytes, inodes, self.facts.script) {
+                Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
+                Err(error) => refuse("make a workspace", &error, &descriptors[0]),
+            },
+            Ok(Request::LaunchFromFile { .. } | Request::Begin(_)) => {
+                refuse(
+                    "read the request",
+                    &io::Error::from_raw_os_error(libc::EBADMSG),
+                    &descriptors[0],
+                );
+            }
+            Err(error) => refuse("read the request", &error, &descriptors[0]),
+        }
+        None
+    }
+
+    fn serve_launch(&mut self, orders: &Orders<'_>, descriptors: Vec<OwnedFd>) -> Option<Run> {
+        let answers = descriptors[0].try_clone().ok()?;
+        let Some(descriptors) = Descriptors::from_message(descriptors, orders) else {
+            let failure = StepFailure {
+                step: 0,
+                what: "count the descriptors".to_owned(),
+                errno: libc::EBADMSG,
+            };
+            tell(&answers, &Answer::Failed(failure), &[]);
             return None;
         };
         match launch(self, orders, descriptors) {
@@ -205,15 +173,15 @@ impl Spawning {
                 for failure in degraded {
                     tell(&answers, &Answer::Degraded(failure), &[]);
                 }
-                let clock = group.as_ref().and_then(Group::cpu_clock);
+                let (meters, files) = group.as_ref().map(|group| group.meters().give()).unwrap_or_default();
                 let mut given = vec![pidfd.as_fd()];
-                given.extend(clock.as_ref().map(AsFd::as_fd));
-                tell(&answers, &Answer::Launched { pid }, &given);
-                Some(Running {
+                given.extend(files);
+                tell(&answers, &Answer::Launched { meters }, &given);
+                Some(Run {
                     pid,
-                    pidfd,
+                    alive: Some(pidfd),
                     answers,
-                    group,
+                    _group: group,
                 })
             }
             Err(failure) => {
@@ -222,49 +190,33 @@ impl Spawning {
             }
         }
     }
-
-    fn create_workspace(&self, bytes: u64, inodes: u64) -> io::Result<OwnedFd> {
-        let script = self.facts.script;
-        mount::new_filesystem(
-            "tmpfs",
-            &[
-                FsOption::Text("size", &bytes.to_string()),
-                FsOption::Text("nr_inodes", &inodes.to_string()),
-                FsOption::Text("mode", "0755"),
-                FsOption::Text("uid", &script.uid.to_string()),
-                FsOption::Text("gid", &script.gid.to_string()),
-            ],
-            NO_SUID | NO_DEVICES,
-        )
-    }
 }
 
-impl Running {
+impl Run {
     fn kill(&self) {
-        if let Some(pid) = Pid::from_raw(self.pid) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.alive.is_some()) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 
-    /// Waits for the end, tells what the run used, and lets go of its control group.
-    fn bury(self) {
+    /// Reaps a sandbox that died and tells what the kernel counted.
+    fn change(&mut self) {
+        if self.alive.take().is_none() {
+            return;
+        }
         let mut reaped = Reaped::default();
         if let Ok(Some(ended)) = reap(Some(self.pid), Patience::Wait) {
             reaped.cpu = ended.cpu;
             reaped.peak_memory = Some(ended.peak_bytes);
         }
-        if let Some(group) = &self.group {
-            group.account(&mut reaped);
-        }
         tell(&self.answers, &Answer::Reaped(reaped), &[]);
     }
-}
 
-fn plain_failure(what: &str, error: &io::Error) -> StepFailure {
-    StepFailure {
-        step: 0,
-        what: what.to_owned(),
-        errno: error.raw_os_error().unwrap_or(libc::EIO),
+    /// Whether the server has closed its end.
+    fn is_forgotten(&self) -> bool {
+        let mut watched = [PollFd::new(&self.answers, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut watched, Some(&at_once)).is_ok_and(|count| count > 0)
     }
 }
 

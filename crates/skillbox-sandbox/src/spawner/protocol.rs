@@ -39,8 +39,9 @@ pub(crate) struct Orders<'a> {
 pub(crate) enum Answer {
     Facts(Box<HostFacts>),
     Workspace,
+    /// The child exists. Descriptors: its pidfd, and the meters that the mask names.
     Launched {
-        pid: i32,
+        meters: u8,
     },
     /// The command runs.
     Started,

@@ -4,11 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 use skillbox_model::{Enforcement, ErrorCode, Usage};
 
 use super::handle::{LaunchError, SpawnerError, wait_for_answer};
 use super::protocol::{Answer, Reaped, StepFailure};
+use crate::cgroup::Meters;
 use crate::plan::{LaunchPlan, Namespace, Op};
 
 /// A launched command and everything it started. Dropping it kills them all.
@@ -16,7 +18,9 @@ use crate::plan::{LaunchPlan, Namespace, Op};
 pub struct Sandbox {
     pidfd: OwnedFd,
     answers: OwnedFd,
-    cpu_clock: Option<OwnedFd>,
+    meters: Meters,
+    /// Whether a control group counts everything, so that the spawner's count is not needed.
+    counts_by_group: bool,
     has_pid_namespace: bool,
     applied: Enforcement,
     exec_error: Option<i32>,
@@ -71,7 +75,7 @@ impl Sandbox {
         let mut running = false;
         while launched.is_none() || !running {
             match wait_for_answer(&answers)? {
-                (Answer::Launched { .. }, descriptors) => launched = Some(descriptors),
+                (Answer::Launched { meters }, descriptors) => launched = Some((meters, descriptors)),
                 (Answer::Started, _) => running = true,
                 (Answer::NotExecuted { errno }, _) => {
                     exec_error = Some(errno);
@@ -84,7 +88,8 @@ impl Sandbox {
                 (Answer::Facts(_) | Answer::Workspace | Answer::Ended { .. }, _) => {}
             }
         }
-        let mut descriptors = launched.into_iter().flatten();
+        let (meters, descriptors) = launched.unwrap_or_default();
+        let mut descriptors = descriptors.into_iter();
         let pidfd = descriptors.next().ok_or(SpawnerError::Gone)?;
         let namespaces = plan.steps.iter().find_map(|step| match &step.op {
             Op::Clone { namespaces, .. } => Some(namespaces.as_slice()),
@@ -93,7 +98,8 @@ impl Sandbox {
         Ok(Self {
             pidfd,
             answers,
-            cpu_clock: descriptors.next(),
+            meters: Meters::take(meters, descriptors),
+            counts_by_group: meters != 0,
             has_pid_namespace: namespaces.unwrap_or_default().contains(&Namespace::Pid),
             applied,
             exec_error,
@@ -123,26 +129,29 @@ impl Sandbox {
 
     /// The CPU time used so far by everything in the sandbox; none where the host does not count it.
     pub fn cpu_used(&self) -> Option<Duration> {
-        let clock = self.cpu_clock.as_ref()?;
-        let mut buffer = [0; 512];
-        let length = rustix::io::pread(clock, &mut buffer, 0).ok()?;
-        let text = std::str::from_utf8(&buffer[..length]).ok()?;
-        match crate::cgroup::keyed(text, "usage_usec") {
-            Some(micros) => Some(Duration::from_micros(micros)),
-            None => text.trim().parse().ok().map(Duration::from_nanos),
-        }
+        self.meters.cpu()
     }
 
     /// Waits until everything is dead and returns what became of it.
     pub fn finish(mut self) -> Result<Ended, SpawnerError> {
+        wait_for_death(&self.pidfd)?;
         let mut end = ScriptEnd::Killed;
-        let reaped = loop {
+        let mut reaped = Reaped::default();
+        loop {
+            // The reaper's word came before its death; the spawner's is worth waiting for only when nothing else counts.
+            if self.counts_by_group && !has_answer(&self.answers)? {
+                break;
+            }
             match wait_for_answer(&self.answers)?.0 {
                 Answer::Ended { status } => end = script_end(status),
-                Answer::Reaped(reaped) => break reaped,
+                Answer::Reaped(counted) => {
+                    reaped = counted;
+                    break;
+                }
                 _ => {}
             }
-        };
+        }
+        self.meters.account(&mut reaped);
         self.finished = true;
         Ok(self.ended(end, reaped))
     }
@@ -177,6 +186,25 @@ impl Drop for Sandbox {
             let _ = self.kill();
         }
     }
+}
+
+/// Waits without a deadline: whoever runs the sandbox has one, and kills by it.
+fn wait_for_death(pidfd: &OwnedFd) -> Result<(), SpawnerError> {
+    let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
+    loop {
+        match poll(&mut watched, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(SpawnerError::Socket(error.into())),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+fn has_answer(answers: &OwnedFd) -> Result<bool, SpawnerError> {
+    let mut watched = [PollFd::new(answers, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let count = poll(&mut watched, Some(&at_once)).map_err(|error| SpawnerError::Socket(error.into()))?;
+    Ok(count > 0 && watched[0].revents().contains(PollFlags::IN))
 }
 
 fn script_end(status: i32) -> ScriptEnd {

@@ -15,6 +15,7 @@ use super::list::Listing;
 use super::search::Hits;
 use super::unpack::unpack;
 use super::{Answer, Context, lenient};
+use crate::engine;
 use crate::failure::Failure;
 use crate::render::{Page, Progress, Span, Terminal, Tone};
 
@@ -36,6 +37,8 @@ const SLIPS: &[(&str, &str)] = &[
 ];
 
 pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    // The spawner is forked off before anything else exists.
+    let spawner = engine::spawner()?;
     let mut tour = Tour {
         terminal,
         as_json: context.as_json,
@@ -54,11 +57,12 @@ pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure
     tour.validate(&paths)?;
     tour.explain_mistakes(&skills, built_in.len())?;
     tour.prompt(&built_in, &paths)?;
+    tour.run_sandboxed(spawner, place.path())?;
     tour.end()
 }
 
 /// The tour, and the streams it is told on.
-struct Tour<'a> {
+pub(super) struct Tour<'a> {
     terminal: &'a mut Terminal,
     as_json: bool,
     steps: Vec<Step>,
@@ -81,7 +85,7 @@ impl Tour<'_> {
         self.tell(|page| {
             page.line(&[
                 Span::new(Tone::Heading, "skillbox demo"),
-                Span::new(Tone::Dim, " · a guided tour in six steps"),
+                Span::new(Tone::Dim, " · a guided tour in eight steps"),
             ]);
             page.paragraph(
                 0,
@@ -238,7 +242,7 @@ impl Tour<'_> {
     }
 
     /// Announces a step: its number, what it is about, and the command that does the same.
-    fn step(&mut self, title: &'static str, command: &str, why: &str) -> Result<(), Failure> {
+    pub(super) fn step(&mut self, title: &'static str, command: &str, why: &str) -> Result<(), Failure> {
         self.steps.push(Step {
             title,
             command: command.to_owned(),
@@ -254,7 +258,7 @@ impl Tour<'_> {
     }
 
     /// Tells people at once; programs get the whole at the end.
-    fn tell(&mut self, write: impl FnOnce(&mut Page)) -> Result<(), Failure> {
+    pub(super) fn tell(&mut self, write: impl FnOnce(&mut Page)) -> Result<(), Failure> {
         if self.as_json {
             return Ok(());
         }

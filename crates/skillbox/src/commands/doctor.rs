@@ -171,7 +171,8 @@ fn tier_text(tier: Tier) -> &'static str {
     }
 }
 
-fn state(state: Option<&LayerState>) -> (Tone, String) {
+/// A layer's state in a word, with its reason.
+pub fn state(state: Option<&LayerState>) -> (Tone, String) {
     match state {
         Some(LayerState::Enforced) => (Tone::Good, "enforced".to_owned()),
         Some(LayerState::Partial { reason }) => (Tone::Warning, format!("partial: {reason}")),

@@ -1,5 +1,6 @@
 //! `skillbox list`: every skill that is found, and what was odd on the way.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use clap::Args;
@@ -55,27 +56,65 @@ impl Listing {
     /// Describes a whole catalogue.
     pub fn of(catalog: &Catalog, with_digest: bool, progress: &Progress) -> Self {
         progress.expect(catalog.len());
-        let mut diagnostics = catalog.diagnostics().to_vec();
-        let skills = catalog.skills().map(|entry| {
+        let described = catalogue::for_each(catalog, |entry| {
             progress.step();
-            describe(entry, with_digest, &mut diagnostics)
+            describe(entry, with_digest)
         });
-        let skills = skills.collect();
+        let (skills, unreadable): (Vec<_>, Vec<_>) = described.into_iter().unzip();
+        let diagnostics = catalog
+            .diagnostics()
+            .iter()
+            .cloned()
+            .chain(unreadable.into_iter().flatten());
         Self {
             skills,
             shadowed: catalog.shadowed().to_vec(),
-            diagnostics,
+            diagnostics: diagnostics.collect(),
         }
     }
 
-    /// Resources, digest, and what the skill hides.
-    fn facts(&self, skill: &Skill, page: &Page) -> String {
-        let resources = Some(skill.resources.to_string()).filter(|text| !text.is_empty());
-        let hidden = self
-            .shadowed
-            .iter()
-            .filter(|shadowed| shadowed.name.as_str() == skill.name);
-        let hides = hidden.map(|shadowed| {
+    /// What each name hides.
+    fn hidden(&self) -> HashMap<&str, Vec<&Shadowed>> {
+        let mut hidden = HashMap::<_, Vec<_>>::new();
+        for shadowed in &self.shadowed {
+            hidden.entry(shadowed.name.as_str()).or_default().push(shadowed);
+        }
+        hidden
+    }
+}
+
+fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>) {
+    let (resources, digest, finding) = match look_into(entry, with_digest) {
+        Ok((resources, digest)) => (resources, digest, None),
+        Err(error) => (
+            ResourceCounts::default(),
+            None,
+            Some(catalogue::unreadable(entry, &error)),
+        ),
+    };
+    let skill = Skill {
+        name: entry.name().to_string(),
+        description: entry.meta.description.to_string(),
+        path: entry.path().display().to_string(),
+        source: entry.source_label().to_owned(),
+        scope: entry.scope(),
+        digest,
+        resources,
+    };
+    (skill, finding)
+}
+
+fn look_into(entry: &SkillEntry, with_digest: bool) -> Result<(ResourceCounts, Option<Digest>), SkillReadError> {
+    let dir = entry.open()?;
+    let digest = if with_digest { Some(dir.digest()?) } else { None };
+    Ok((ResourceCounts::of(&dir.resources()?), digest))
+}
+
+impl Skill {
+    /// Resources, what the skill hides, digest.
+    fn facts(&self, hidden: &[&Shadowed], page: &Page) -> String {
+        let resources = Some(self.resources.to_string()).filter(|text| !text.is_empty());
+        let hides = hidden.iter().map(|shadowed| {
             let from_elsewhere = shadowed.source != shadowed.by_source;
             let what = if from_elsewhere {
                 Path::new(&*shadowed.source)
@@ -84,7 +123,7 @@ impl Listing {
             };
             format!("hides the one of {}", page.short(what))
         });
-        let digest = skill.digest.as_ref().map(Digest::to_string);
+        let digest = self.digest.as_ref().map(Digest::to_string);
         resources
             .into_iter()
             .chain(hides)
@@ -92,28 +131,6 @@ impl Listing {
             .collect::<Vec<_>>()
             .join(" · ")
     }
-}
-
-fn describe(entry: &SkillEntry, with_digest: bool, diagnostics: &mut Vec<Diagnostic>) -> Skill {
-    let (resources, digest) = look_into(entry, with_digest).unwrap_or_else(|error| {
-        diagnostics.push(catalogue::unreadable(entry, &error));
-        (ResourceCounts::default(), None)
-    });
-    Skill {
-        name: entry.name().to_string(),
-        description: entry.meta.description.to_string(),
-        path: entry.path().display().to_string(),
-        source: entry.source_label().to_owned(),
-        scope: entry.scope(),
-        digest,
-        resources,
-    }
-}
-
-fn look_into(entry: &SkillEntry, with_digest: bool) -> Result<(ResourceCounts, Option<Digest>), SkillReadError> {
-    let dir = entry.open()?;
-    let digest = if with_digest { Some(dir.digest()?) } else { None };
-    Ok((ResourceCounts::of(&dir.resources()?), digest))
 }
 
 impl Answer for Listing {
@@ -134,6 +151,7 @@ impl Answer for Listing {
             .max()
             .unwrap_or(0);
         let column = 2 + widest.min(24) + 2;
+        let hidden = self.hidden();
         let mut source = None;
         for skill in &self.skills {
             if source != Some(&skill.source) {
@@ -141,7 +159,8 @@ impl Answer for Listing {
                 source = Some(&skill.source);
             }
             page.summary(2, Span::new(Tone::Name, &skill.name), column, 2, &skill.description);
-            page.paragraph(column, Tone::Dim, &self.facts(skill, page));
+            let facts = skill.facts(hidden.get(skill.name.as_str()).map_or(&[], Vec::as_slice), page);
+            page.paragraph(column, Tone::Dim, &facts);
         }
         page.gap();
         let mut total = plural(self.skills.len(), "skill");

@@ -190,7 +190,7 @@ impl Answer for Shown<'_> {
             Tone::Plain,
             &format!(
                 "{} named; all others do not exist",
-                plural(profile.syscalls.len(), "rule")
+                plural(profile.syscalls.rules().len(), "rule")
             ),
         );
     }

@@ -41,7 +41,6 @@ macro_rules! settings {
 
         $(#[doc = $group_doc])*
         #[derive(Clone, Debug)]
-        #[expect(dead_code, reason = "profiles and state are resolved and told; no command of this version has use for them")]
         pub struct $settings {
             $( $(#[doc = $doc])+ pub $name: $kind, )*
         }
@@ -55,11 +54,6 @@ macro_rules! settings {
                     separator: <$kind as SettingValue>::SEPARATOR,
                 }, )*
             ];
-
-            /// The flags that may stand more than once.
-            pub fn repeatable() -> impl Iterator<Item = String> {
-                Self::DECLARED.iter().filter(|setting| setting.separator.is_some()).map(Declared::flag)
-            }
 
             /// Merges the layers, highest first, and says where each value came from.
             pub fn resolve(&self, layers: &Layers) -> Result<($settings, Vec<Told>), SettingError> {
@@ -144,6 +138,14 @@ settings! {
 
     /// Commands of skills' hooks: run them in the sandbox, or offer them to the host
     hooks: CommandHooks, "WHAT", default |_: &Layers| CommandHooks::default();
+}
+
+impl GlobalFlags {
+    /// The flags that may stand more than once.
+    pub fn repeatable() -> impl Iterator<Item = String> {
+        let listed = Self::DECLARED.iter().filter(|setting| setting.separator.is_some());
+        listed.map(Declared::flag)
+    }
 }
 
 /// Every declaration of every group: what a config file may say.
