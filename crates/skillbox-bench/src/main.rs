@@ -5,11 +5,15 @@
 
 mod catalogue;
 mod measure;
+mod prompt;
 
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "skillbox-bench", about = "Measures skillbox against its peers and its own targets")]
+#[command(
+    name = "skillbox-bench",
+    about = "Measures skillbox against its peers and its own targets"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -22,11 +26,14 @@ enum Command {
     /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
     #[command(hide = true)]
     CatalogueMemory(catalogue::memory::Arguments),
+    /// Prompts, the tool policy, and loading a skill
+    Prompt(prompt::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Catalogue(arguments) => catalogue::run(&arguments),
         Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
+        Command::Prompt(arguments) => prompt::run(&arguments),
     }
 }

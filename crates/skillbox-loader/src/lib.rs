@@ -8,6 +8,7 @@
 mod agent;
 mod call;
 mod delta;
+mod derived;
 mod dialect;
 mod dynamic_tools;
 mod engine;
