@@ -16,7 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut table = Vec::new();
     for file in files {
         let below = file.strip_prefix(&skills)?;
-        let below = below.to_str().ok_or("the path of a built-in skill is not UTF-8")?.to_owned();
+        let below = below
+            .to_str()
+            .ok_or("the path of a built-in skill is not UTF-8")?
+            .to_owned();
         let executable = fs::metadata(&file)?.permissions().mode() & 0o100 != 0;
         table.push((below, file, executable));
     }

@@ -4,14 +4,16 @@ mod generate;
 pub(crate) mod memory;
 mod peers;
 mod table;
+mod targets;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use skillbox_repository::{Repository, ScanOptions, Scope, Source};
+use skillbox_repository::{CatalogChange, Repository, ScanOptions, Scope, Source, WatchMode, WatchOptions};
 
 use crate::measure::Samples;
 use generate::Numbers;
@@ -44,6 +46,9 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Fail when a target is missed
+    #[arg(long)]
+    check: bool,
 }
 
 /// All that was measured.
@@ -51,7 +56,11 @@ pub(crate) struct Arguments {
 struct Measured {
     skills: usize,
     bytes: u64,
+    rounds: usize,
     cold: Samples,
+    /// A cold scan of some of the collections, and how many skills these have.
+    part: Samples,
+    part_skills: usize,
     rescan: Samples,
     watched: Samples,
     cat: Samples,
@@ -62,23 +71,29 @@ struct Measured {
 /// One of the Python parsers; its times are scaled to all skills.
 struct Peer {
     package: &'static str,
+    title: &'static str,
     samples: Samples,
     missing: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let parent = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
-    if let Some(keep) = std::env::var_os("KEEP") { generate::generate(Path::new(&keep), arguments.skills, arguments.seed)?; return Ok(()); }
     let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir_in(parent)?;
     let root = directory.path().join("skills");
     let files = generate::generate(&root, arguments.skills, arguments.seed).context("the skills were not generated")?;
     let lists = Lists::write(directory.path(), &files, arguments.python_skills)?;
     let measured = measure(arguments, &root, &files, &lists)?;
+    let targets = targets::judge(&measured)?;
     if arguments.json {
-        table::print_json(&measured)
+        table::print_json(&measured, &targets)?;
     } else {
-        table::print(&measured)
+        table::print(&measured, &targets)?;
     }
+    ensure!(
+        !arguments.check || targets.iter().all(|target| target.is_met()),
+        "a target was missed"
+    );
+    Ok(())
 }
 
 struct Lists {
@@ -102,17 +117,30 @@ impl Lists {
 }
 
 fn open(root: &Path) -> Repository {
-    let source = Source::Directory {
-        path: root.to_owned(),
+    open_all(&[root.to_owned()])
+}
+
+fn open_all(roots: &[PathBuf]) -> Repository {
+    let sources = roots.iter().map(|root| Source::Directory {
+        path: root.clone(),
         scope: Scope::Project,
-    };
-    Repository::open(vec![source], ScanOptions::default())
+    });
+    Repository::open(sources.collect(), ScanOptions::default())
+}
+
+/// Every fourth collection: scanning it should take a fourth of the time.
+fn part_of(root: &Path) -> Vec<PathBuf> {
+    generate::collections(root).step_by(4).collect()
 }
 
 fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists) -> anyhow::Result<Measured> {
     let mut measured = Measured {
         skills: files.len(),
-        peers: ["skills-ref", "deepagents"].map(Peer::of).into(),
+        rounds: arguments.rounds,
+        peers: vec![
+            Peer::new("skills-ref", "Python: skills-ref, the reference"),
+            Peer::new("deepagents", "Python: the parser of deepagents"),
+        ],
         ..Measured::default()
     };
     for file in files {
@@ -120,19 +148,26 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
     }
     // One turn that does not count brings every page into the cache, for everyone alike.
     peers::cat(&lists.all)?;
-    let kept = open(root);
-    ensure!(kept.catalog().len() == files.len(), "only {} skills were found", kept.catalog().len());
+    let kept = Arc::new(open(root));
+    ensure!(
+        kept.catalog().len() == files.len(),
+        "only {} skills were found",
+        kept.catalog().len()
+    );
 
     let mut numbers = Numbers::seeded(arguments.seed);
     for round in 0..arguments.rounds {
         let cold = measured.cold.time(|| open(root));
         ensure!(cold.catalog().len() == files.len(), "a cold scan lost skills");
         drop(cold);
+        let part = measured.part.time(|| open_all(&part_of(root)));
+        measured.part_skills = part.catalog().len();
+        drop(part);
         measured.cat.time(|| peers::cat(&lists.all))?;
 
-        let edited = edit_one(files, &mut numbers)?;
-        let change = measured.rescan.time(|| kept.refresh());
-        ensure!(change.changed.len() == 1, "the edit of {} was not seen", edited.display());
+        edit_one(files, &mut numbers)?;
+        expect_one_change(&measured.rescan.time(|| kept.refresh()))?;
+        refresh_watched(&kept, files, &mut numbers, &mut measured.watched)?;
 
         if round < arguments.python_rounds {
             for peer in &mut measured.peers {
@@ -145,16 +180,43 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &Lists)
     Ok(measured)
 }
 
-fn edit_one<'a>(files: &'a [PathBuf], numbers: &mut Numbers) -> anyhow::Result<&'a Path> {
+/// Times a refresh that the kernel's events lead. The watch lives for this one refresh: while it does, every file that
+/// the others read is an event too.
+fn refresh_watched(
+    repository: &Arc<Repository>,
+    files: &[PathBuf],
+    numbers: &mut Numbers,
+    samples: &mut Samples,
+) -> anyhow::Result<()> {
+    // Without a pause that is ever reached, the background does not do the work before it is timed.
+    let options = WatchOptions {
+        pause: Duration::from_secs(3600),
+        patience: Duration::from_secs(3600),
+        poll: Duration::from_secs(3600),
+    };
+    let handle = repository.watch_with(options)?;
+    let mode = handle.wait_until_ready(Duration::from_secs(120));
+    ensure!(matches!(mode, WatchMode::Events { .. }), "no watches: {mode:?}");
+    edit_one(files, numbers)?;
+    expect_one_change(&samples.time(|| repository.refresh()))
+}
+
+fn expect_one_change(change: &CatalogChange) -> anyhow::Result<()> {
+    ensure!(change.changed.len() == 1, "one edit was seen as {change:?}");
+    Ok(())
+}
+
+fn edit_one(files: &[PathBuf], numbers: &mut Numbers) -> anyhow::Result<()> {
     let file = &files[numbers.below(files.len())];
     writeln!(OpenOptions::new().append(true).open(file)?, "One more line.")?;
-    Ok(file)
+    Ok(())
 }
 
 impl Peer {
-    fn of(package: &'static str) -> Self {
+    fn new(package: &'static str, title: &'static str) -> Self {
         Self {
             package,
+            title,
             samples: Samples::default(),
             missing: None,
         }
@@ -165,7 +227,9 @@ impl Peer {
             return Ok(());
         }
         match peers::parse_with_python(python, self.package, &lists.sample)? {
-            PythonTime::Took(time) => self.samples.push(Duration::from_secs_f64(time.as_secs_f64() * lists.scale)),
+            PythonTime::Took(time) => self
+                .samples
+                .push(Duration::from_secs_f64(time.as_secs_f64() * lists.scale)),
             PythonTime::Missing(reason) => self.missing = Some(reason),
         }
         Ok(())

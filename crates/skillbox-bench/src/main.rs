@@ -4,8 +4,10 @@
 //! slows both; the table gives medians and says whether the target is met. Start it in a release build.
 
 mod catalogue;
+mod contest;
 mod measure;
 mod prompt;
+mod run;
 
 use clap::{Parser, Subcommand};
 
@@ -23,6 +25,8 @@ struct Arguments {
 enum Command {
     /// Scanning, refreshing and remembering thousands of skills
     Catalogue(catalogue::Arguments),
+    /// One isolated run beside a bare spawn and bubblewrap
+    Run(run::Arguments),
     /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
     #[command(hide = true)]
     CatalogueMemory(catalogue::memory::Arguments),
@@ -31,8 +35,10 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
+    skillbox_sandbox::become_spawner_if_asked();
     match Arguments::parse().command {
         Command::Catalogue(arguments) => catalogue::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
     }

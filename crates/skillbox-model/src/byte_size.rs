@@ -59,7 +59,7 @@ impl fmt::Display for ByteSize {
         let largest = UNITS.iter().rev().find(|(_, shift)| self.0 >= 1 << shift);
         match largest {
             None => write!(f, "{} B", self.0),
-            Some((unit, shift)) if self.0 % (1 << shift) == 0 => write!(f, "{} {unit}", self.0 >> shift),
+            Some((unit, shift)) if self.0.is_multiple_of(1 << shift) => write!(f, "{} {unit}", self.0 >> shift),
             Some((unit, shift)) => write!(f, "{:.1} {unit}", self.0 as f64 / (1_u64 << shift) as f64),
         }
     }

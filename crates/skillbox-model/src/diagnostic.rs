@@ -23,7 +23,7 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// The file or directory. Its bytes are kept here; in JSON, those that are not UTF-8 are replaced.
+    /// The file or directory.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// Line, from 1.
@@ -39,7 +39,31 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
-/// A path need not be UTF-8, and a finding about such a one must still be told.
+/// A file name need not be UTF-8, JSON must be; a finding about such a file must reach its reader all the same.
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn findings_about_odd_file_names_can_be_told() {
+        let finding = Diagnostic {
+            code: "unreadable",
+            severity: Severity::Error,
+            path: PathBuf::from(OsStr::from_bytes(b"caf\xe9/SKILL.md")),
+            line: None,
+            column: None,
+            message: "cannot be read".to_owned(),
+            hint: None,
+        };
+        let json = serde_json::to_value(&finding).unwrap();
+        assert_eq!(json["path"], "caf\u{fffd}/SKILL.md");
+        assert_eq!(json["severity"], "error");
+    }
 }

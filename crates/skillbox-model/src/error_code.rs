@@ -110,11 +110,11 @@ pub struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// An error with the code's own remedy as its hint.
+    /// An error with the code's own remedy as its hint. A message that quotes too much is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: shorten(message.into(), MAX_MESSAGE),
             hint: Some(code.remedy().to_owned()),
             field: None,
         }
@@ -122,9 +122,24 @@ impl ErrorBody {
 
     /// The same, about one field of the request.
     pub fn in_field(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into());
+        self.field = Some(shorten(field.into(), MAX_FIELD));
         self
     }
+}
+
+/// Enough for any message of ours, and for what it needs to quote.
+const MAX_MESSAGE: usize = 2_000;
+const MAX_FIELD: usize = 200;
+
+/// Cuts a text in the middle, so that both what is wrong and why stay readable.
+fn shorten(text: String, max_chars: usize) -> String {
+    let length = text.chars().count();
+    if length <= max_chars {
+        return text;
+    }
+    let head: String = text.chars().take(max_chars / 2).collect();
+    let tail: String = text.chars().skip(length - max_chars / 2).collect();
+    format!("{head} … {tail}")
 }
 
 #[cfg(test)]
@@ -139,5 +154,16 @@ mod tests {
         }
         let distinct: std::collections::BTreeSet<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(distinct.len(), ErrorCode::ALL.len());
+    }
+
+    #[test]
+    fn a_message_that_quotes_too_much_is_cut_in_the_middle() {
+        let body = ErrorBody::new(
+            ErrorCode::ProfileUnknown,
+            format!("no profile {} here", "é".repeat(100_000)),
+        );
+        assert!(body.message.chars().count() < 2_100);
+        assert!(body.message.starts_with("no profile é") && body.message.ends_with("é here"));
+        assert!(body.in_field("f".repeat(10_000)).field.unwrap().len() < 300);
     }
 }

@@ -14,6 +14,23 @@ pub enum Stream {
     Stderr,
 }
 
+/// A piece of output: the bytes themselves in the process, a text with invalid UTF-8 replaced on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct OutputBytes(pub Vec<u8>);
+
+impl From<String> for OutputBytes {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl From<OutputBytes> for String {
+    fn from(bytes: OutputBytes) -> Self {
+        String::from_utf8_lossy(&bytes.0).into_owned()
+    }
+}
+
 /// One step of a run. The only sideways exit of the pipeline; every renderer reads the same events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -34,8 +51,8 @@ pub enum RunEvent {
     Output {
         /// Where.
         stream: Stream,
-        /// What, with invalid UTF-8 replaced.
-        text: String,
+        /// What, byte for byte; a text with replacements on the wire.
+        text: OutputBytes,
         /// Offset of its first byte in the stream.
         offset: u64,
     },

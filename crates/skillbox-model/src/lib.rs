@@ -24,7 +24,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, DigestError};
 pub use enforcement::{Enforcement, Layer, LayerState, Tier};
 pub use error_code::{ErrorBody, ErrorCode};
-pub use event::{RunEvent, Stream};
+pub use event::{OutputBytes, RunEvent, Stream};
 pub use exit_code::ExitCode;
 pub use identifier::{IdentifierError, ProfileName, RunId, SessionId};
 pub use limits::Limits;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct RunRequest {
     /// Name of the skill whose files are mounted and whose directory is the default working directory.
     pub skill: String,
-    /// Shell command line, run by `bash -c`. Exactly one of `command` and `script` is given.
+    /// Shell command line, run by `bash -c`. Exactly one of `command`, `script` and `argv` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Path of a script inside the skill, run without a shell.
@@ -24,6 +24,9 @@ pub struct RunRequest {
     /// Arguments of the script, passed unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// A program and its arguments, run without a shell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argv: Vec<String>,
     /// Working directory: relative to the skill's root, or below `$WORKSPACE_DIR`, `$SKILLS_DIR`, `$WORK_DIR`, `$OUTPUT_DIR` or `$RUN_DIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -101,6 +104,8 @@ pub struct OutputSpec {
     pub globs: Vec<String>,
     /// Return the content of text files.
     pub inline: bool,
+    /// Return the content of binary files too, as base64.
+    pub inline_binary: bool,
     /// Store the files as artifacts.
     pub save: bool,
     /// Put before the names of saved artifacts.
@@ -119,6 +124,7 @@ impl Default for OutputSpec {
         Self {
             globs: Vec::new(),
             inline: true,
+            inline_binary: false,
             save: false,
             name_template: None,
             max_files: 100,

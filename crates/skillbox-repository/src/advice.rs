@@ -18,7 +18,12 @@ impl SkillDir {
     /// instructions, references that lie too deep, names that the workspace hides, links that lead out, special files.
     pub fn advice(&self) -> Result<Vec<Diagnostic>, SkillReadError> {
         let path = self.shown.join(&self.skill_md);
-        let dir_name = self.shown.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let dir_name = self
+            .shown
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let text = self.instructions()?.whole;
         let mut advice = parse_lenient(&path, &dir_name, text.as_bytes()).diagnostics;
         advice.retain(|diagnostic| diagnostic.code == ParseCode::LongBody.as_str());

@@ -97,7 +97,10 @@ impl Catalog {
 
     /// The skills, in the order of their sources, then of their paths.
     pub fn skills(&self) -> impl DoubleEndedIterator<Item = &SkillEntry> + Clone {
-        self.0.pieces.iter().flat_map(|piece| piece.iter().map(|entry| &**entry))
+        self.0
+            .pieces
+            .iter()
+            .flat_map(|piece| piece.iter().map(|entry| &**entry))
     }
 
     /// The skill of this name.

@@ -108,7 +108,13 @@ impl ContainedDir {
 fn available_resolver(directory: BorrowedFd<'_>) -> Resolver {
     static FOUND: OnceLock<Resolver> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        match openat2(directory, c".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve()) {
+        match openat2(
+            directory,
+            c".",
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve(),
+        ) {
             // Older container runtimes forbid calls that they do not know with EPERM.
             Err(Errno::NOSYS | Errno::PERM) => Resolver::Walk,
             _ => Resolver::Kernel,
@@ -154,7 +160,11 @@ impl<'a> Walk<'a> {
 
     fn go_along(&mut self, path: &[u8]) {
         let parts = path.split(|byte| *byte == b'/').rev();
-        self.ahead.extend(parts.filter(|part| !part.is_empty() && part != b".").map(<[u8]>::to_vec));
+        self.ahead.extend(
+            parts
+                .filter(|part| !part.is_empty() && part != b".")
+                .map(<[u8]>::to_vec),
+        );
     }
 
     fn here(&self) -> BorrowedFd<'_> {

@@ -63,7 +63,10 @@ impl TreeDigest {
     }
 
     fn record(&mut self, kind: u8, content: &Digest, path: &RelPath) {
-        debug_assert!(self.last.as_ref().is_none_or(|last| last < path), "{path} is out of order");
+        debug_assert!(
+            self.last.as_ref().is_none_or(|last| last < path),
+            "{path} is out of order"
+        );
         self.last = Some(path.clone());
         self.hasher.update([kind, b' ']);
         self.hasher.update(content.hex());
@@ -98,8 +101,7 @@ impl SkillDir {
                 TreeEntryKind::File { .. } => {
                     let file = self.open_file(&entry.path)?;
                     let executable = file.executable();
-                    let content =
-                        content_digest(file).map_err(|source| self.failed(entry.path.as_path(), source))?;
+                    let content = content_digest(file).map_err(|source| self.failed(entry.path.as_path(), source))?;
                     digest.file(&entry.path, executable, &content);
                 }
             }

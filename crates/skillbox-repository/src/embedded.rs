@@ -84,6 +84,8 @@ impl EmbeddedSkill {
 
     /// One of its files.
     pub(crate) fn file(&self, path: &[u8]) -> Option<&'static EmbeddedFile> {
-        self.files().find(|(below, _)| below.as_bytes() == path).map(|(_, file)| file)
+        self.files()
+            .find(|(below, _)| below.as_bytes() == path)
+            .map(|(_, file)| file)
     }
 }

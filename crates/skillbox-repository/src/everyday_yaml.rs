@@ -231,7 +231,7 @@ fn entries<'a>(text: &'a str, indent: usize, lines: &mut Lines<'a>) -> Option<No
     Some(Node::new(Content::Sequence(items), span))
 }
 
-/// A literal or folded text whose lines all have the same indentation, with none empty.
+/// A literal or folded text whose lines all have the same indentation; empty lines may stand between them.
 fn block<'a>(text: &'a str, header: &str, indent: usize, lines: &mut Lines<'a>) -> Option<Node<'a>> {
     let first = lines.peek();
     let own_indent = indent_of(&text[first.clone()]);
@@ -239,24 +239,33 @@ fn block<'a>(text: &'a str, header: &str, indent: usize, lines: &mut Lines<'a>) 
         return None;
     }
     let mut value = String::new();
+    let mut empty_lines = 0;
     while !lines.is_at_end() {
         let line = lines.peek();
         let written = &text[line.clone()];
-        if indent_of(written) != own_indent {
-            let is_next_key = indent_of(written) <= indent && !line.is_empty() && !written.trim_start().is_empty();
-            if is_next_key {
-                break;
+        // A break that the text lacks cannot be kept, and a line of blanks may mean anything.
+        if line.end == text.len() || written.trim_start().is_empty() && !line.is_empty() {
+            return None;
+        }
+        if line.is_empty() {
+            empty_lines += 1;
+        } else if indent_of(written) == own_indent {
+            let breaks = match (header.as_bytes()[0], value.is_empty()) {
+                (_, true) => 0,
+                (b'>', _) => empty_lines,
+                _ => empty_lines + 1,
+            };
+            if breaks == 0 && !value.is_empty() {
+                value.push(' ');
             }
+            value.extend(std::iter::repeat_n('\n', breaks));
+            value.push_str(&written[own_indent..]);
+            empty_lines = 0;
+        } else if indent_of(written) <= indent {
+            break;
+        } else {
             return None;
         }
-        // A break that the text lacks cannot be kept.
-        if line.end == text.len() || line.len() == own_indent {
-            return None;
-        }
-        if !value.is_empty() {
-            value.push(if header.starts_with('>') { ' ' } else { '\n' });
-        }
-        value.push_str(&written[own_indent..]);
         lines.at = line.end + 1;
     }
     if !header.ends_with('-') {

@@ -13,6 +13,7 @@ mod docs;
 mod embedded;
 mod entry;
 mod everyday_yaml;
+mod excerpt;
 mod file_bytes;
 mod frontmatter;
 mod head;
@@ -31,6 +32,7 @@ mod repository;
 mod resources;
 mod scan_code;
 mod scan_note;
+mod search;
 mod skill_dir;
 mod skill_md;
 mod skill_meta;
@@ -42,20 +44,22 @@ mod visit;
 mod watch;
 mod yaml;
 
-pub use source::{ScanOptions, Scope, Source};
 pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+pub use source::{ScanOptions, Scope, Source};
 
+pub use excerpt::render;
 pub use frontmatter::{Head, frontmatter_end, split_body};
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
 pub use scan_code::ScanCode;
-pub use skillbox_model::{Diagnostic, Severity};
 pub use skill_md::{MAX_SKILL_MD_BYTES, Parsed, parse_lenient};
 pub use skill_meta::{SkillMeta, Steering};
+pub use skillbox_model::{Diagnostic, Severity};
 
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;
 pub use repository::{CatalogChange, Repository};
+pub use search::{Hit, Rank, search};
 pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
 
 pub use digest::{TreeDigest, content_digest};

@@ -25,7 +25,9 @@ impl NameIndex {
     /// The position of `name`, where `name_at` tells the name at a position.
     pub(crate) fn find<'n>(&self, name: &str, name_at: impl Fn(usize) -> &'n str) -> Option<usize> {
         let hash = self.hasher.hash_one(name);
-        let found = self.positions.find(hash, |position| name_at(*position as usize) == name);
+        let found = self
+            .positions
+            .find(hash, |position| name_at(*position as usize) == name);
         found.map(|position| *position as usize)
     }
 }
@@ -98,7 +100,9 @@ impl Merge {
         let at = |position: usize| &*self.entries[position];
         let shadowed = self.hidden.iter().map(|loser| {
             let loser = at(*loser as usize);
-            let winner = self.by_name.find(loser.name().as_str(), |other| at(other).name().as_str());
+            let winner = self
+                .by_name
+                .find(loser.name().as_str(), |other| at(other).name().as_str());
             shadowed(loser, winner.map_or(loser, at))
         });
         let shadowed = shadowed.collect();

@@ -58,7 +58,10 @@ pub(crate) enum What {
 
 /// Findings about one place.
 #[derive(Debug, Default)]
-#[expect(clippy::box_collection, reason = "a place without findings, the usual case, pays one pointer")]
+#[expect(
+    clippy::box_collection,
+    reason = "a place without findings, the usual case, pays one pointer"
+)]
 pub(crate) struct Notes(Option<Box<Vec<Diagnostic>>>);
 
 impl Notes {
@@ -146,7 +149,11 @@ mod tests {
             ("/a", "/", true),
             ("/", "/", false),
         ] {
-            assert_eq!(is_below(Path::new(path), Path::new(directory)), below, "{path} {directory}");
+            assert_eq!(
+                is_below(Path::new(path), Path::new(directory)),
+                below,
+                "{path} {directory}"
+            );
         }
     }
 }

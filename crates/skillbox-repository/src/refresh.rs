@@ -74,7 +74,13 @@ impl ScannedSource {
                 }
             }
             Err(error) => {
-                let known_as_unusable = matches!(self.places[..], [Place { what: What::Unusable { .. }, .. }]);
+                let known_as_unusable = matches!(
+                    self.places[..],
+                    [Place {
+                        what: What::Unusable { .. },
+                        ..
+                    }]
+                );
                 let before = std::mem::take(&mut self.places);
                 self.become_unusable(&error);
                 touched.remade |= !known_as_unusable;
@@ -103,8 +109,6 @@ impl ScannedSource {
         }
         dirty.sort_unstable();
         dirty.dedup();
-        new.sort_by(|a, b| path_order(&a.dir, &b.dir));
-        new.dedup_by(|a, b| a.dir == b.dir);
         dirty.retain(|index| has_changed(visitor, &self.places[*index]));
         (dirty, new)
     }
@@ -154,8 +158,10 @@ impl ScannedSource {
             visitor.visit(candidate, buffer)
         });
         let mut dropped = vec![false; self.places.len()];
+        // From the top down: what was dropped with a place above is no longer of interest.
         for (index, visit) in dirty.into_iter().zip(visits) {
             match visit {
+                _ if dropped[index] => {}
                 Visit::Found(place, below) => self.replace(index, place, below, &mut new, &mut dropped, touched),
                 Visit::Gone => {
                     dropped[index] = true;
@@ -191,9 +197,14 @@ impl ScannedSource {
         let fresh = &mut self.places[index];
         touched.remade |= !old.notes.iter().eq(fresh.notes.iter());
         match (&old.what, &mut fresh.what) {
-            (What::Skill { entry: old, stamp, .. }, What::Skill { entry: new, stamp: later, .. })
-                if old.name() == new.name() && old.path() == new.path() =>
-            {
+            (
+                What::Skill { entry: old, stamp, .. },
+                What::Skill {
+                    entry: new,
+                    stamp: later,
+                    ..
+                },
+            ) if old.name() == new.name() && old.path() == new.path() => {
                 if stamp.compare(later) != Comparison::Different && old.meta == new.meta {
                     // It was only looked at again because the last look came too soon after a write.
                     *new = old.clone();
@@ -227,7 +238,7 @@ impl ScannedSource {
         }
     }
 
-    fn splice(&mut self, visitor: &Visitor<'_>, new: Vec<Candidate>, dropped: &[bool], touched: &mut Touched) {
+    fn splice(&mut self, visitor: &Visitor<'_>, mut new: Vec<Candidate>, dropped: &[bool], touched: &mut Touched) {
         let mut index = 0;
         self.places.retain(|place| {
             index += 1;
@@ -236,23 +247,37 @@ impl ScannedSource {
             }
             !dropped[index - 1]
         });
-        touched.remade |= !new.is_empty() || dropped.contains(&true);
-        // Looked for only now: a directory that was dropped may be among the new ones, as another.
-        let new: Vec<_> = new.into_iter().filter(|it| self.find(&it.dir).is_none()).collect();
+        touched.remade |= dropped.contains(&true);
+        // Judged only now: what was dropped may come again as another, and what lies above may have become a skill.
+        new.retain(|candidate| self.is_wanted(&candidate.dir));
+        new.sort_by(|a, b| path_order(&a.dir, &b.dir));
+        new.dedup_by(|a, b| a.dir == b.dir);
         if new.is_empty() {
             return;
         }
+        touched.remade = true;
         let budget = visitor.options().max_directories.saturating_sub(self.places.len());
         let found = explore(visitor, new, budget);
         self.cut_short |= found.cut_short;
-        touched.came.extend(found.places.iter().map(|place| place.dir().to_owned()));
+        touched
+            .came
+            .extend(found.places.iter().map(|place| place.dir().to_owned()));
         self.places.extend(found.places);
         self.places.sort_by(|a, b| path_order(a.dir(), b.dir()));
+    }
+
+    /// Whether a directory is not known yet, in a group that is.
+    fn is_wanted(&self, dir: &Path) -> bool {
+        let parent = dir.parent().and_then(|parent| self.find(parent));
+        let in_group = parent.is_some_and(|parent| matches!(self.places[parent].what, What::Group { .. }));
+        in_group && self.find(dir).is_none()
     }
 }
 
 fn is_skill_file(path: &Path) -> bool {
-    SKILL_FILES.iter().any(|file| path.file_name() == Some(OsStr::new(file)))
+    SKILL_FILES
+        .iter()
+        .any(|file| path.file_name() == Some(OsStr::new(file)))
 }
 
 /// Whether a second look at a place differs from the first, or cannot be trusted to be the same.

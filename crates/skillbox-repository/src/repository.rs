@@ -1,5 +1,6 @@
 //! Sources, kept up to date.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -8,6 +9,7 @@ use skillbox_model::SkillName;
 use crate::catalog::Catalog;
 use crate::discover::ScannedSource;
 use crate::merge::merge;
+use crate::place::is_below;
 use crate::refresh::Touched;
 use crate::source::{ScanOptions, Source};
 use crate::watch::Watch;
@@ -98,7 +100,10 @@ impl Repository {
         let watch = self.lock_watch().clone();
         match watch {
             Some(watch) => watch.refresh_now(self),
-            None => self.update(|source, options, touched| source.rescan(options, touched)).0,
+            None => {
+                self.update(|source, options, touched| source.rescan(options, touched))
+                    .0
+            }
         }
     }
 
@@ -110,15 +115,35 @@ impl Repository {
     /// Every directory that is looked into.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let sources = self.lock_sources();
-        let on_disk = sources.iter().filter(|source| !matches!(source.source, Source::Embedded(_)));
+        let on_disk = sources
+            .iter()
+            .filter(|source| !matches!(source.source, Source::Embedded(_)));
         on_disk
             .flat_map(|source| source.places.iter().map(|place| place.dir().to_owned()))
             .collect()
     }
 
+    /// Those among them that are or lie below the given ones.
+    pub(crate) fn directories_below(&self, tops: &HashSet<PathBuf>) -> Vec<PathBuf> {
+        let sources = self.lock_sources();
+        let mut directories = Vec::new();
+        for (top, source) in tops
+            .iter()
+            .flat_map(|top| sources.iter().map(move |source| (top, source)))
+        {
+            let Some(first) = source.find(top) else { continue };
+            let below = source.places[first..].iter().map(|place| place.dir());
+            let below = below.take_while(|dir| *dir == top || is_below(dir, top));
+            directories.extend(below.map(Path::to_owned));
+        }
+        directories
+    }
+
     /// Whether a directory is among them.
     pub(crate) fn looks_into(&self, directory: &Path) -> bool {
-        self.lock_sources().iter().any(|source| source.find(directory).is_some())
+        self.lock_sources()
+            .iter()
+            .any(|source| source.find(directory).is_some())
     }
 
     pub(crate) fn update(

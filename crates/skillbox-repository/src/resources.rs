@@ -76,7 +76,9 @@ impl SkillDir {
             let paths = match &self.backing {
                 Backing::Disk(directory) => match kind.directory() {
                     None => {
-                        let root = directory.for_listing().map_err(|error| self.failed(Path::new(""), error))?;
+                        let root = directory
+                            .for_listing()
+                            .map_err(|error| self.failed(Path::new(""), error))?;
                         self.files_in(root.as_fd(), None)?
                     }
                     // A directory that is missing, or leads out of the skill, has nothing in it for us.

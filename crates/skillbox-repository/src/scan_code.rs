@@ -66,17 +66,49 @@ impl ScanCode {
             Self::SourceMissing => ("source_missing", Warning, "A source does not exist."),
             Self::SourceNotADirectory => ("source_not_a_directory", Error, "A source is not a directory."),
             Self::Unreadable => ("unreadable", Error, "A file or directory cannot be read."),
-            Self::NotAFile => ("not_a_file", Error, "A SKILL.md is a directory, a FIFO, a socket or a device."),
-            Self::LinkLeavesSkill => ("link_leaves_skill", Error, "A link leads out of its skill and is not followed."),
+            Self::NotAFile => (
+                "not_a_file",
+                Error,
+                "A SKILL.md is a directory, a FIFO, a socket or a device.",
+            ),
+            Self::LinkLeavesSkill => (
+                "link_leaves_skill",
+                Error,
+                "A link leads out of its skill and is not followed.",
+            ),
             Self::DanglingLink => ("dangling_link", Warning, "A link leads nowhere."),
-            Self::LinkLoop => ("link_loop", Warning, "A link leads back to a directory above it and is not followed."),
+            Self::LinkLoop => (
+                "link_loop",
+                Warning,
+                "A link leads back to a directory above it and is not followed.",
+            ),
             Self::Vanished => ("vanished", Warning, "Something was removed while it was being read."),
-            Self::NestedSkill => ("nested_skill", Warning, "A SKILL.md lies inside another skill and is not loaded."),
-            Self::DuplicateName => ("duplicate_name", Warning, "A name stands twice in one source; the later path wins."),
+            Self::NestedSkill => (
+                "nested_skill",
+                Warning,
+                "A SKILL.md lies inside another skill and is not loaded.",
+            ),
+            Self::DuplicateName => (
+                "duplicate_name",
+                Warning,
+                "A name stands twice in one source; the later path wins.",
+            ),
             Self::DepthLimit => ("depth_limit", Warning, "Directories lie deeper than the scan goes."),
-            Self::DirectoryLimit => ("directory_limit", Warning, "A source has more directories than are searched."),
-            Self::SpecialFile => ("special_file", Warning, "A skill ships a FIFO, a socket or a device, which is left out."),
-            Self::HiddenByWorkspace => ("hidden_by_workspace", Info, "A skill ships a name that the workspace hides."),
+            Self::DirectoryLimit => (
+                "directory_limit",
+                Warning,
+                "A source has more directories than are searched.",
+            ),
+            Self::SpecialFile => (
+                "special_file",
+                Warning,
+                "A skill ships a FIFO, a socket or a device, which is left out.",
+            ),
+            Self::HiddenByWorkspace => (
+                "hidden_by_workspace",
+                Info,
+                "A skill ships a name that the workspace hides.",
+            ),
             Self::DeepReference => ("deep_reference", Info, "A reference lies more than one level deep."),
         }
     }

@@ -56,7 +56,10 @@ pub(crate) fn too_large(path: &Path, size: u64, limit: u64) -> Diagnostic {
 pub(crate) fn link_leaves_skill(path: &Path) -> Diagnostic {
     let message = "is a link that leads out of its skill; it is never followed";
     let note = note(ScanCode::LinkLeavesSkill, path, message);
-    with_hint(note, "copy the file into the skill, or link the whole directory of the skill")
+    with_hint(
+        note,
+        "copy the file into the skill, or link the whole directory of the skill",
+    )
 }
 
 pub(crate) fn dangling_link(path: &Path) -> Diagnostic {
@@ -76,7 +79,10 @@ pub(crate) fn vanished(path: &Path) -> Diagnostic {
 pub(crate) fn nested_skill(path: &Path, outer: &Path) -> Diagnostic {
     let message = format!("lies inside the skill {} and is not loaded", outer.display());
     let note = note(ScanCode::NestedSkill, path, message);
-    with_hint(note, "move it beside the outer skill, or rename it when it is a template")
+    with_hint(
+        note,
+        "move it beside the outer skill, or rename it when it is a template",
+    )
 }
 
 pub(crate) fn duplicate_name(name: &str, winner: &Path, loser: &Path) -> Diagnostic {

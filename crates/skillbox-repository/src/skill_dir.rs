@@ -233,6 +233,9 @@ impl SkillDir {
     }
 
     fn bad_path(&self, path: &OsStr, error: &RelPathError) -> SkillReadError {
-        self.failed(Path::new(path), io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))
+        self.failed(
+            Path::new(path),
+            io::Error::new(io::ErrorKind::InvalidInput, error.to_string()),
+        )
     }
 }

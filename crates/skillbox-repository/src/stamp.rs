@@ -67,7 +67,13 @@ impl Stamp {
 
     /// Compares this earlier stamp with a later one.
     pub(crate) fn compare(&self, later: &Self) -> Comparison {
-        let same = Self { settled: false, ..*self } == Self { settled: false, ..*later };
+        let same = Self {
+            settled: false,
+            ..*self
+        } == Self {
+            settled: false,
+            ..*later
+        };
         match (same, self.settled) {
             (false, _) => Comparison::Different,
             (true, true) => Comparison::Same,

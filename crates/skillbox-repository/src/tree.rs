@@ -82,7 +82,9 @@ impl SkillDir {
                     entries: Vec::new(),
                     left_out: Vec::new(),
                 };
-                let root = directory.for_listing().map_err(|error| self.failed(Path::new(""), error))?;
+                let root = directory
+                    .for_listing()
+                    .map_err(|error| self.failed(Path::new(""), error))?;
                 walk.enter(root.as_fd(), None, 0)?;
                 SkillTree {
                     entries: walk.entries,

@@ -174,7 +174,13 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    fn visit_linked(&self, candidate: &Candidate, directory: &ContainedDir, path: &Path, buffer: &mut Vec<u8>) -> Visit {
+    fn visit_linked(
+        &self,
+        candidate: &Candidate,
+        directory: &ContainedDir,
+        path: &Path,
+        buffer: &mut Vec<u8>,
+    ) -> Visit {
         let name = path.file_name().unwrap_or_default();
         let opened = open_linked_skill_md(directory, name, path);
         self.visit_opened(candidate, path, opened, Linked::Yes, buffer)

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use crate::refresh::Touched;
 use crate::repository::{CatalogChange, Repository};
 use feed::Feed;
-use inbox::{Inbox, Mail};
+use inbox::Inbox;
 
 /// A source with more unwatched places than this is looked at as a whole.
 const MANY_UNWATCHED: usize = 64;
@@ -106,6 +106,13 @@ enum State {
     Polling { reason: String },
 }
 
+/// How much is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    AtWhatIsTold,
+    AtEverything,
+}
+
 impl Repository {
     /// Starts to keep the catalogue up to date in the background, with the default timing.
     pub fn watch(self: &Arc<Self>) -> Result<WatchHandle, WatchError> {
@@ -155,7 +162,10 @@ impl WatchHandle {
     /// Waits until the watches are set up, or cannot be.
     pub fn wait_until_ready(&self, at_most: Duration) -> WatchMode {
         let starting = |state: &mut State| matches!(state, State::Starting);
-        let waited = self.watch.ready.wait_timeout_while(self.watch.lock(), at_most, starting);
+        let waited = self
+            .watch
+            .ready
+            .wait_timeout_while(self.watch.lock(), at_most, starting);
         waited.unwrap_or_else(PoisonError::into_inner).0.mode()
     }
 
@@ -213,7 +223,7 @@ impl Watch {
             let started = Instant::now();
             // Mail is taken under the lock: whoever holds it next sees a catalogue in which it has been acted upon.
             let mut state = self.lock();
-            self.act_upon(&mut state, &repository, self.inbox.take());
+            self.act_upon(&mut state, &repository, Look::AtWhatIsTold);
             drop(state);
             // Looking takes at most a fiftieth of the time, however much there is to look at.
             pause_between_polls = self.options.poll.max(started.elapsed() * 50);
@@ -244,33 +254,52 @@ impl Watch {
     /// Brings the catalogue up to date now, for a caller who will not wait for events to pause.
     pub(crate) fn refresh_now(&self, repository: &Repository) -> CatalogChange {
         let mut state = self.lock();
-        // When the kernel's events cannot be waited for, looking at everything is still right.
         let all_came = match &mut *state {
             State::Events(feed) => feed.sync(&self.inbox),
             State::Starting | State::Polling { .. } => false,
         };
-        let mut mail = self.inbox.take();
-        mail.everything |= !all_came;
-        self.act_upon(&mut state, repository, mail)
+        // When the kernel's events cannot be waited for, looking at everything is still right.
+        let look = if all_came {
+            Look::AtWhatIsTold
+        } else {
+            Look::AtEverything
+        };
+        self.act_upon(&mut state, repository, look)
     }
 
-    fn act_upon(&self, state: &mut State, repository: &Repository, mut mail: Mail) -> CatalogChange {
-        let unwatched = match state {
-            State::Events(feed) => feed.unwatched(),
-            State::Starting | State::Polling { .. } => {
-                mail.everything = true;
-                Vec::new()
+    /// Takes the mail and brings the catalogue up to date with it.
+    fn act_upon(&self, state: &mut State, repository: &Repository, mut look: Look) -> CatalogChange {
+        let mail = self.inbox.take();
+        let mut paths = mail.paths;
+        if mail.overflowed {
+            look = Look::AtEverything;
+        }
+        let mut unwatched = Vec::new();
+        if let State::Events(feed) = state {
+            let lost = match mail.overflowed {
+                true => repository.directories(),
+                false => repository.directories_below(&mail.unwatched),
+            };
+            match feed.attach_again(&lost) {
+                Ok(_) => unwatched = feed.unwatched(),
+                Err(reason) => *state = polling(&reason),
             }
-        };
-        mail.paths.extend(unwatched.iter().cloned());
+        }
+        if !matches!(state, State::Events(_)) {
+            look = Look::AtEverything;
+        }
+        paths.extend(unwatched.iter().cloned());
         let (change, touched) = repository.update(|source, options, touched| {
             let root = &source.info.root;
-            let many = unwatched.iter().filter(|path| path.starts_with(root)).nth(MANY_UNWATCHED);
-            if mail.everything || many.is_some() {
+            let many = unwatched
+                .iter()
+                .filter(|path| path.starts_with(root))
+                .nth(MANY_UNWATCHED);
+            if look == Look::AtEverything || many.is_some() {
                 source.rescan(options, touched);
             } else {
                 // The source itself may have been replaced, or may have come at last.
-                let paths: Vec<PathBuf> = std::iter::once(root).chain(&mail.paths).cloned().collect();
+                let paths: Vec<PathBuf> = std::iter::once(root).chain(&paths).cloned().collect();
                 source.recheck(&paths, options, touched);
             }
         });
@@ -310,7 +339,8 @@ impl Watch {
                 removed = change.removed.len(),
                 "skills changed on disk"
             );
-            self.lock_subscribers().retain(|subscriber| subscriber.send(change.clone()).is_ok());
+            self.lock_subscribers()
+                .retain(|subscriber| subscriber.send(change.clone()).is_ok());
         }
         change
     }
@@ -318,6 +348,9 @@ impl Watch {
 
 fn polling(reason: &notify::Error) -> State {
     let reason = reason.to_string();
-    tracing::warn!(reason, "no file watches; skills are looked at from time to time instead");
+    tracing::warn!(
+        reason,
+        "no file watches; skills are looked at from time to time instead"
+    );
     State::Polling { reason }
 }

@@ -418,7 +418,7 @@ mod tests {
             });
         let entry = (prop_oneof![Just(0), Just(2), Just(4)], "- |-|", value, "\n{1,2}")
             .prop_map(|(indent, dash, value, end)| format!("{}{dash}{value}{end}", " ".repeat(indent)));
-        let neat = ("[a-c]|[d-f]g", "[a-z]{1,3}( [a-z]{1,3})?|\\[[a-z], '[a-z]'\\]|'x y'|\\|\n  [a-z]{1,3}\n  [a-z]{1,3}|>-\n x\n y|\n  [a-z]: x\n  k[a-z]: [a-z]|\n- x\n- y|\n  - x\n  - y|")
+        let neat = ("[a-c]|[d-f]g", "[a-z]{1,3}( [a-z]{1,3})?|\\[[a-z], '[a-z]'\\]|'x y'|[|>]-?(\n  [a-z]{1,3}){1,3}\n?|[|>]-?(\n{1,3} [a-z]){1,3}|\n  [a-z]: x\n  k[a-z]: [a-z]|\n- x\n- y|\n  - x\n  - y|")
             .prop_map(|(key, value)| format!("{key}: {value}\n"));
         prop::collection::vec(prop_oneof![4 => neat, 2 => line, 1 => entry], 0..6).prop_map(|lines| lines.concat())
     }

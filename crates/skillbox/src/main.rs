@@ -1,1 +1,83 @@
-fn main() {}
+//! The skillbox command line: arguments → settings → command → rendering → exit code.
+//!
+//! This is the only crate that prints, reads the environment and decides exit codes. It holds no engine logic: it asks
+//! the other crates and shows what they say, for people or, with `--json`, for programs.
+
+mod args;
+mod catalogue;
+mod commands;
+mod engine;
+mod failure;
+mod interrupt;
+mod render;
+mod settings;
+mod sources;
+
+use std::path::Path;
+
+use clap::error::ErrorKind;
+use skillbox_model::ExitCode;
+
+use args::Line;
+use commands::Context;
+use failure::Failure;
+use render::{Places, Span, Terminal, Tone, Verbosity};
+use settings::{Environment, Layers};
+
+fn main() -> std::process::ExitCode {
+    skillbox_sandbox::become_spawner_if_asked();
+    let environment = Environment::of_process();
+    let places = Places {
+        working_dir: environment.working_dir().to_owned(),
+        home: environment.home().map(Path::to_owned),
+    };
+    let mut terminal = Terminal::of_process(places);
+    let code = match Line::of(std::env::args_os()) {
+        Ok(line) => answer(&line, environment, &mut terminal),
+        Err(error) => refuse(&error, &mut terminal),
+    };
+    code.into()
+}
+
+fn answer(line: &Line, environment: Environment, terminal: &mut Terminal) -> u8 {
+    let result = obey(line, environment, terminal);
+    // Nothing is left to do when not even the failure can be told.
+    result.unwrap_or_else(|failure| failure.tell(terminal, line.shared.json).unwrap_or(ExitCode::BAD))
+}
+
+fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Result<u8, Failure> {
+    let shared = &line.shared;
+    let layers = Layers::read(environment, shared.config.as_deref())?;
+    let (settings, told_settings) = shared.settings.resolve(&layers)?;
+    let context = Context {
+        settings: &settings,
+        told_settings: &told_settings,
+        layers: &layers,
+        as_json: shared.json,
+        verbosity: shared.verbosity(),
+    };
+    warn_of_misspelt_variables(&context, terminal)?;
+    commands::dispatch(&line.command, &context, terminal)
+}
+
+/// Help and version are answers; everything else is a usage error.
+fn refuse(error: &clap::Error, terminal: &mut Terminal) -> u8 {
+    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    // A failed write leaves nobody to tell.
+    let _ = terminal.own_text(!asked_for, &error.render().ansi().to_string());
+    if asked_for { ExitCode::OK } else { ExitCode::USAGE }
+}
+
+/// A setting that its owner believes in, and that nobody reads, must not pass in silence.
+fn warn_of_misspelt_variables(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    if context.verbosity == Verbosity::Quiet {
+        return Ok(());
+    }
+    for (name, meant) in context.layers.misspelt_variables() {
+        let mut page = terminal.page();
+        let text = format!("the environment variable {name} is not a setting; did you mean {meant}?");
+        page.beside(0, Span::new(Tone::Warning, "warning:"), 9, Tone::Plain, &text);
+        terminal.tell(page)?;
+    }
+    Ok(())
+}

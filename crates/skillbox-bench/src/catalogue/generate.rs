@@ -9,17 +9,82 @@ use std::path::{Path, PathBuf};
 const COLLECTIONS: usize = 40;
 
 const NOUNS: &[&str] = &[
-    "report", "invoice", "dataset", "chart", "contract", "release", "ticket", "schema", "notebook", "slide", "archive",
-    "log", "query", "budget", "survey", "meeting", "design", "translation", "podcast", "deployment",
+    "report",
+    "invoice",
+    "dataset",
+    "chart",
+    "contract",
+    "release",
+    "ticket",
+    "schema",
+    "notebook",
+    "slide",
+    "archive",
+    "log",
+    "query",
+    "budget",
+    "survey",
+    "meeting",
+    "design",
+    "translation",
+    "podcast",
+    "deployment",
 ];
 const VERBS: &[&str] = &[
-    "summarise", "review", "extract", "convert", "validate", "draft", "compare", "triage", "plan", "audit", "merge",
+    "summarise",
+    "review",
+    "extract",
+    "convert",
+    "validate",
+    "draft",
+    "compare",
+    "triage",
+    "plan",
+    "audit",
+    "merge",
     "annotate",
 ];
 const WORDS: &[&str] = &[
-    "the", "file", "before", "you", "run", "script", "check", "that", "column", "names", "match", "and", "keep", "every",
-    "row", "which", "user", "asked", "for", "when", "output", "is", "written", "to", "directory", "use", "table",
-    "values", "with", "each", "step", "of", "workflow", "if", "something", "fails", "say", "what", "happened", "stop",
+    "the",
+    "file",
+    "before",
+    "you",
+    "run",
+    "script",
+    "check",
+    "that",
+    "column",
+    "names",
+    "match",
+    "and",
+    "keep",
+    "every",
+    "row",
+    "which",
+    "user",
+    "asked",
+    "for",
+    "when",
+    "output",
+    "is",
+    "written",
+    "to",
+    "directory",
+    "use",
+    "table",
+    "values",
+    "with",
+    "each",
+    "step",
+    "of",
+    "workflow",
+    "if",
+    "something",
+    "fails",
+    "say",
+    "what",
+    "happened",
+    "stop",
 ];
 
 /// A small generator of numbers (splitmix64): seeded, so that every run measures the same files.
@@ -60,7 +125,7 @@ pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<P
         let verb = numbers.one_of(VERBS);
         let noun = numbers.one_of(NOUNS);
         let name = format!("{verb}-{noun}-{index:05}");
-        let dir = root.join(format!("collection-{:02}", index % COLLECTIONS)).join(&name);
+        let dir = collection(root, index % COLLECTIONS).join(&name);
         fs::create_dir_all(&dir)?;
         let file = dir.join("SKILL.md");
         fs::write(&file, skill_md(&mut numbers, &name, verb, noun))?;
@@ -69,6 +134,15 @@ pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<P
     }
     files.sort();
     Ok(files)
+}
+
+/// The directories that the skills are spread over.
+pub(crate) fn collections(root: &Path) -> impl Iterator<Item = PathBuf> {
+    (0..COLLECTIONS).map(|index| collection(root, index))
+}
+
+fn collection(root: &Path, index: usize) -> PathBuf {
+    root.join(format!("collection-{index:02}"))
 }
 
 fn skill_md(numbers: &mut Numbers, name: &str, verb: &str, noun: &str) -> String {
@@ -80,7 +154,10 @@ fn skill_md(numbers: &mut Numbers, name: &str, verb: &str, noun: &str) -> String
     // Plain, quoted and folded descriptions are all common.
     let _ = match numbers.below(3) {
         0 => writeln!(text, "description: Use this skill to {verb} a {noun}. {description}"),
-        1 => writeln!(text, "description: \"Use when the user wants to {verb} a {noun}: {description}\""),
+        1 => writeln!(
+            text,
+            "description: \"Use when the user wants to {verb} a {noun}: {description}\""
+        ),
         _ => writeln!(text, "description: >-\n  Helps to {verb} a {noun}.\n  {description}"),
     };
     if numbers.chance(60) {
@@ -90,7 +167,12 @@ fn skill_md(numbers: &mut Numbers, name: &str, verb: &str, noun: &str) -> String
         text.push_str("compatibility: Needs python3 and a POSIX shell\n");
     }
     if numbers.chance(35) {
-        let _ = writeln!(text, "metadata:\n  author: team-{}\n  version: \"1.{}\"", numbers.below(90), numbers.below(9));
+        let _ = writeln!(
+            text,
+            "metadata:\n  author: team-{}\n  version: \"1.{}\"",
+            numbers.below(90),
+            numbers.below(9)
+        );
     }
     if numbers.chance(30) {
         text.push_str("allowed-tools: Bash(git:*) Read Write\n");
@@ -103,7 +185,11 @@ fn skill_md(numbers: &mut Numbers, name: &str, verb: &str, noun: &str) -> String
         let _ = match numbers.below(9) {
             0 => writeln!(text, "\n## {}\n", sentence(numbers, 3)),
             1 | 2 => writeln!(text, "- {}", sentence(numbers, words)),
-            3 => writeln!(text, "```bash\npython3 scripts/run.py --{} out/{noun}.json\n```", numbers.one_of(WORDS)),
+            3 => writeln!(
+                text,
+                "```bash\npython3 scripts/run.py --{} out/{noun}.json\n```",
+                numbers.one_of(WORDS)
+            ),
             _ => writeln!(text, "{}", sentence(numbers, words)),
         };
     }
@@ -120,7 +206,11 @@ fn sentence(numbers: &mut Numbers, words: usize) -> String {
 }
 
 fn write_resources(numbers: &mut Numbers, dir: &Path) -> io::Result<()> {
-    for (percent, directory, file) in [(35, "scripts", "run.py"), (30, "references", "guide.md"), (15, "assets", "a.txt")] {
+    for (percent, directory, file) in [
+        (35, "scripts", "run.py"),
+        (30, "references", "guide.md"),
+        (15, "assets", "a.txt"),
+    ] {
         if numbers.chance(percent) {
             fs::create_dir(dir.join(directory))?;
             fs::write(dir.join(directory).join(file), sentence(numbers, 60))?;

@@ -80,14 +80,25 @@ fn metadata_bytes(entry: &SkillEntry) -> u64 {
         + meta.description.len()
         + optional(&meta.license)
         + optional(&meta.compatibility)
-        + meta.metadata.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
-        + meta.allowed_tools.iter().flatten().map(|tool| tool.len()).sum::<usize>();
+        + meta
+            .metadata
+            .iter()
+            .map(|(key, value)| key.len() + value.len())
+            .sum::<usize>()
+        + meta
+            .allowed_tools
+            .iter()
+            .flatten()
+            .map(|tool| tool.len())
+            .sum::<usize>();
     bytes as u64
 }
 
 fn resident() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).context("no VmRSS")?;
+    let kib = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .context("no VmRSS")?;
     Ok(kib.parse::<u64>()? * 1024)
 }

@@ -37,7 +37,10 @@ pub(crate) fn write_list(list: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// Reads the listed files with `cat`, in their order, many to a process.
-#[expect(clippy::disallowed_methods, reason = "the yardstick is the program `cat`, not a skill")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the yardstick is the program `cat`, not a skill"
+)]
 pub(crate) fn cat(list: &Path) -> anyhow::Result<()> {
     let status = Command::new("xargs")
         .args(["-0", "cat"])

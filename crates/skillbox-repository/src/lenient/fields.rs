@@ -88,9 +88,7 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn name(&self, directory: &str, findings: &mut Findings<'_>) -> Option<SkillName> {
-        let Some((name, node)) = self.required("name", ParseCode::MissingName, findings) else {
-            return None;
-        };
+        let (name, node) = self.required("name", ParseCode::MissingName, findings)?;
         let name = match SkillName::parse(name) {
             Ok(name) => name,
             Err(error) => {
@@ -265,16 +263,25 @@ impl<'r, 's> Reader<'r, 's> {
 
     fn steering(&self, findings: &mut Findings<'_>) -> Option<Box<Steering>> {
         let mut text = |key| self.text(key, findings).map(|(text, _)| text.into_boxed_str());
-        let (argument_hint, model, context) = (text("argument-hint"), text("model"), text("context"));
+        let (model, context) = (text("model"), text("context"));
         let steering = Steering {
             disable_model_invocation: self.boolean("disable-model-invocation", findings),
             user_invocable: self.boolean("user-invocable", findings),
-            argument_hint,
+            argument_hint: self.argument_hint(),
             model,
             context,
             hooks: self.get("hooks").filter(|node| !node.is_null()).map(to_json),
         };
         (steering != Steering::default()).then(|| Box::new(steering))
+    }
+
+    /// Hints are customarily written in brackets, `[file]`, which makes them lists by mistake: nothing is odd then.
+    fn argument_hint(&self) -> Option<Box<str>> {
+        let node = self.get("argument-hint").filter(|node| !node.is_null())?;
+        let text = node
+            .as_text()
+            .map_or_else(|| self.source_text(node), |text| strip(text).to_owned());
+        (!text.is_empty()).then(|| text.into_boxed_str())
     }
 
     fn boolean(&self, key: &str, findings: &mut Findings<'_>) -> Option<bool> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::yaml::{self, YamlError};
+use crate::yaml::{self, Problem, YamlError};
 
 const MAX_REPAIRS: usize = 32;
 /// Lines that may own the broken value: its own, and those that it may continue.
@@ -27,35 +27,38 @@ pub(super) struct Repair {
     pub shown: String,
 }
 
-/// Quotes values until the text can be read; nothing if that does not help.
+/// Quotes values until the text can be read; otherwise gives the first error that quotes do not help.
 ///
 /// Only a value at the place of the error is touched, and only if the error is then gone from it. Every attempt
 /// must move the next error forward, so the number of attempts is bounded.
-pub(super) fn repair(text: &str, error: &YamlError) -> Option<Repaired> {
+pub(super) fn repair(text: &str, error: YamlError) -> Result<Repaired, YamlError> {
     let mut state = Repaired {
         text: text.to_owned(),
         inserted: Vec::new(),
         repairs: Vec::new(),
     };
-    let mut offset = error.offset;
+    let mut error = error;
     for _ in 0..MAX_REPAIRS {
-        let owners = owners(&state.text, offset);
-        let (next, rest) = owners.iter().find_map(|value| {
+        let attempt = owners(&state.text, error.offset).iter().find_map(|value| {
             let next = state.with_quotes(value)?;
-            match yaml::read(&next.text) {
-                Ok(_) => Some((next, None)),
-                // Two quotes were added at least, so the end of the value has moved by two.
-                Err(error) if error.offset >= value.range.end + 2 => Some((next, Some(error.offset))),
+            match yaml::read(&next.text).map(drop) {
+                Ok(()) => Some((next, None)),
+                // Two quotes stand around the value now, so its end has moved by up to two.
+                Err(later) if later.offset >= value.range.end + 2 => Some((next, Some(later))),
                 Err(_) => None,
             }
-        })?;
-        state = next;
-        match rest {
-            None => return Some(state),
-            Some(next_offset) => offset = next_offset,
+        });
+        match attempt {
+            Some((repaired, None)) => return Ok(repaired),
+            Some((repaired, Some(later))) if matches!(later.problem, Problem::Syntax { .. }) => {
+                state = repaired;
+                error = later;
+            }
+            Some((repaired, Some(later))) => return Err(repaired.in_original(later)),
+            None => break,
         }
     }
-    None
+    Err(state.in_original(error))
 }
 
 /// A value that may have to be quoted.
@@ -170,8 +173,17 @@ impl Repaired {
         })
     }
 
+    /// The error at its place in the text before any repair.
+    fn in_original(&self, error: YamlError) -> YamlError {
+        let offset = self.original(error.offset);
+        YamlError { offset, ..error }
+    }
+
+    fn original(&self, offset: usize) -> usize {
+        offset - self.inserted.partition_point(|at| *at < offset)
+    }
+
     fn repair(&self, value: &Value, quoted: &str) -> Repair {
-        let inserted_before = self.inserted.partition_point(|at| *at < value.range.start);
         let words: Vec<&str> = quoted.split_whitespace().collect();
         let mut shown: String = format!("{}: {}", value.key, words.join(" "));
         if let Some((cut, _)) = shown.char_indices().nth(MAX_SHOWN_CHARS) {
@@ -180,7 +192,7 @@ impl Repaired {
         }
         Repair {
             key: value.key.clone(),
-            offset: value.range.start - inserted_before,
+            offset: self.original(value.range.start),
             shown,
         }
     }

@@ -32,7 +32,7 @@ impl Frontmatter<'_> {
 /// Reads frontmatter that stands at `base` of its file and hands it on; nothing if it cannot be understood.
 ///
 /// What is no YAML is repaired if it is broken in a way that has only one meaning. What then is still none may be
-/// in the reference tool's dialect: what that tool accepts is never lost here.
+/// in the reference tool's dialect: what its YAML reader accepts is not lost here.
 pub(crate) fn with_frontmatter<R>(
     text: &str,
     base: usize,
@@ -44,15 +44,21 @@ pub(crate) fn with_frontmatter<R>(
         Err(error) => error,
     };
     let is_mendable = matches!(error.problem, Problem::Syntax { .. }) && text.len() <= MAX_REPAIR_BYTES;
-    if is_mendable && let Some(repaired) = repair(text, &error) {
-        report_repairs(&repaired, base, findings);
-        // It was read before it was handed out.
-        let document = yaml::read(&repaired.text).unwrap_or_default();
-        let inserted = &repaired.inserted;
-        return Some(hand_on(document, &repaired.text, base, inserted, findings, then));
+    if !is_mendable {
+        report(&error, base, findings);
+        return None;
     }
-    if is_mendable
-        && !text.contains('\r')
+    let error = match repair(text, error) {
+        Ok(repaired) => {
+            report_repairs(&repaired, base, findings);
+            // It was read before it was handed out.
+            let document = yaml::read(&repaired.text).unwrap_or_default();
+            let inserted = &repaired.inserted;
+            return Some(hand_on(document, &repaired.text, base, inserted, findings, then));
+        }
+        Err(error) => error,
+    };
+    if !text.contains('\r')
         && let Ok(Some(root)) = strict::parse(text)
     {
         let message = format!("this is not YAML 1.2: {error}");

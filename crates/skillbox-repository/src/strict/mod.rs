@@ -15,4 +15,4 @@ pub use prompt::to_prompt;
 pub use properties::read_properties;
 pub use python::without_escapes;
 pub use skill_file::skill_path;
-pub use validate::validate;
+pub use validate::{validate, validate_text};

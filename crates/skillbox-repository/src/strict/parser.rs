@@ -5,6 +5,12 @@ use crate::node::{Content, Node, ScalarStyle};
 
 /// Reads the only document; nothing for a text without content.
 pub(crate) fn parse(text: &str) -> Result<Option<Node<'static>>, Refusal> {
+    if let Some((offset, c)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
+        return Err(Refusal {
+            offset,
+            message: format!("the character U+{:04X} is not allowed", u32::from(c)).into(),
+        });
+    }
     let mut parser = Parser {
         tokens: scan(text)?.into_iter().peekable(),
         last_end: 0,
@@ -20,6 +26,11 @@ pub(crate) fn parse(text: &str) -> Result<Option<Node<'static>>, Refusal> {
         Some(token) if token.kind != Kind::End => parser.refuse(&token, "text after the end of the mapping"),
         _ => Ok(Some(root)),
     }
+}
+
+/// The characters that YAML allows in a text.
+fn is_allowed(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// Whether entries of a list may stand in the column of the key that the list belongs to.

@@ -8,9 +8,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::value::{self, Value};
-
-/// The reference has no limit; a file of this size is not a skill.
-const MAX_FILE_BYTES: u64 = 10 << 20;
+use crate::skill_md::MAX_SKILL_MD_BYTES;
 
 /// The fields of the frontmatter in source order.
 pub(super) type Fields = Vec<(String, Value)>;
@@ -70,11 +68,25 @@ pub(super) fn find(directory: &Path) -> Option<PathBuf> {
 
 /// Reads the fields of the frontmatter, or says what is wrong with the file.
 pub(super) fn read_fields(skill_md: &Path) -> Result<Fields, String> {
-    parse_fields(&read_text(skill_md)?)
+    parse_bytes(read_bytes(skill_md)?)
 }
 
-/// Reads the file within its directory: a link that leads out of the skill is not followed.
-fn read_text(skill_md: &Path) -> Result<String, String> {
+/// Reads the fields of a file's content.
+pub(super) fn parse_bytes(bytes: Vec<u8>) -> Result<Fields, String> {
+    if bytes.len() as u64 > MAX_SKILL_MD_BYTES {
+        return Err("SKILL.md has more than 10 MiB".to_owned());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "SKILL.md is not valid UTF-8".to_owned())?;
+    if text.contains('\r') {
+        parse_fields(&text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        parse_fields(&text)
+    }
+}
+
+/// Reads the file within its directory: a link that leads out of the skill is not followed, and nothing beyond
+/// the limit is read, which the reference does not have.
+fn read_bytes(skill_md: &Path) -> Result<Vec<u8>, String> {
     let (Some(directory), Some(name)) = (skill_md.parent(), skill_md.file_name()) else {
         return Err("Missing required file: SKILL.md".to_owned());
     };
@@ -97,19 +109,11 @@ fn read_text(skill_md: &Path) -> Result<String, String> {
         return Err("SKILL.md is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    let mut limited = std::fs::File::from(file).take(MAX_FILE_BYTES + 1);
+    let mut limited = std::fs::File::from(file).take(MAX_SKILL_MD_BYTES + 1);
     limited
         .read_to_end(&mut bytes)
         .map_err(|error| format!("SKILL.md cannot be read: {error}"))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err("SKILL.md has more than 10 MiB".to_owned());
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "SKILL.md is not valid UTF-8".to_owned())?;
-    Ok(if text.contains('\r') {
-        text.replace("\r\n", "\n").replace('\r', "\n")
-    } else {
-        text
-    })
+    Ok(bytes)
 }
 
 /// Cuts at the first two further occurrences of three dashes, wherever they stand, and reads what is between.

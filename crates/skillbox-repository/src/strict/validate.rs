@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::python::{strip, without_escapes};
-use super::skill_file::{Fields, directory_name, field, filled_text, find, read_fields, skill_path};
+use super::skill_file::{Fields, directory_name, field, filled_text, find, parse_bytes, read_fields, skill_path};
 use super::value::Value;
 use crate::name_rules::{NameFault, name_faults, normalise};
 
@@ -21,6 +21,15 @@ pub fn validate(path: &Path) -> Vec<String> {
     let directory = skill_path(path);
     let errors = match find_and_read(&directory) {
         Ok(fields) => check(&fields, &directory_name(&directory)),
+        Err(error) => vec![error],
+    };
+    errors.iter().map(|error| without_escapes(error)).collect()
+}
+
+/// The errors of a SKILL.md that is not on disk, as if it stood in a directory of this name.
+pub fn validate_text(text: &[u8], directory: &str) -> Vec<String> {
+    let errors = match parse_bytes(text.to_vec()) {
+        Ok(fields) => check(&fields, directory),
         Err(error) => vec![error],
     };
     errors.iter().map(|error| without_escapes(error)).collect()

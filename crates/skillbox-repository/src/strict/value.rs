@@ -18,12 +18,6 @@ pub(super) enum Value {
 
 /// Reads frontmatter; nothing where it is not a mapping.
 pub(super) fn load(text: &str) -> Result<Option<Vec<(String, Value)>>, Refusal> {
-    if let Some((offset, c)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
-        return Err(Refusal {
-            offset,
-            message: format!("the character U+{:04X} is not allowed", u32::from(c)).into(),
-        });
-    }
     let Some(node) = parser::parse(text)? else {
         return Ok(None);
     };
@@ -31,10 +25,6 @@ pub(super) fn load(text: &str) -> Result<Option<Vec<(String, Value)>>, Refusal> 
         Value::Map(pairs) => Ok(Some(pairs)),
         _ => Ok(None),
     }
-}
-
-fn is_allowed(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// Merged keys vanish in the outermost mapping and are appended in the others.

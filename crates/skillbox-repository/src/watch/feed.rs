@@ -98,7 +98,10 @@ impl Feed {
             Some(_) => self.forget(directory),
             None => {}
         }
-        let remote = self.remote_devices.entry(identity.0).or_insert_with(|| is_remote(directory));
+        let remote = self
+            .remote_devices
+            .entry(identity.0)
+            .or_insert_with(|| is_remote(directory));
         if *remote || self.identities.contains(&identity) {
             self.unwatched.insert(directory.to_owned());
             return Ok(false);
@@ -116,6 +119,16 @@ impl Feed {
                 Ok(false)
             }
         }
+    }
+
+    /// Watches directories again whose watches may have been lost without our doing.
+    pub(super) fn attach_again(&mut self, directories: &[PathBuf]) -> notify::Result<usize> {
+        for directory in directories {
+            if let Some(identity) = self.watched.remove(directory) {
+                self.identities.remove(&identity);
+            }
+        }
+        self.attach(directories)
     }
 
     /// Gives up the watches on directories that are no longer looked into.

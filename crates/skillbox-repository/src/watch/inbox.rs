@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use notify::{Event, EventKind, event::AccessKind, event::AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
+use notify::{Event, EventKind};
 
 use super::WatchOptions;
 
@@ -33,8 +34,10 @@ struct Gathered {
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) paths: HashSet<PathBuf>,
+    /// Names that went or moved, and took the watches on them along, even when something is there again.
+    pub(crate) unwatched: HashSet<PathBuf>,
     /// The kernel lost events, or there are too many to name.
-    pub(crate) everything: bool,
+    pub(crate) overflowed: bool,
 }
 
 impl Inbox {
@@ -46,17 +49,28 @@ impl Inbox {
     pub(crate) fn put(&self, event: notify::Result<Event>) {
         let mut gathered = self.lock();
         match event {
-            Ok(event) if event.need_rescan() => gathered.mail.everything = true,
+            Ok(event) if event.need_rescan() => gathered.mail.overflowed = true,
             Ok(event) if is_mere_reading(&event.kind) => return,
-            Ok(event) => gathered.mail.paths.extend(event.paths),
+            Ok(event) => {
+                if matches!(
+                    event.kind,
+                    EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+                ) {
+                    gathered.mail.unwatched.extend(event.paths.iter().cloned());
+                }
+                gathered.mail.paths.extend(event.paths);
+            }
             // The watcher lost its way; looking at everything finds it again.
             Err(error) => {
                 tracing::debug!(%error, "a file event was lost");
-                gathered.mail.everything = true;
+                gathered.mail.overflowed = true;
             }
         }
         if gathered.mail.paths.len() > MAX_PATHS {
-            gathered.mail = Mail { everything: true, ..Mail::default() };
+            gathered.mail = Mail {
+                overflowed: true,
+                ..Mail::default()
+            };
         }
         let now = Instant::now();
         gathered.first.get_or_insert(now);

@@ -17,13 +17,19 @@ fn every_good_one_is_present_and_every_other_is_told() {
     for name in ["a-good", "m-good", "z-good"] {
         shop.skill(name);
     }
-    shop.file("crlf/SKILL.md", "---\r\nname: crlf\r\ndescription: Fine.\r\n---\r\nBody");
+    shop.file(
+        "crlf/SKILL.md",
+        "---\r\nname: crlf\r\ndescription: Fine.\r\n---\r\nBody",
+    );
     shop.file("no-newline/SKILL.md", "---\nname: no-newline\ndescription: Fine.\n---");
     // Odd: loaded, and told.
     shop.file("odd-name/SKILL.md", skill_md("Odd_Name", "Breaks the rules."));
     shop.file("odd-long/SKILL.md", skill_md("odd-long", &"long ".repeat(300)));
     shop.file("odd-colon/SKILL.md", skill_md("odd-colon", "use when: asked"));
-    shop.file("odd-bom/SKILL.md", format!("\u{feff}{}", skill_md("odd-bom", "Marked.")));
+    shop.file(
+        "odd-bom/SKILL.md",
+        format!("\u{feff}{}", skill_md("odd-bom", "Marked.")),
+    );
     // Broken: told.
     shop.file("broken-empty/SKILL.md", "");
     shop.file("broken-none/SKILL.md", "# Just text\n");
@@ -33,14 +39,28 @@ fn every_good_one_is_present_and_every_other_is_told() {
     shop.file("broken-no-name/SKILL.md", "---\ndescription: x\n---\n");
     shop.file("broken-null/SKILL.md", "---\nname: x\ndescription:\n---\n");
     shop.file("broken-climb/SKILL.md", skill_md("../escape", "Climbs."));
-    shop.file("broken-utf8/SKILL.md", b"---\nname: broken-utf8\ndescription: \xff\n---\n");
-    shop.file("broken-body/SKILL.md", b"---\nname: broken-body\ndescription: x\n---\n\xff\xfe");
+    shop.file(
+        "broken-utf8/SKILL.md",
+        b"---\nname: broken-utf8\ndescription: \xff\n---\n",
+    );
+    shop.file(
+        "broken-body/SKILL.md",
+        b"---\nname: broken-body\ndescription: x\n---\n\xff\xfe",
+    );
     shop.file("broken-nul/SKILL.md", "---\nname: a\0b\ndescription: x\n---\n");
     shop.file("broken-bomb/SKILL.md", alias_bomb());
     let keys: String = (0..100_000).map(|key| format!("k{key}: v\n")).collect();
-    shop.file("broken-keys/SKILL.md", format!("---\nname: x\ndescription: y\n{keys}---\n"));
+    shop.file(
+        "broken-keys/SKILL.md",
+        format!("---\nname: x\ndescription: y\n{keys}---\n"),
+    );
     let large = shop.file("broken-large/SKILL.md", skill_md("broken-large", "Too large."));
-    File::options().write(true).open(large).unwrap().set_len((10 << 20) + 1).unwrap();
+    File::options()
+        .write(true)
+        .open(large)
+        .unwrap()
+        .set_len((10 << 20) + 1)
+        .unwrap();
     fs::create_dir_all(shop.path("broken-dir/SKILL.md")).unwrap();
     fs::create_dir(shop.path("broken-fifo")).unwrap();
     mknodat(CWD, shop.path("broken-fifo/SKILL.md"), FileType::Fifo, Mode::RUSR, 0).unwrap();
@@ -55,11 +75,22 @@ fn every_good_one_is_present_and_every_other_is_told() {
     assert_eq!(
         names(&catalog),
         [
-            "a-good", "crlf", "m-good", "no-newline", "odd-bom", "odd-colon", "odd-long", "Odd_Name", "z-good"
+            "a-good",
+            "crlf",
+            "m-good",
+            "no-newline",
+            "odd-bom",
+            "odd-colon",
+            "odd-long",
+            "Odd_Name",
+            "z-good"
         ]
     );
     let told = |dir: &str| {
-        let about = catalog.diagnostics().iter().filter(|it| it.path.starts_with(shop.path(dir)));
+        let about = catalog
+            .diagnostics()
+            .iter()
+            .filter(|it| it.path.starts_with(shop.path(dir)));
         about.map(|it| it.code).collect::<Vec<_>>()
     };
     for (dir, code) in [
@@ -226,7 +257,9 @@ fn a_source_that_may_not_be_read_hides_no_other() {
         Repository::open(vec![locked.source(), good.source()], ScanOptions::default()).catalog()
     });
     assert_eq!(names(&catalog), ["good"]);
-    let [told] = catalog.diagnostics() else { panic!("{:?}", catalog.diagnostics()) };
+    let [told] = catalog.diagnostics() else {
+        panic!("{:?}", catalog.diagnostics())
+    };
     assert_eq!((told.code, &*told.path), ("unreadable", &*locked.root()));
     assert!(told.message.contains("Permission denied"), "{}", told.message);
 }

@@ -62,9 +62,18 @@ fn links_that_leave_are_never_read() {
         let error = skill.read(&rel(path), 1 << 20).unwrap_err();
         assert!(matches!(error, SkillReadError::Leaves { .. }), "{path}: {error}");
     }
-    assert!(matches!(skill.read(&rel("gone.md"), 9).unwrap_err(), SkillReadError::Missing { .. }));
-    assert!(matches!(skill.read(&rel("pipe.md"), 9).unwrap_err(), SkillReadError::NotAFile(_)));
-    assert!(matches!(skill.read(&rel("references"), 9).unwrap_err(), SkillReadError::NotAFile(_)));
+    assert!(matches!(
+        skill.read(&rel("gone.md"), 9).unwrap_err(),
+        SkillReadError::Missing { .. }
+    ));
+    assert!(matches!(
+        skill.read(&rel("pipe.md"), 9).unwrap_err(),
+        SkillReadError::NotAFile(_)
+    ));
+    assert!(matches!(
+        skill.read(&rel("references"), 9).unwrap_err(),
+        SkillReadError::NotAFile(_)
+    ));
 }
 
 #[test]
@@ -73,7 +82,10 @@ fn links_that_leave_are_never_listed() {
     let docs: Vec<_> = skill.docs().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(docs, ["alias.md", "references/back.md", "references/real.md"]);
     let resources: Vec<_> = skill.resources().unwrap();
-    let resources: Vec<_> = resources.iter().map(|it| (it.kind.as_str(), it.path.to_str().unwrap())).collect();
+    let resources: Vec<_> = resources
+        .iter()
+        .map(|it| (it.kind.as_str(), it.path.to_str().unwrap()))
+        .collect();
     assert_eq!(
         resources,
         [
@@ -94,7 +106,12 @@ fn links_that_leave_are_never_listed() {
     let mut left_out: Vec<_> = tree
         .left_out
         .iter()
-        .map(|it| (it.path.strip_prefix(shop.path("linked")).unwrap().to_str().unwrap(), it.code))
+        .map(|it| {
+            (
+                it.path.strip_prefix(shop.path("linked")).unwrap().to_str().unwrap(),
+                it.code,
+            )
+        })
         .collect();
     left_out.sort();
     assert_eq!(
@@ -130,7 +147,10 @@ fn a_skill_md_that_is_a_link_must_stay_inside() {
     assert_findings(
         &catalog,
         &shop.root(),
-        &[("link_leaves_skill", "outside/SKILL.md"), ("link_leaves_skill", "sibling/SKILL.md")],
+        &[
+            ("link_leaves_skill", "outside/SKILL.md"),
+            ("link_leaves_skill", "sibling/SKILL.md"),
+        ],
     );
     assert!(!format!("{:?}", catalog.diagnostics()).contains("Secret"));
 }
@@ -142,10 +162,18 @@ fn history_and_caches_are_no_part_of_a_skill() {
     shop.file("cloned/.git/config", "[remote] url = https://token@example.com");
     shop.file("cloned/scripts/__pycache__/x.pyc", "bytes");
     let skill = shop.scan().get("cloned").unwrap().open().unwrap();
-    let files: Vec<_> = skill.files().unwrap().iter().map(|entry| entry.path.to_string()).collect();
+    let files: Vec<_> = skill
+        .files()
+        .unwrap()
+        .iter()
+        .map(|entry| entry.path.to_string())
+        .collect();
     assert_eq!(files, ["SKILL.md", "scripts"]);
     for path in [".git/config", "scripts/__pycache__/x.pyc"] {
-        assert!(matches!(skill.read(&rel(path), 99).unwrap_err(), SkillReadError::Missing { .. }));
+        assert!(matches!(
+            skill.read(&rel(path), 99).unwrap_err(),
+            SkillReadError::Missing { .. }
+        ));
     }
 }
 

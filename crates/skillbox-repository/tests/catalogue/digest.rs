@@ -70,7 +70,10 @@ fn what_differs_between_machines_does_not_count() {
     let file = shop.file("s/a.txt", "one");
     let before = digest(&shop.path("s"));
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    fs::File::open(&file).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    fs::File::open(&file)
+        .unwrap()
+        .set_modified(std::time::UNIX_EPOCH)
+        .unwrap();
     fs::create_dir_all(shop.path("s/empty/directory")).unwrap();
     shop.file("s/.git/HEAD", "ref");
     shop.file("s/__pycache__/a.pyc", "cache");

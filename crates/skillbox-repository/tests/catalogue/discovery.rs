@@ -71,7 +71,10 @@ fn the_second_spelling_counts_where_the_first_is_missing() {
     assert_eq!(&*catalog.get("both").unwrap().meta.description, "The first.");
     let lower = catalog.get("lower").unwrap();
     assert_eq!(lower.path(), shop.path("lower/skill.md"));
-    assert_eq!(lower.open().unwrap().instructions().unwrap().body, "\n# lower\n\nDo it.\n");
+    assert_eq!(
+        lower.open().unwrap().instructions().unwrap().body,
+        "\n# lower\n\nDo it.\n"
+    );
     assert!(lower.open().unwrap().resources().unwrap().is_empty());
 }
 
@@ -84,7 +87,11 @@ fn six_levels_are_searched_and_the_seventh_is_told() {
     let catalog = shop.scan();
     assert_eq!(names(&catalog), ["six"]);
     assert_findings(&catalog, &shop.root(), &[("depth_limit", "1/2/3/4/5/6")]);
-    assert!(catalog.diagnostics()[0].message.contains("1 more"), "{:?}", catalog.diagnostics());
+    assert!(
+        catalog.diagnostics()[0].message.contains("1 more"),
+        "{:?}",
+        catalog.diagnostics()
+    );
 }
 
 #[test]
@@ -154,7 +161,10 @@ fn the_order_is_that_of_the_paths_whatever_the_threads_do() {
             ..ScanOptions::default()
         };
         let catalog = Repository::open(vec![shop.source()], options).catalog();
-        catalog.skills().map(|entry| entry.path().to_owned()).collect::<Vec<_>>()
+        catalog
+            .skills()
+            .map(|entry| entry.path().to_owned())
+            .collect::<Vec<_>>()
     };
     let one = scan(1);
     assert_eq!(one.len(), 603);
@@ -231,7 +241,11 @@ fn paths_that_are_not_utf8_survive() {
     assert!(skill.digest().is_ok());
     // A finding about such a path still becomes JSON.
     assert_eq!(catalog.diagnostics().len(), 1, "the name differs from the directory's");
-    assert!(serde_json::to_string(catalog.diagnostics()).unwrap().contains("caf\u{fffd}"));
+    assert!(
+        serde_json::to_string(catalog.diagnostics())
+            .unwrap()
+            .contains("caf\u{fffd}")
+    );
 }
 
 #[test]

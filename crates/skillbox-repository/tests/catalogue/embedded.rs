@@ -48,7 +48,12 @@ fn embedded_skills_are_read_like_others() {
     let skill = entry.open().unwrap();
     assert_eq!(skill.instructions().unwrap().body, "Body\n");
     assert_eq!(skill.docs().unwrap()[0].to_str(), Some("references/deep/r.md"));
-    let resources: Vec<_> = skill.resources().unwrap().iter().map(|it| it.path.to_string()).collect();
+    let resources: Vec<_> = skill
+        .resources()
+        .unwrap()
+        .iter()
+        .map(|it| it.path.to_string())
+        .collect();
     assert_eq!(resources, ["scripts/run.sh"]);
     assert!(repository.refresh().is_empty());
 }
@@ -95,12 +100,19 @@ fn an_embedded_skill_on_disk_has_the_same_digest() {
 fn the_built_in_skills_are_those_of_the_repository() {
     let embedded = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default()).catalog();
     let on_disk = Repository::open(vec![directory("../../skills")], ScanOptions::default()).catalog();
-    assert!(embedded.diagnostics().is_empty() && embedded.len() >= 3, "{:?}", embedded.diagnostics());
+    assert!(
+        embedded.diagnostics().is_empty() && embedded.len() >= 3,
+        "{:?}",
+        embedded.diagnostics()
+    );
     assert_eq!(names(&embedded), names(&on_disk));
     for entry in on_disk.skills() {
         let twin = embedded.get(entry.name().as_str()).unwrap();
         assert_eq!(twin.meta, entry.meta);
-        assert_eq!(twin.open().unwrap().digest().unwrap(), entry.open().unwrap().digest().unwrap());
+        assert_eq!(
+            twin.open().unwrap().digest().unwrap(),
+            entry.open().unwrap().digest().unwrap()
+        );
         assert_eq!(strict::validate(entry.dir()), Vec::<String>::new());
         assert!(twin.open().unwrap().advice().unwrap().is_empty(), "{}", entry.name());
     }

@@ -19,8 +19,13 @@ fn the_later_source_wins_and_the_earlier_stays_visible() {
     let catalog = Repository::open(sources, ScanOptions::default()).catalog();
     assert_eq!(names(&catalog), ["only-user", "also-project", "same"]);
     let same = catalog.get("same").unwrap();
-    assert_eq!((&*same.meta.description, same.scope()), ("The project's.", Scope::Project));
-    let [shadowed] = catalog.shadowed() else { panic!("{:?}", catalog.shadowed()) };
+    assert_eq!(
+        (&*same.meta.description, same.scope()),
+        ("The project's.", Scope::Project)
+    );
+    let [shadowed] = catalog.shadowed() else {
+        panic!("{:?}", catalog.shadowed())
+    };
     assert_eq!(shadowed.path, user.path("same/SKILL.md"));
     assert_eq!(&*shadowed.source, user.root().to_str().unwrap());
     assert_eq!(shadowed.scope, Scope::User);
@@ -34,7 +39,10 @@ fn the_later_source_wins_and_the_earlier_stays_visible() {
 fn of_many_sources_the_last_wins_over_all() {
     let shops: Vec<Workshop> = (0..4).map(|_| Workshop::new()).collect();
     for (index, shop) in shops.iter().enumerate() {
-        shop.file("csv-report/SKILL.md", skill_md("csv-report", &format!("Number {index}.")));
+        shop.file(
+            "csv-report/SKILL.md",
+            skill_md("csv-report", &format!("Number {index}.")),
+        );
         shop.skill(&format!("own-{index}"));
     }
     let mut sources = vec![Source::Embedded(&BUILT_IN)];
@@ -48,7 +56,10 @@ fn of_many_sources_the_last_wins_over_all() {
         assert_eq!(shadowed.by_path, shops[3].path("csv-report/SKILL.md"));
     }
     for index in 0..4 {
-        assert!(catalog.get(&format!("own-{index}")).is_some(), "positions moved with the gaps");
+        assert!(
+            catalog.get(&format!("own-{index}")).is_some(),
+            "positions moved with the gaps"
+        );
     }
     assert_eq!(names(&catalog).iter().filter(|name| **name == "csv-report").count(), 1);
 }
@@ -86,6 +97,9 @@ fn a_missing_source_is_told_unless_it_need_not_exist() {
     assert_findings(
         &catalog,
         shop.outside(),
-        &[("source_missing", "missing"), ("source_not_a_directory", "skills/good/notes.txt")],
+        &[
+            ("source_missing", "missing"),
+            ("source_not_a_directory", "skills/good/notes.txt"),
+        ],
     );
 }

@@ -63,7 +63,10 @@ fn docs_are_texts_at_any_depth_but_the_skill_md() {
     }
     let skill = shop.scan().get("docs").unwrap().open().unwrap();
     let docs: Vec<_> = skill.docs().unwrap().iter().map(ToString::to_string).collect();
-    assert_eq!(docs, ["a/deep/down/GUIDE.MD", "b.txt", "references/r.md", "zz/SKILL.md"]);
+    assert_eq!(
+        docs,
+        ["a/deep/down/GUIDE.MD", "b.txt", "references/r.md", "zz/SKILL.md"]
+    );
 }
 
 #[test]
@@ -88,14 +91,20 @@ fn reading_obeys_the_limit_and_says_what_is_wrong() {
     let skill = catalog.get("one").unwrap().open().unwrap();
     assert_eq!(skill.read(&rel("ten.bin"), 10).unwrap(), [7; 10]);
     let error = skill.read(&rel("ten.bin"), 9).unwrap_err();
-    assert!(matches!(error, SkillReadError::TooLarge { size: 10, limit: 9, .. }), "{error}");
+    assert!(
+        matches!(error, SkillReadError::TooLarge { size: 10, limit: 9, .. }),
+        "{error}"
+    );
     let file = skill.open_file(&rel("ten.bin")).unwrap();
     let mut piece = [0; 4];
     assert_eq!((file.size(), file.read_at(&mut piece, 8).unwrap()), (10, 2));
     // The scan reads only the head, so a body that is not text shows when it is loaded.
     let error = catalog.get("late").unwrap().open().unwrap().instructions().unwrap_err();
     assert!(matches!(error, SkillReadError::NotUtf8 { .. }), "{error}");
-    assert!(matches!(SkillDir::open(&shop.path("none")).unwrap_err(), SkillReadError::Io { .. }));
+    assert!(matches!(
+        SkillDir::open(&shop.path("none")).unwrap_err(),
+        SkillReadError::Io { .. }
+    ));
 }
 
 #[test]
@@ -124,7 +133,12 @@ fn advice_is_given_about_the_body_and_the_names() {
     let advice = catalog.get("long").unwrap().open().unwrap().advice().unwrap();
     let told: Vec<_> = advice
         .iter()
-        .map(|it| (it.code, it.path.strip_prefix(shop.path("long")).unwrap().to_str().unwrap()))
+        .map(|it| {
+            (
+                it.code,
+                it.path.strip_prefix(shop.path("long")).unwrap().to_str().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(
         told,

@@ -94,7 +94,12 @@ pub fn assert_findings(catalog: &Catalog, root: &Path, expected: &[(&str, &str)]
         .map(|(code, path)| ((*code).to_owned(), (*path).to_owned()))
         .collect();
     assert_eq!(findings(catalog, root), expected, "{:#?}", catalog.diagnostics());
-    assert_eq!(catalog.diagnostics().len(), expected.len(), "{:#?}", catalog.diagnostics());
+    assert_eq!(
+        catalog.diagnostics().len(),
+        expected.len(),
+        "{:#?}",
+        catalog.diagnostics()
+    );
 }
 
 /// Runs `work` on a thread that may not bypass permission bits, as root otherwise may.

@@ -1,0 +1,229 @@
+//! What is started inside the sandbox.
+
+use skillbox_model::{RelPath, RunRequest, SkillName};
+
+use super::RequestError;
+use crate::workspace::layout;
+
+/// Longest argument that the kernel passes to a program.
+const MAX_ARGUMENT: usize = 128 << 10;
+/// All arguments together.
+const MAX_ARGUMENTS: usize = 1 << 20;
+
+/// The command of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// A command line for `bash -c`.
+    Shell(String),
+    /// A program and its arguments.
+    Argv(Vec<String>),
+    /// A script of the skill and its arguments; the interpreter is found when the script is in place.
+    Script {
+        /// The path inside the skill.
+        path: RelPath,
+        /// The arguments.
+        args: Vec<String>,
+    },
+}
+
+impl Invocation {
+    /// Takes exactly one of the three ways out of a request.
+    pub(super) fn parse(request: &RunRequest) -> Result<Self, RequestError> {
+        let given = [
+            ("command", request.command.is_some()),
+            ("script", request.script.is_some()),
+            ("argv", !request.argv.is_empty()),
+        ];
+        let names: Vec<&str> = given.iter().filter_map(|(name, is)| is.then_some(*name)).collect();
+        if names.len() > 1 {
+            let message = format!("{} exclude each other: give one of them", names.join(" and "));
+            return Err(RequestError::invalid(names[1], message));
+        }
+        if request.script.is_none() && !request.args.is_empty() {
+            return Err(RequestError::invalid(
+                "args",
+                "arguments go with `script`, which is not given",
+            ));
+        }
+        check_arguments("args", &request.args)?;
+        check_arguments("argv", &request.argv)?;
+        if let Some(command) = &request.command {
+            check_arguments("command", std::slice::from_ref(command))?;
+            if command.trim().is_empty() {
+                return Err(RequestError::invalid("command", "the command is empty"));
+            }
+            return Ok(Self::Shell(command.clone()));
+        }
+        if let Some(script) = &request.script {
+            return Ok(Self::Script {
+                path: RelPath::parse_typed(script).map_err(|error| RequestError::path("script", &error))?,
+                args: request.args.clone(),
+            });
+        }
+        match request.argv.first() {
+            None => Err(RequestError::invalid(
+                "command",
+                "nothing to run: give `command`, `script` or `argv`",
+            )),
+            Some(program) if program.is_empty() => Err(RequestError::invalid("argv[0]", "the program's name is empty")),
+            Some(_) => Ok(Self::Argv(request.argv.clone())),
+        }
+    }
+
+    /// The argv of the process, with the script's interpreter line from `read_head` where a script is run.
+    pub(crate) fn to_argv(&self, skill: &SkillName, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
+        match self {
+            Self::Shell(line) => Ok(vec![b"bash".to_vec(), b"-c".to_vec(), line.as_bytes().to_vec()]),
+            Self::Argv(argv) => Ok(argv.iter().map(|word| word.as_bytes().to_vec()).collect()),
+            Self::Script { path, args } => {
+                let place = format!("{}/{}/", layout::ROOT, layout::skill_directory(skill));
+                let full = [place.as_bytes(), path.as_bytes()].concat();
+                let mut argv = interpreter(path, head)?;
+                argv.push(full);
+                argv.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
+                Ok(argv)
+            }
+        }
+    }
+}
+
+fn check_arguments(field: &str, words: &[String]) -> Result<(), RequestError> {
+    let mut total = 0;
+    for (index, word) in words.iter().enumerate() {
+        let field = || {
+            if field == "command" {
+                field.to_owned()
+            } else {
+                format!("{field}[{index}]")
+            }
+        };
+        total += word.len() + 1;
+        if word.contains('\0') {
+            return Err(RequestError::invalid(field(), "an argument cannot contain a NUL byte"));
+        }
+        if word.len() >= MAX_ARGUMENT || total > MAX_ARGUMENTS {
+            return Err(
+                RequestError::invalid(field(), "the arguments are too long for the kernel to pass on")
+                    .with_hint("pass large data as an input or on stdin"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// By shebang, then by suffix, then as a program of its own; never by the executable bit.
+fn interpreter(path: &RelPath, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
+        if !line.is_empty() {
+            // As the kernel does: the interpreter, and all that follows it as one argument.
+            let end = line
+                .iter()
+                .position(|b| matches!(b, b' ' | b'\t'))
+                .unwrap_or(line.len());
+            let (program, rest) = (line[..end].to_vec(), line[end..].trim_ascii());
+            let mut words = vec![program];
+            if !rest.is_empty() {
+                words.push(rest.to_vec());
+            }
+            return Ok(words);
+        }
+    }
+    let name = path.file_name();
+    let suffix = name
+        .rsplit(|b| *b == b'.')
+        .next()
+        .filter(|suffix| suffix.len() < name.len());
+    let program = match suffix.unwrap_or_default() {
+        b"py" => "python3",
+        b"sh" | b"bash" => "bash",
+        b"js" | b"mjs" | b"cjs" => "node",
+        b"pl" => "perl",
+        b"rb" => "ruby",
+        b"lua" => "lua",
+        b"php" => "php",
+        b"r" | b"R" => "Rscript",
+        _ if head.starts_with(b"\x7fELF") => return Ok(Vec::new()),
+        _ => {
+            let message = format!("no interpreter is known for {path}: it has no `#!` line and no known suffix");
+            return Err(RequestError::invalid("script", message)
+                .with_hint("add a line such as `#!/usr/bin/env python3`, or use `argv`"));
+        }
+    };
+    Ok(vec![program.as_bytes().to_vec()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(script: &str, head: &[u8]) -> Result<Vec<String>, RequestError> {
+        let invocation = Invocation::Script {
+            path: RelPath::parse(script).unwrap(),
+            args: vec!["-rf".into(), "$(x)".into()],
+        };
+        let words = invocation.to_argv(&SkillName::parse("s").unwrap(), head)?;
+        Ok(words.into_iter().map(|word| String::from_utf8(word).unwrap()).collect())
+    }
+
+    #[test]
+    fn interpreters_come_from_the_shebang_then_the_suffix() {
+        let place = "/workspace/skills/s/scripts";
+        let check = |script: &str, head: &[u8], expected: &[&str]| {
+            let mut expected: Vec<String> = expected.iter().map(|word| (*word).to_owned()).collect();
+            expected.extend([format!("{place}/{script}"), "-rf".into(), "$(x)".into()]);
+            assert_eq!(argv(&format!("scripts/{script}"), head).unwrap(), expected);
+        };
+        check("a.py", b"#!/usr/bin/env python3\nprint()", &["/usr/bin/env", "python3"]);
+        check(
+            "a.py",
+            b"#!/usr/bin/env python3\r\nprint()",
+            &["/usr/bin/env", "python3"],
+        );
+        check(
+            "a",
+            b"#! /bin/bash -eu -o pipefail\n",
+            &["/bin/bash", "-eu -o pipefail"],
+        );
+        check("a.py", b"print()", &["python3"]);
+        check("a.py", b"#!\n", &["python3"]);
+        check("a.sh", b"", &["bash"]);
+        check("a", b"\x7fELF\x02", &[]);
+        assert_eq!(argv("scripts/a.xyz", b"text").unwrap_err().field, "script");
+        assert!(argv("py", b"text").is_err());
+    }
+
+    #[test]
+    fn exactly_one_way_is_taken() {
+        let request = |json: RunRequest| Invocation::parse(&json);
+        let base = RunRequest::default();
+        assert_eq!(request(base.clone()).unwrap_err().field, "command");
+        let both = RunRequest {
+            command: Some("a".into()),
+            script: Some("b".into()),
+            ..base.clone()
+        };
+        assert_eq!(request(both).unwrap_err().field, "script");
+        let blank = RunRequest {
+            command: Some(" \n".into()),
+            ..base.clone()
+        };
+        assert_eq!(request(blank).unwrap_err().field, "command");
+        let args = RunRequest {
+            command: Some("a".into()),
+            args: vec!["x".into()],
+            ..base.clone()
+        };
+        assert_eq!(request(args).unwrap_err().field, "args");
+        let climbs = RunRequest {
+            script: Some("../x".into()),
+            ..base.clone()
+        };
+        assert_eq!(request(climbs).unwrap_err().code, skillbox_model::ErrorCode::PathEscape);
+        let nul = RunRequest {
+            argv: vec!["a".into(), "b\0".into()],
+            ..base
+        };
+        assert_eq!(request(nul).unwrap_err().field, "argv[1]");
+    }
+}

@@ -1,0 +1,238 @@
+//! Which files come back.
+
+use std::collections::BTreeSet;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use skillbox_model::{ErrorCode, RelPath, RunId};
+
+use super::RequestError;
+use super::variables::{self, Anchored};
+
+const MAX_GLOB: usize = 1024;
+const MAX_GLOBS: usize = 256;
+
+/// Globs relative to the workspace, with the directories below which anything can match.
+#[derive(Clone, Debug)]
+pub struct OutputGlobs {
+    matcher: Matcher,
+    /// Directories that the walk starts from; an empty text is the workspace itself.
+    roots: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Matcher {
+    Globs(GlobSet),
+    /// Everything below the roots, without the price of compiling a glob that says so.
+    Everything,
+}
+
+impl OutputGlobs {
+    /// Parses lists of globs into one; each list comes with the name of its field.
+    pub fn parse(lists: &[(&str, &[String])], run_id: &RunId) -> Result<Self, RequestError> {
+        let mut builder = GlobSetBuilder::new();
+        let mut roots = BTreeSet::new();
+        for (field, globs) in lists {
+            if globs.len() > MAX_GLOBS {
+                return Err(RequestError::invalid(*field, format!("more than {MAX_GLOBS} globs")));
+            }
+            for (index, glob) in globs.iter().enumerate() {
+                let field = format!("{field}[{index}]");
+                let text = settle(glob, run_id, &field)?;
+                let compiled = GlobBuilder::new(&text)
+                    .literal_separator(true)
+                    .backslash_escape(true)
+                    .build()
+                    .map_err(|error| {
+                        RequestError::invalid(&field, format!("{glob:?} is not a glob: {}", error.kind()))
+                    })?;
+                builder.add(compiled);
+                roots.insert(literal_root(&text));
+            }
+        }
+        let set = builder
+            .build()
+            .map_err(|error| RequestError::invalid("outputs", format!("the globs are too large together: {error}")))?;
+        let covered = |root: &String| {
+            roots
+                .iter()
+                .any(|other| other != root && (other.is_empty() || root.starts_with(&format!("{other}/"))))
+        };
+        let roots = roots.iter().filter(|root| !covered(root)).cloned().collect();
+        Ok(Self {
+            matcher: Matcher::Globs(set),
+            roots,
+        })
+    }
+
+    /// Nothing at all.
+    pub fn nothing() -> Self {
+        Self {
+            matcher: Matcher::Everything,
+            roots: BTreeSet::new(),
+        }
+    }
+
+    /// Everything below one directory of the workspace.
+    pub fn everything_in(directory: &str) -> Self {
+        Self {
+            matcher: Matcher::Everything,
+            roots: BTreeSet::from([directory.to_owned()]),
+        }
+    }
+
+    /// Whether a file of the workspace is asked for.
+    pub fn matches(&self, path: &RelPath) -> bool {
+        match &self.matcher {
+            Matcher::Globs(set) => set.is_match(path.as_path()),
+            // Only what lies below the roots is ever asked about.
+            Matcher::Everything => true,
+        }
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// The directories below which anything can match, none inside another.
+    pub fn roots(&self) -> impl Iterator<Item = &str> {
+        self.roots.iter().map(String::as_str)
+    }
+}
+
+/// Resolves a variable in front and refuses what would leave the workspace.
+fn settle(glob: &str, run_id: &RunId, field: &str) -> Result<String, RequestError> {
+    if glob.len() > MAX_GLOB {
+        return Err(RequestError::invalid(
+            field,
+            format!("the glob is longer than {MAX_GLOB} bytes"),
+        ));
+    }
+    if glob.contains('\0') {
+        return Err(RequestError::invalid(field, "the glob contains a NUL byte"));
+    }
+    let text = match variables::anchor(glob, run_id) {
+        Anchored::Plain(plain) => plain.to_owned(),
+        Anchored::Below { directory, rest } => variables::join(&directory, rest),
+        Anchored::UnknownVariable(_) => {
+            return Err(RequestError::invalid(
+                field,
+                format!("{glob:?} starts with an unknown variable"),
+            ));
+        }
+    };
+    let mut text = text.as_str();
+    while let Some(rest) = text.strip_prefix("./") {
+        text = rest;
+    }
+    if text.starts_with('/') {
+        return Err(RequestError::new(
+            field,
+            ErrorCode::PathEscape,
+            format!("{glob:?} is absolute"),
+        ));
+    }
+    // Alternatives can hide a component: every place where one could begin is looked at.
+    let climbs = text.split(['/', '{', ',', '}']).any(|part| part == "..") || text.contains("\\.");
+    if climbs {
+        return Err(RequestError::new(
+            field,
+            ErrorCode::PathEscape,
+            format!("{glob:?} climbs with `..`"),
+        ));
+    }
+    if text.is_empty() {
+        return Err(RequestError::invalid(field, "the glob is empty"));
+    }
+    // A directory, spelt as one, means what is in it.
+    Ok(if text.ends_with('/') {
+        format!("{text}**")
+    } else {
+        text.to_owned()
+    })
+}
+
+/// The leading components without any glob character.
+fn literal_root(glob: &str) -> String {
+    let literal = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
+    let parts: Vec<&str> = glob.split('/').collect();
+    let directories = &parts[..parts.len() - 1];
+    let kept: Vec<&str> = directories.iter().copied().take_while(literal).collect();
+    kept.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn globs(texts: &[&str]) -> Result<OutputGlobs, RequestError> {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        OutputGlobs::parse(&[("output_files", &texts)], &RunId::parse("r1").unwrap())
+    }
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn globs_match_as_documented() {
+        let check = |glob: &str, hit: &str, miss: &str| {
+            let globs = globs(&[glob]).unwrap();
+            assert!(globs.matches(&path(hit)), "{glob} should match {hit}");
+            assert!(!globs.matches(&path(miss)), "{glob} should not match {miss}");
+        };
+        check("out/*.txt", "out/a.txt", "out/b/a.txt");
+        check("out/**", "out/b/a.txt", "work/a");
+        check("out/**/*.csv", "out/a.csv", "out/a.txt");
+        check("*.csv", "a.csv", "out/a.csv");
+        check("$OUTPUT_DIR/x", "out/x", "x");
+        check("${WORK_DIR}/**", "work/a/b", "out/a");
+        check("./out/{a,b}.txt", "out/b.txt", "out/c.txt");
+        check("out/", "out/x/y", "out");
+        check("/workspace/out/*", "out/.hidden", "out/a/b");
+        check("out/[ab]", "out/a", "out/c");
+    }
+
+    #[test]
+    fn globs_that_leave_or_do_not_parse_are_refused() {
+        for text in [
+            "../*",
+            "/etc/*",
+            "out/../../x",
+            "out/{..,a}/x",
+            "{../x,y}",
+            "out/\\../x",
+        ] {
+            assert_eq!(globs(&[text]).unwrap_err().code, ErrorCode::PathEscape, "{text}");
+        }
+        for text in ["", "out/[", "$HOME/x", "$OUTPUT_DIRX", "a\0", &"*".repeat(10_000)] {
+            let error = globs(&["out/*", text]).unwrap_err();
+            assert_eq!(
+                (error.code, error.field.as_str()),
+                (ErrorCode::InvalidRequest, "output_files[1]"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_walk_starts_where_something_can_match() {
+        let roots = |texts: &[&str]| globs(texts).unwrap().roots().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(roots(&["out/*.txt", "out/a/*.csv", "work/x/y"]), ["out", "work/x"]);
+        assert_eq!(roots(&["out/*", "*.md"]), [""]);
+        assert_eq!(roots(&["out/a*/b/c"]), ["out"]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_matches_lies_below_a_root(glob in "[ab*/?{},.]{1,10}", file in "[ab./]{1,8}") {
+            if let (Ok(globs), Ok(file)) = (globs(&[&glob]), RelPath::parse(&file))
+                && globs.matches(&file) {
+                    let below = globs.roots().any(|root| root.is_empty() || file.starts_with(&path(root)));
+                    prop_assert!(below, "{glob} matches {file} outside its roots");
+                }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What is wrong with a request, and where.
+
+use skillbox_model::{ErrorBody, ErrorCode, RelPathError};
+
+/// A request that is refused before anything runs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct RequestError {
+    /// The field, such as `inputs[0].to`.
+    pub field: String,
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What is wrong with it.
+    pub message: String,
+    /// What to write instead, where that is known.
+    pub hint: Option<String>,
+}
+
+impl RequestError {
+    /// A field that is not of the documented form.
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(field, ErrorCode::InvalidRequest, message)
+    }
+
+    /// A refusal with a code of its own.
+    pub fn new(field: impl Into<String>, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with what to do about it.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A path that does not parse: an escape has its own code.
+    pub fn path(field: impl Into<String>, error: &RelPathError) -> Self {
+        let code = if error.is_escape() {
+            ErrorCode::PathEscape
+        } else {
+            ErrorCode::InvalidRequest
+        };
+        Self::new(field, code, error.to_string())
+    }
+
+    /// The error object of the wire.
+    pub fn to_body(&self) -> ErrorBody {
+        let mut body = ErrorBody::new(self.code, self.message.clone()).in_field(&self.field);
+        if self.hint.is_some() {
+            body.hint.clone_from(&self.hint);
+        }
+        body
+    }
+}

@@ -1,0 +1,232 @@
+//! One job in the kernel's sandbox: plan, launch, watch, decide.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::pipe::PipeFlags;
+use skillbox_model::{LayerState, Limits, RunEvent};
+use skillbox_sandbox::{
+    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, SpawnerError,
+    Unconfined,
+};
+
+use super::LocalError;
+use super::disk_watch::DiskWatch;
+use super::supervise::{Pipes, Supervision, Verdict, supervise};
+use super::verdict::{Evidence, decide};
+use crate::job::JobSpec;
+use crate::workspace::layout;
+use crate::workspace::{Backing, Owner, Workspace};
+use crate::{Cancel, EventSink, Finished, Placement};
+
+const SIGKILL: i32 = 9;
+
+/// How often limits are looked at that the kernel does not enforce by itself.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs jobs as processes of this host.
+#[derive(Clone, Debug)]
+pub struct LocalExecutor {
+    spawner: Spawner,
+    facts: HostFacts,
+    unconfined: Unconfined,
+}
+
+impl LocalExecutor {
+    /// An executor on a running spawner. `unconfined` says whether a profile without isolation may be used.
+    pub fn new(spawner: Spawner, facts: HostFacts, unconfined: Unconfined) -> Self {
+        Self {
+            spawner,
+            facts,
+            unconfined,
+        }
+    }
+
+    /// What this host can enforce.
+    pub fn facts(&self) -> &HostFacts {
+        &self.facts
+    }
+
+    /// The script's user on the host, where that is not ours.
+    pub fn owner(&self) -> Option<Owner> {
+        owner(&self.facts)
+    }
+
+    /// An empty workspace in memory, within the limits.
+    pub fn create_workspace(&self, profile: &Profile, limits: &Limits) -> Result<Workspace, LocalError> {
+        let made = self.spawner.create_workspace(limits.workspace, limits.workspace_inodes);
+        let mount = made.map_err(|error| match error {
+            // Where not even a mount can be had, the plan says which layer of the profile is missing, and why.
+            SpawnerError::Refused { .. } => match self.plan(profile, limits, &Placement::empty(), Backing::Tmpfs) {
+                Err(refusal) => refusal,
+                Ok(_) => LocalError::Isolation(error),
+            },
+            error => LocalError::Spawner(error),
+        })?;
+        Workspace::in_memory(mount, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
+    }
+
+    /// The plan of a job, exactly as it will be applied.
+    pub fn plan(
+        &self,
+        profile: &Profile,
+        limits: &Limits,
+        placement: &Placement,
+        backing: Backing,
+    ) -> Result<LaunchPlan, LocalError> {
+        let job = self.job(placement, backing);
+        skillbox_sandbox::plan(profile, limits, &self.facts, &job).map_err(LocalError::Plan)
+    }
+
+    /// Runs a staged job until everything of it is dead.
+    pub fn run(
+        &self,
+        spec: &JobSpec,
+        profile: &Profile,
+        placement: Placement,
+        workspace: &Workspace,
+        cancel: &Cancel,
+        events: &mut EventSink<'_>,
+    ) -> Result<Finished, LocalError> {
+        let plan = self.plan(profile, &spec.limits, &placement, workspace.backing())?;
+        let (sandbox, pipes) = self.launch(spec, &plan, &placement, workspace)?;
+        let begin = Instant::now();
+        events.emit(|| RunEvent::Started);
+        let mut disk = DiskWatch::new(spec.limits.workspace, spec.limits.workspace_inodes);
+        let mut watchdog = || {
+            if sandbox.cpu_used().is_some_and(|used| used > spec.limits.cpu) {
+                Verdict::CpuUsedUp
+            } else if workspace.backing() == Backing::Disk && disk.is_over(workspace) {
+                Verdict::DiskFull
+            } else {
+                Verdict::Fine
+            }
+        };
+        let watched = supervise(
+            pipes,
+            Supervision {
+                dead: sandbox.pidfd(),
+                kill: &|| sandbox.kill(),
+                deadline: begin + spec.limits.wall,
+                cancel,
+                watchdog: &mut watchdog,
+                watch_every: WATCH_EVERY,
+                output_cap: usize::try_from(spec.limits.output.bytes()).unwrap_or(usize::MAX),
+                events,
+            },
+        )
+        .map_err(LocalError::Watch)?;
+        let duration = begin.elapsed();
+        let ended = sandbox.finish().map_err(LocalError::Spawner)?;
+        let (exit_code, signal) = match ended.end {
+            ScriptEnd::Exited(code) => (Some(code), None),
+            ScriptEnd::Signaled(signal) => (None, Some(signal)),
+            ScriptEnd::Killed => (None, Some(SIGKILL)),
+        };
+        let (outcome, mut warnings) = decide(&Evidence {
+            killed: watched.killed,
+            exit_code,
+            signal,
+            memory_hit: ended.hits.memory,
+            pids_hit: ended.hits.pids,
+            workspace_full: match workspace.backing() {
+                Backing::Tmpfs => workspace.is_full(),
+                Backing::Disk => disk.is_over_now(workspace),
+            },
+        });
+        if let Some(errno) = ended.exec_error {
+            let cause = std::io::Error::from_raw_os_error(errno);
+            warnings.push(format!("the command could not be executed: {cause}"));
+        }
+        events.emit(|| RunEvent::Ended {
+            ended_by: outcome.ended_by,
+        });
+        Ok(Finished {
+            outcome,
+            stdout: watched.stdout.finish(),
+            stderr: watched.stderr.finish(),
+            duration,
+            usage: ended.usage,
+            enforcement: ended.applied,
+            warnings,
+        })
+    }
+
+    fn job(&self, placement: &Placement, backing: Backing) -> Job {
+        let skills = placement.skills.iter().map(|(name, _)| Bind {
+            target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
+            kind: BindKind::Directory,
+            access: Access::ReadOnly,
+        });
+        let links = placement.links.iter().map(|link| Bind {
+            target: format!("{}/{}", layout::ROOT, link.to),
+            kind: if link.is_directory {
+                BindKind::Directory
+            } else {
+                BindKind::File
+            },
+            access: Access::ReadOnly,
+        });
+        Job {
+            argv: placement.argv.clone(),
+            env: placement.env.clone().into_iter().collect(),
+            cwd: placement.cwd.clone(),
+            workspace: match backing {
+                Backing::Tmpfs => skillbox_sandbox::Workspace::Tmpfs,
+                Backing::Disk => skillbox_sandbox::Workspace::Directory {
+                    quota: LayerState::Partial {
+                        reason: "a directory of the host, looked at while the run writes; a fast writer can overshoot"
+                            .to_owned(),
+                    },
+                },
+            },
+            workspace_target: layout::ROOT.to_owned(),
+            binds: skills.chain(links).collect(),
+            unconfined: self.unconfined,
+        }
+    }
+
+    fn launch(
+        &self,
+        spec: &JobSpec,
+        plan: &LaunchPlan,
+        placement: &Placement,
+        workspace: &Workspace,
+    ) -> Result<(Sandbox, Pipes), LocalError> {
+        let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Pipe(error.into()));
+        let (out_read, out_write) = pipe()?;
+        let (err_read, err_write) = pipe()?;
+        // Nothing to read is an immediate end, not a terminal and not a wait.
+        let (stdin_read, stdin_write) = if spec.stdin.is_empty() {
+            let null = File::open("/dev/null").map_err(LocalError::Pipe)?;
+            (OwnedFd::from(null), None)
+        } else {
+            let (read, write) = pipe()?;
+            (read, Some((write, spec.stdin.clone())))
+        };
+        let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
+        let links = placement.links.iter().map(|link| link.source.as_fd());
+        let fds = LaunchFds {
+            workspace: Some(workspace.mountable()),
+            binds: skills.chain(links).collect(),
+            stdin: stdin_read.as_fd(),
+            stdout: out_write.as_fd(),
+            stderr: err_write.as_fd(),
+        };
+        let sandbox = self.spawner.launch(plan, &fds).map_err(LocalError::Launch)?;
+        let pipes = Pipes {
+            stdin: stdin_write,
+            stdout: out_read,
+            stderr: err_read,
+        };
+        Ok((sandbox, pipes))
+    }
+}
+
+fn owner(facts: &HostFacts) -> Option<Owner> {
+    facts.privileged.then_some(Owner {
+        uid: facts.script.uid,
+        gid: facts.script.gid,
+    })
+}

@@ -1,0 +1,121 @@
+//! A job with everything in its place: what an executor needs to start it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+
+use skillbox_model::{RelPath, SkillName};
+
+use crate::job::{JobSpec, RequestError};
+use crate::snapshot::Snapshot;
+use crate::workspace::layout::{self, SKILL_LINKS};
+use crate::workspace::{StagedLink, Workspace, open_directory};
+
+/// A staged job.
+#[derive(Debug)]
+pub struct Placement {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// The whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The working directory, absolute inside.
+    pub cwd: String,
+    /// The frozen skills that are mounted.
+    pub skills: Vec<(SkillName, Arc<Snapshot>)>,
+    /// Sources that are mounted read-only into the workspace.
+    pub links: Vec<StagedLink>,
+}
+
+impl Placement {
+    /// A command that does nothing, with nothing in place.
+    pub(crate) fn empty() -> Self {
+        Self {
+            argv: vec!["true".into()],
+            env: BTreeMap::new(),
+            cwd: "/".to_owned(),
+            skills: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
+    /// Settles what could only be settled with skill and inputs in place: interpreter and working directory.
+    ///
+    /// The first of `skills` is the one that runs. `profile_env` comes from the profile; the request's own
+    /// variables win over it.
+    pub fn settle(
+        spec: &JobSpec,
+        skills: Vec<(SkillName, Arc<Snapshot>)>,
+        links: Vec<StagedLink>,
+        workspace: &Workspace,
+        profile_env: Vec<(OsString, OsString)>,
+    ) -> Result<Self, RequestError> {
+        let head = match (&spec.invocation, skills.first()) {
+            (crate::job::Invocation::Script { path, .. }, Some((name, snapshot))) => {
+                snapshot.read_head(path).map_err(|error| {
+                    RequestError::invalid("script", format!("the skill {name} has no script {path}: {error}"))
+                })?
+            }
+            _ => Vec::new(),
+        };
+        let argv = spec.invocation.to_argv(&spec.skill, &head)?;
+        check_cwd(spec.cwd.as_ref(), &skills, workspace)?;
+        let mut env: BTreeMap<OsString, OsString> = crate::job::base_environment(&spec.skill, &spec.run_id)
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        env.extend(profile_env);
+        env.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
+        Ok(Self {
+            argv: argv.into_iter().map(OsString::from_vec).collect(),
+            env,
+            cwd: match &spec.cwd {
+                Some(path) => format!("{}/{path}", layout::ROOT),
+                None => layout::ROOT.to_owned(),
+            },
+            skills,
+            links,
+        })
+    }
+}
+
+/// Refuses a working directory that is not there, before anything runs.
+fn check_cwd(
+    cwd: Option<&RelPath>,
+    skills: &[(SkillName, Arc<Snapshot>)],
+    workspace: &Workspace,
+) -> Result<(), RequestError> {
+    let Some(path) = cwd else { return Ok(()) };
+    let missing = |error: &dyn std::fmt::Display| {
+        RequestError::invalid("cwd", format!("{path:?} is not a directory of the run: {error}"))
+    };
+    let parts: Vec<&[u8]> = path.components().collect();
+    let [b"skills", name, below @ ..] = parts.as_slice() else {
+        return open_directory(workspace.root(), path)
+            .map(drop)
+            .map_err(|error| missing(&error));
+    };
+    let Some((_, snapshot)) = skills.iter().find(|(skill, _)| skill.as_str().as_bytes() == *name) else {
+        return Err(missing(&"no such skill is mounted"));
+    };
+    let below = below.join(&b'/');
+    if below.is_empty() {
+        return Ok(());
+    }
+    let below = RelPath::parse(below).map_err(|error| RequestError::path("cwd", &error))?;
+    // The links into the workspace lead out of the snapshot, and always to a directory.
+    let first = below.components().next().unwrap_or_default();
+    if let Some((link, _)) = SKILL_LINKS.iter().find(|(link, _)| link.as_bytes() == first) {
+        let target = if *link == "inputs" { layout::INPUTS } else { link };
+        let rest = below.as_bytes()[first.len()..].to_vec();
+        let real =
+            RelPath::parse([target.as_bytes(), &rest].concat()).map_err(|error| RequestError::path("cwd", &error))?;
+        return open_directory(workspace.root(), &real)
+            .map(drop)
+            .map_err(|error| missing(&error));
+    }
+    snapshot
+        .open_directory(&below)
+        .map(drop)
+        .map_err(|error| missing(&error))
+}

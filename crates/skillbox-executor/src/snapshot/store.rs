@@ -1,0 +1,161 @@
+//! The store of frozen skills: one directory for each digest, written once.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use skillbox_model::{Digest, RelPath};
+
+use super::SnapshotWriter;
+
+/// A half-written snapshot older than this belongs to nobody.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// Frozen skills below one directory of the host.
+#[derive(Clone, Debug)]
+pub struct SnapshotStore {
+    root: PathBuf,
+}
+
+/// One frozen skill, held open.
+#[derive(Debug)]
+pub struct Snapshot {
+    digest: Digest,
+    root: OwnedFd,
+}
+
+/// Why a skill could not be frozen or opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {} in the snapshot store", path.display())]
+pub struct SnapshotError {
+    /// What was tried.
+    pub action: &'static str,
+    /// On what.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl SnapshotError {
+    pub(super) fn new(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { action, path, source }
+    }
+}
+
+impl SnapshotStore {
+    /// A store below `root`, which is made when the first skill is frozen.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The snapshot of that digest, where there is one.
+    pub fn open(&self, digest: &Digest) -> Result<Option<Snapshot>, SnapshotError> {
+        let path = self.place(digest);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(root) => Ok(Some(Snapshot { digest: *digest, root })),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(SnapshotError::new("open", &path)(error.into())),
+        }
+    }
+
+    /// Begins to freeze a skill.
+    pub fn begin(&self) -> Result<SnapshotWriter, SnapshotError> {
+        // Only we look in here: the sandbox gets descriptors, not paths.
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.root)
+            .map_err(SnapshotError::new("create", &self.root))?;
+        SnapshotWriter::new(self.clone())
+    }
+
+    /// Removes what an interrupted freeze left behind.
+    pub fn sweep(&self) -> Result<usize, SnapshotError> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(SnapshotError::new("list", &self.root)(error)),
+        };
+        let mut removed = 0;
+        for entry in entries.flatten() {
+            let is_partial = entry.file_name().as_encoded_bytes().starts_with(PARTIAL.as_bytes());
+            let is_old = entry
+                .metadata()
+                .and_then(|meta| meta.modified())
+                .is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > ABANDONED));
+            if is_partial && is_old {
+                let path = entry.path();
+                fs::remove_dir_all(&path).map_err(SnapshotError::new("remove", &path))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn place(&self, digest: &Digest) -> PathBuf {
+        self.root.join(format!("sha256-{}", digest.hex()))
+    }
+}
+
+pub(super) const PARTIAL: &str = "partial-";
+
+impl Snapshot {
+    /// The digest it stands for.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Its directory, for mounting.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Opens a file of the skill; links inside it are followed, links out of it are not.
+    pub fn open_file(&self, path: &RelPath) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(self.open_beneath(path, flags)?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(file)
+    }
+
+    /// Opens a directory of the skill in the same way.
+    pub fn open_directory(&self, path: &RelPath) -> io::Result<OwnedFd> {
+        self.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
+    }
+
+    /// The first bytes of a file, enough for an interpreter line.
+    pub fn read_head(&self, path: &RelPath) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        self.open_file(path)?.take(4096).read_to_end(&mut head)?;
+        Ok(head)
+    }
+
+    fn open_beneath(&self, path: &RelPath, flags: OFlags) -> io::Result<OwnedFd> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(&self.root, path.as_path(), flags, Mode::empty(), resolve) {
+            // Without openat2 no link is followed at all: stricter, never looser.
+            Err(rustix::io::Errno::NOSYS) => {
+                let (parent, name) = crate::workspace::open_parent(self.root(), path)?;
+                Ok(rustix::fs::openat(
+                    parent,
+                    name,
+                    flags | OFlags::NOFOLLOW,
+                    Mode::empty(),
+                )?)
+            }
+            opened => Ok(opened?),
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Bringing outputs back: after everything in the sandbox is dead, by descriptors, within limits.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+
+use rustix::io::Errno;
+use skillbox_model::{ContentEncoding, Digest, RefusedOutput, RelPath};
+
+use super::candidates::{Candidates, reason_to_refuse};
+use super::{Workspace, beneath, content};
+use crate::job::{Collecting, Excess};
+
+/// From so many bytes on, a second core is worth its wake-up.
+const PARALLEL_FROM: u64 = 4 << 20;
+
+/// Everything that came back.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// The files, by name.
+    pub files: Vec<Collected>,
+    /// What matched and was not taken: the first hundred.
+    pub refused: Vec<RefusedOutput>,
+    /// How many more were not taken.
+    pub refused_unnamed: u64,
+}
+
+/// One collected file. Its descriptor outlives the workspace's names, so that saving needs no second look.
+#[derive(Debug)]
+pub struct Collected {
+    /// Path below the workspace.
+    pub name: RelPath,
+    /// Size of the whole file.
+    pub size_bytes: u64,
+    /// Digest of the whole file.
+    pub digest: Digest,
+    /// By content, then by name.
+    pub mime_type: String,
+    /// The content, where it was asked for.
+    pub content: Option<String>,
+    /// How the content is written.
+    pub encoding: Option<ContentEncoding>,
+    /// Whether the content is only the beginning.
+    pub truncated: bool,
+    /// The open file, where somebody wants more than its description.
+    pub file: Option<File>,
+}
+
+/// Collects what the globs match.
+pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Outputs> {
+    if how.globs.is_empty() {
+        return Ok(Outputs::default());
+    }
+    let mut found = Candidates::find(workspace, &how.globs, how.max_files)?;
+    let device = rustix::fs::fstat(workspace.root())?.st_dev;
+    let mut accepted = Vec::new();
+    let mut total = 0_u64;
+    for (name, size) in std::mem::take(&mut found.files) {
+        let over = accepted.len() >= how.max_files || total.saturating_add(size) > how.max_total_bytes;
+        if over && how.excess == Excess::Counted {
+            found.refused_unnamed += 1;
+        } else if accepted.len() >= how.max_files {
+            found.refuse(&name, &format!("over the limit of {} files", how.max_files));
+        } else if total.saturating_add(size) > how.max_total_bytes {
+            found.refuse(
+                &name,
+                &format!("over the limit of {} bytes in all", how.max_total_bytes),
+            );
+        } else {
+            total += size;
+            accepted.push((name, size));
+        }
+    }
+    let threads = if total >= PARALLEL_FROM && accepted.len() > 1 {
+        2
+    } else {
+        1
+    };
+    let results = read_all(workspace, how, device, &accepted, threads);
+    let mut files = Vec::with_capacity(accepted.len());
+    for ((name, _), result) in accepted.iter().zip(results) {
+        match result {
+            Ok(collected) => files.push(collected),
+            Err(reason) => found.refuse(name, &reason),
+        }
+    }
+    Ok(Outputs {
+        files,
+        refused: found.refused,
+        refused_unnamed: found.refused_unnamed,
+    })
+}
+
+/// Reads the accepted files, largest share first come first served over the threads, results in order.
+fn read_all(
+    workspace: &Workspace,
+    how: &Collecting,
+    device: u64,
+    accepted: &[(RelPath, u64)],
+    threads: usize,
+) -> Vec<Result<Collected, String>> {
+    if threads == 1 {
+        return accepted
+            .iter()
+            .map(|(name, _)| read_one(workspace, how, device, name))
+            .collect();
+    }
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some((name, _)) = accepted.get(index) else { break };
+                    let result = read_one(workspace, how, device, name);
+                    results
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((index, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_unstable_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn read_one(workspace: &Workspace, how: &Collecting, device: u64, name: &RelPath) -> Result<Collected, String> {
+    let failed = |error: Errno| format!("cannot be opened: {error}");
+    let (parent, last) = beneath::open_parent(workspace.root(), name).map_err(failed)?;
+    let opened = match beneath::open_child_file(parent.as_fd(), last) {
+        Err(Errno::ACCESS) => {
+            // Unreadable by its own mode; its owner is dead, and the mode was only ever the script's.
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::chmodat(&parent, last, mode, rustix::fs::AtFlags::empty()).map_err(failed)?;
+            beneath::open_child_file(parent.as_fd(), last).map_err(failed)?
+        }
+        opened => opened.map_err(failed)?,
+    };
+    // What was opened is looked at again: the name was only a promise.
+    let stat = rustix::fs::fstat(&opened).map_err(failed)?;
+    if let Some(reason) = reason_to_refuse(&stat, device) {
+        return Err(reason.to_owned());
+    }
+    let mut file = File::from(opened);
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    let shown = name.to_string();
+    let content = content::read(&mut file, &shown, size, how).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(Collected {
+        name: name.clone(),
+        size_bytes: content.size,
+        digest: content.digest,
+        mime_type: content.mime_type,
+        content: content.inline,
+        encoding: content.encoding,
+        truncated: content.truncated,
+        file: how.keep_open.then_some(file),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use skillbox_model::{Limits, RunId, RunRequest};
+
+    use super::*;
+    use crate::job::{JobSpec, ProfileBounds};
+    use crate::workspace::Backing;
+
+    fn how(globs: &[&str], change: impl FnOnce(&mut skillbox_model::OutputSpec)) -> Collecting {
+        let mut outputs = skillbox_model::OutputSpec {
+            globs: globs.iter().map(|glob| (*glob).to_owned()).collect(),
+            ..Default::default()
+        };
+        change(&mut outputs);
+        let request = RunRequest {
+            skill: "s".into(),
+            command: Some("true".into()),
+            outputs: Some(outputs),
+            ..Default::default()
+        };
+        let second = std::time::Duration::from_secs(1);
+        let size = skillbox_model::ByteSize::mib(1);
+        let limits = Limits {
+            wall: second,
+            cpu: second,
+            cpu_quota_millis: None,
+            memory: size,
+            pids: 1,
+            open_files: 1,
+            file: size,
+            workspace: size,
+            workspace_inodes: 1,
+            output: size,
+        };
+        let bounds = ProfileBounds {
+            limits,
+            max_wall: second,
+        };
+        JobSpec::parse(&request, RunId::parse("r1").unwrap(), &bounds)
+            .unwrap()
+            .collecting
+    }
+
+    fn workspace(path: &Path) -> Workspace {
+        fs::create_dir_all(path.join("out")).unwrap();
+        Workspace::new(File::open(path).unwrap().into(), None, Backing::Disk)
+    }
+
+    fn names(outputs: &Outputs) -> Vec<String> {
+        outputs.files.iter().map(|file| file.name.to_string()).collect()
+    }
+
+    fn reasons(outputs: &Outputs) -> Vec<(&str, &str)> {
+        outputs
+            .refused
+            .iter()
+            .map(|refused| (refused.name.as_str(), refused.reason.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn files_come_back_whole_with_type_and_digest() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        fs::write(directory.path().join("out/b.txt"), "b").unwrap();
+        fs::write(directory.path().join("out/a.bin"), b"\0\xff").unwrap();
+        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        assert_eq!(names(&outputs), ["out/a.bin", "out/b.txt"]);
+        assert_eq!(
+            (outputs.files[0].content.as_deref(), outputs.files[1].content.as_deref()),
+            (None, Some("b"))
+        );
+        assert_eq!(
+            outputs.files[1].digest.hex(),
+            "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d"
+        );
+        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.inline_binary = true)).unwrap();
+        assert_eq!(outputs.files[0].content.as_deref(), Some("AP8="));
+    }
+
+    #[test]
+    fn everything_but_single_linked_regular_files_is_refused_and_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        let out = directory.path().join("out");
+        fs::write(directory.path().join("canary"), "secret").unwrap();
+        std::os::unix::fs::symlink("../canary", out.join("link")).unwrap();
+        std::os::unix::fs::symlink("/etc", out.join("linked-dir")).unwrap();
+        fs::hard_link(directory.path().join("canary"), out.join("hard")).unwrap();
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            out.join("fifo"),
+            rustix::fs::Mode::from_raw_mode(0o600),
+        )
+        .unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(out.join("socket")).unwrap();
+        fs::write(out.join("good"), "good").unwrap();
+        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        assert_eq!(names(&outputs), ["out/good"]);
+        let mut refused = reasons(&outputs);
+        refused.sort_unstable();
+        assert_eq!(
+            refused,
+            [
+                ("out/fifo", "a FIFO"),
+                ("out/hard", "has more than one hard link"),
+                ("out/link", "a symbolic link"),
+                ("out/linked-dir", "a symbolic link"),
+                ("out/socket", "a socket"),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_output_directory_that_became_a_link_is_not_entered() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        fs::remove_dir(directory.path().join("out")).unwrap();
+        std::os::unix::fs::symlink("/etc", directory.path().join("out")).unwrap();
+        let outputs = collect(&workspace, &how(&["out/**", "out/hostname"], |_| {})).unwrap();
+        assert!(outputs.files.is_empty());
+        assert_eq!(reasons(&outputs), [("out", "not a directory, or behind a link")]);
+    }
+
+    #[test]
+    fn limits_hold_at_their_borders() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        for name in ["a", "b", "c"] {
+            fs::write(directory.path().join("out").join(name), "1234").unwrap();
+        }
+        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_files = 2)).unwrap();
+        assert_eq!(
+            (names(&outputs), reasons(&outputs)),
+            (
+                vec!["out/a".into(), "out/b".into()],
+                vec![("out/c", "over the limit of 2 files")]
+            )
+        );
+        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_total_bytes = 8)).unwrap();
+        assert_eq!(names(&outputs).len(), 2);
+        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_total_bytes = 12)).unwrap();
+        assert_eq!(names(&outputs).len(), 3);
+        let outputs = collect(&workspace, &how(&["out/a"], |outputs| outputs.max_file_bytes = 3)).unwrap();
+        assert_eq!(
+            (outputs.files[0].content.as_deref(), outputs.files[0].truncated),
+            (Some("123"), true)
+        );
+        assert_eq!(outputs.files[0].size_bytes, 4);
+        let outputs = collect(&workspace, &how(&["out/a"], |outputs| outputs.max_file_bytes = 4)).unwrap();
+        assert!(!outputs.files[0].truncated);
+    }
+
+    #[test]
+    fn a_sparse_giant_is_refused_unread_and_a_flood_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        let out = directory.path().join("out");
+        File::create(out.join("0-sparse")).unwrap().set_len(1 << 40).unwrap();
+        for index in 0..500 {
+            fs::write(out.join(format!("f{index:03}")), "").unwrap();
+        }
+        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_files = 10)).unwrap();
+        assert_eq!(outputs.files.len(), 10);
+        assert!(outputs.refused.iter().any(|refused| refused.name == "out/0-sparse"));
+        assert_eq!(outputs.refused.len() as u64 + outputs.refused_unnamed, 491);
+    }
+
+    #[test]
+    fn unreadable_modes_do_not_hide_outputs() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        let inner = directory.path().join("out/inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("file"), "x").unwrap();
+        fs::set_permissions(inner.join("file"), fs::Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o000)).unwrap();
+        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        assert_eq!(names(&outputs), ["out/inner/file"]);
+    }
+
+    #[test]
+    fn very_deep_trees_end_with_a_refusal() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        let deep = directory.path().join("out").join("d/".repeat(80));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("x"), "x").unwrap();
+        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        assert!(outputs.files.is_empty());
+        assert_eq!(outputs.refused[0].reason, "nested too deep");
+    }
+
+    #[test]
+    fn large_sets_are_read_on_two_cores_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = workspace(directory.path());
+        for index in 0..20 {
+            fs::write(directory.path().join(format!("out/{index:02}")), vec![b'x'; 512 << 10]).unwrap();
+        }
+        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.save = true)).unwrap();
+        let names = names(&outputs);
+        assert_eq!(names.len(), 20);
+        assert!(names.is_sorted());
+        assert!(outputs.files.iter().all(|file| file.file.is_some()));
+    }
+}

@@ -1,0 +1,114 @@
+//! The type of a file: by content where that is telling, then by name.
+
+/// Names that the general tables get wrong or do not know, for what skills write.
+const BY_EXTENSION: [(&str, &str); 14] = [
+    ("csv", "text/csv"),
+    ("ipynb", "application/x-ipynb+json"),
+    ("jsonl", "application/jsonl"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("ndjson", "application/x-ndjson"),
+    ("py", "text/x-python"),
+    ("rs", "text/x-rust"),
+    ("sh", "text/x-shellscript"),
+    ("toml", "application/toml"),
+    ("ts", "text/x-typescript"),
+    ("tsx", "text/x-typescript"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+];
+
+/// What the first bytes of a file, and its name, say it is.
+pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
+    let extension = name
+        .rsplit_once('.')
+        .map(|(_, extension)| extension.to_ascii_lowercase());
+    if is_text {
+        let known = extension.as_deref().and_then(|extension| {
+            BY_EXTENSION
+                .iter()
+                .find(|(known, _)| *known == extension)
+                .map(|(_, mime)| *mime)
+        });
+        if let Some(mime) = known {
+            return mime.to_owned();
+        }
+        let guessed = mime_guess::from_path(name).first_raw();
+        return guessed
+            .filter(|mime| may_be_text(mime))
+            .unwrap_or("text/plain")
+            .to_owned();
+    }
+    // A name cannot make binary content text.
+    if let Some(kind) = infer::get(head) {
+        return kind.mime_type().to_owned();
+    }
+    let guessed = mime_guess::from_path(name).first_raw();
+    guessed
+        .filter(|mime| !mime.starts_with("text/"))
+        .unwrap_or("application/octet-stream")
+        .to_owned()
+}
+
+fn may_be_text(mime: &str) -> bool {
+    mime.starts_with("text/")
+        || mime.ends_with("+xml")
+        || mime.ends_with("+json")
+        || matches!(
+            mime,
+            "application/json"
+                | "application/xml"
+                | "application/javascript"
+                | "application/sql"
+                | "application/x-sh"
+                | "application/x-tex"
+                | "application/x-subrip"
+                | "message/rfc822"
+                | "application/x-httpd-php"
+        )
+}
+
+/// Whether bytes are text: UTF-8 without NUL, where a character cut by the end of the head does not count against it.
+pub(super) fn is_text(head: &[u8], is_whole: bool) -> bool {
+    if head.contains(&0) {
+        return false;
+    }
+    match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => !is_whole && error.error_len().is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_wins_over_the_name() {
+        let check = |name: &str, content: &[u8], expected: &str| {
+            let text = is_text(content, true);
+            assert_eq!(guess(name, content, text), expected, "{name}");
+        };
+        check("fib.txt", b"1\n1\n2\n", "text/plain");
+        check("a.csv", b"a,b\n", "text/csv");
+        check("a.json", b"{}", "application/json");
+        check("chart.svg", b"<svg/>", "image/svg+xml");
+        check("README", b"hello", "text/plain");
+        check("Makefile", b"all:\n", "text/plain");
+        check("x.log", b"line", "text/plain");
+        check("x.ts", b"let a = 1", "text/x-typescript");
+        check("x.png", b"not an image", "text/plain");
+        check("x.txt", b"\x89PNG\r\n\x1a\n\0\0", "image/png");
+        check("x.txt", b"\0\x01\x02", "application/octet-stream");
+        check("x.pdf", b"%PDF-1.7\n\xff\xfe\0", "application/pdf");
+        check("empty", b"", "text/plain");
+    }
+
+    #[test]
+    fn a_character_cut_by_the_head_is_still_text() {
+        let cut = &"é".as_bytes()[..1];
+        assert!(is_text(cut, false));
+        assert!(!is_text(cut, true));
+        assert!(!is_text(b"a\xff", false));
+    }
+}

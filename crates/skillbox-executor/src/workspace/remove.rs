@@ -1,0 +1,130 @@
+//! Removing a tree that a hostile script made: of any depth, with any modes, without following a link.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode};
+use rustix::io::Errno;
+
+use super::beneath;
+
+/// So many directories are held open at once; what lies deeper is first moved to the top.
+const MAX_OPEN: usize = 32;
+
+/// Removes `name` of `parent` with everything in it. That it is not there is fine.
+pub fn remove_tree(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+    let stat = match beneath::stat_child(parent, name) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if beneath::file_type(&stat) != FileType::Directory {
+        return rustix::fs::unlinkat(parent, name, AtFlags::empty());
+    }
+    let top = open_to_empty(parent, name)?;
+    let mut removal = Removal {
+        top: top.as_fd(),
+        moved: 0,
+    };
+    loop {
+        let moved_before = removal.moved;
+        removal.empty(top.as_fd(), 0)?;
+        if removal.moved == moved_before {
+            return rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+struct Removal<'a> {
+    top: BorrowedFd<'a>,
+    moved: u64,
+}
+
+impl Removal<'_> {
+    fn empty(&mut self, directory: BorrowedFd<'_>, depth: usize) -> rustix::io::Result<()> {
+        for name in names(directory)? {
+            let name = name.as_bytes();
+            match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => continue,
+                // Linux says EISDIR for a directory; others would say EPERM.
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                Err(error) => return Err(error),
+            }
+            if depth >= MAX_OPEN {
+                self.move_to_top(directory, name)?;
+                continue;
+            }
+            let below = open_to_empty(directory, name)?;
+            self.empty(below.as_fd(), depth + 1)?;
+            match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn move_to_top(&mut self, directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        loop {
+            self.moved += 1;
+            let free = format!(".removing-{}", self.moved);
+            let flags = rustix::fs::RenameFlags::NOREPLACE;
+            match rustix::fs::renameat_with(directory, name, self.top, &free, flags) {
+                Err(Errno::EXIST) => {}
+                renamed => return renamed,
+            }
+        }
+    }
+}
+
+fn names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Opens a directory for emptying, with the rights for it, whatever its owner left.
+fn open_to_empty(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let stat = beneath::stat_child(parent, name)?;
+    if beneath::file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
+        rustix::fs::chmodat(parent, name, Mode::from_raw_mode(0o700), AtFlags::empty())?;
+    }
+    beneath::open_child_directory(parent, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn deep_unreadable_and_linked_trees_go_and_what_they_point_to_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = directory.path().join("kept");
+        fs::write(&kept, "kept").unwrap();
+        let tree = directory.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        std::os::unix::fs::symlink(directory.path(), tree.join("link")).unwrap();
+        let mut deep: OwnedFd = File::open(&tree).unwrap().into();
+        for _ in 0..3000 {
+            rustix::fs::mkdirat(&deep, "deeper", Mode::from_raw_mode(0o755)).unwrap();
+            deep = beneath::open_child_directory(deep.as_fd(), b"deeper").unwrap();
+        }
+        let locked = tree.join("locked");
+        fs::create_dir(&locked).unwrap();
+        fs::write(locked.join("file"), "").unwrap();
+        fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
+        let parent = File::open(directory.path()).unwrap();
+        remove_tree(parent.as_fd(), b"tree").unwrap();
+        assert!(!tree.exists());
+        assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
+        remove_tree(parent.as_fd(), b"tree").unwrap();
+    }
+}

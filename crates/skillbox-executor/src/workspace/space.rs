@@ -1,0 +1,202 @@
+//! A workspace as a directory descriptor, whatever it lies on.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use skillbox_model::{RelPath, RunId, SkillName};
+
+use super::{beneath, layout};
+
+/// Who owns what is placed in a workspace, when the server is root and the script is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The script's user on the host.
+    pub uid: u32,
+    /// The script's group on the host.
+    pub gid: u32,
+}
+
+/// What a workspace lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Memory, limited in bytes and inodes by the kernel.
+    Tmpfs,
+    /// A directory of the host, watched while a run writes.
+    Disk,
+}
+
+/// One workspace, reached only through its descriptor.
+#[derive(Debug)]
+pub struct Workspace {
+    root: OwnedFd,
+    /// What a sandbox mounts, where that is not the directory itself: closing it would take the files with it.
+    mount: Option<OwnedFd>,
+    owner: Option<Owner>,
+    backing: Backing,
+}
+
+/// Why a workspace could not be made or filled.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The system refused.
+    #[error("cannot {action} {path:?} in the workspace")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what, below the workspace.
+        path: String,
+        /// What the system said.
+        source: Errno,
+    },
+}
+
+impl WorkspaceError {
+    pub(crate) fn new(action: &'static str, path: impl std::fmt::Display) -> impl FnOnce(Errno) -> Self {
+        let path = path.to_string();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// Whether something stood in the way that is not a directory: a link, a file, or a directory where a file goes.
+    pub fn is_obstacle(&self) -> bool {
+        let Self::Io { source, .. } = self;
+        matches!(
+            *source,
+            Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY
+        )
+    }
+
+    /// Whether the workspace was full.
+    pub fn is_full(&self) -> bool {
+        let Self::Io { source, .. } = self;
+        matches!(*source, Errno::NOSPC | Errno::DQUOT)
+    }
+}
+
+impl Workspace {
+    /// Takes over an empty or used directory as a workspace.
+    pub fn new(root: OwnedFd, owner: Option<Owner>, backing: Backing) -> Self {
+        Self {
+            root,
+            mount: None,
+            owner,
+            backing,
+        }
+    }
+
+    /// A workspace in memory, from the descriptor of a mount that hangs nowhere yet.
+    pub fn in_memory(mount: OwnedFd, owner: Option<Owner>) -> rustix::io::Result<Self> {
+        // The mount's own descriptor only names it; ours is listed and searched as well.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(&mount, ".", flags, Mode::empty())?;
+        Ok(Self {
+            root,
+            mount: Some(mount),
+            owner,
+            backing: Backing::Tmpfs,
+        })
+    }
+
+    /// What a sandbox mounts.
+    pub fn mountable(&self) -> BorrowedFd<'_> {
+        self.mount.as_ref().unwrap_or(&self.root).as_fd()
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// What it lies on.
+    pub fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    /// Makes the documented directories and one for this run. What a former run of the session put in their
+    /// place, be it a link or a file, gives way.
+    pub fn prepare(&self, run_id: &RunId, skills: &[SkillName]) -> Result<(), WorkspaceError> {
+        for directory in [
+            layout::SKILLS,
+            layout::WORK,
+            layout::INPUTS,
+            layout::OUT,
+            layout::RUNS,
+            layout::HOME,
+            layout::TMP,
+        ] {
+            self.ensure_own_directory(directory)?;
+        }
+        self.ensure_own_directory(&layout::run_directory(run_id))?;
+        for skill in skills {
+            self.ensure_own_directory(&layout::skill_directory(skill))?;
+        }
+        Ok(())
+    }
+
+    fn ensure_own_directory(&self, path: &str) -> Result<(), WorkspaceError> {
+        let failed = |action| WorkspaceError::new(action, path);
+        let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;
+        let (parent, name) = beneath::open_parent(self.root(), &rel).map_err(failed("open the parent of"))?;
+        for _ in 0..2 {
+            match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) => {
+                    return self
+                        .give_away(parent.as_fd(), name)
+                        .map_err(failed("change the owner of"));
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed("create")(error)),
+            }
+            let stat = beneath::stat_child(parent.as_fd(), name).map_err(failed("look at"))?;
+            if beneath::file_type(&stat) == FileType::Directory {
+                return Ok(());
+            }
+            rustix::fs::unlinkat(&parent, name, AtFlags::empty()).map_err(failed("remove"))?;
+        }
+        Err(failed("create")(Errno::EXIST))
+    }
+
+    /// Makes every directory above `path`, and opens the innermost. Links on the way are not followed.
+    pub(crate) fn make_parent<'a>(&self, path: &'a RelPath) -> Result<(OwnedFd, &'a [u8]), WorkspaceError> {
+        let failed = |action| WorkspaceError::new(action, path);
+        let mut current = rustix::io::fcntl_dupfd_cloexec(self.root(), 0).map_err(failed("open"))?;
+        let parts: Vec<&[u8]> = path.components().collect();
+        for part in &parts[..parts.len() - 1] {
+            match rustix::fs::mkdirat(&current, *part, Mode::from_raw_mode(0o755)) {
+                Ok(()) => self
+                    .give_away(current.as_fd(), part)
+                    .map_err(failed("change the owner of"))?,
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed("create the parent of")(error)),
+            }
+            current = beneath::open_child_directory(current.as_fd(), part).map_err(failed("open the parent of"))?;
+        }
+        Ok((current, parts[parts.len() - 1]))
+    }
+
+    /// Gives a new entry to the script's user, where that is another one.
+    pub(crate) fn give_away(&self, parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        let Some(owner) = self.owner else { return Ok(()) };
+        let uid = rustix::fs::Uid::from_raw(owner.uid);
+        let gid = rustix::fs::Gid::from_raw(owner.gid);
+        rustix::fs::chownat(parent, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Bytes on disk of everything in it, counted as far as `enough` entries.
+    pub fn used_bytes(&self, enough: u64) -> u64 {
+        beneath::tree_usage(self.root(), enough).0
+    }
+
+    /// Empties the directory of mounted skills: whatever stands there was not put there by us for this run.
+    pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
+        super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::new("clear", layout::SKILLS))
+    }
+
+    /// Whether the file system of the workspace has no room left, in bytes or inodes.
+    pub fn is_full(&self) -> bool {
+        match rustix::fs::fstatvfs(&self.root) {
+            Ok(space) => space.f_bavail == 0 || (space.f_files > 0 && space.f_favail == 0),
+            Err(_) => false,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a run was refused or failed on our side. A failing script is a report, not an error.
+
+use std::error::Error;
+
+use skillbox_artifacts::StoreError;
+use skillbox_executor::LocalError;
+use skillbox_executor::job::RequestError;
+use skillbox_executor::snapshot::SnapshotError;
+use skillbox_executor::workspace::WorkspaceError;
+use skillbox_model::{ErrorBody, ErrorCode, SkillName};
+use skillbox_repository::SkillReadError;
+
+use crate::session::SessionError;
+
+/// Our refusal or failure.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The request is wrong.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The skill cannot be read.
+    #[error("the skill {skill} cannot be read")]
+    Skill {
+        /// The skill.
+        skill: SkillName,
+        /// Why not.
+        source: SkillReadError,
+    },
+    /// The session cannot be used.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The artifact store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The skill cannot be frozen.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The workspace cannot be made or filled.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// What came out cannot be collected.
+    #[error("the outputs cannot be collected")]
+    Collect(#[source] std::io::Error),
+    /// The local executor refused or failed.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    /// The executor is not there.
+    #[error("{message}")]
+    Executor {
+        /// What is missing.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+impl RunError {
+    /// The stable code of this error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Request(error) => error.code,
+            Self::Skill { .. } => ErrorCode::SkillUnreadable,
+            Self::Session(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Workspace(error) if error.is_full() => ErrorCode::LimitExceeded,
+            Self::Snapshot(_) | Self::Workspace(_) | Self::Collect(_) => ErrorCode::Storage,
+            Self::Local(error) => error.code(),
+            Self::Executor { .. } => ErrorCode::ExecutorUnavailable,
+        }
+    }
+
+    /// The error object of the wire: the message carries every cause.
+    pub fn body(&self) -> ErrorBody {
+        if let Self::Request(error) = self {
+            return error.to_body();
+        }
+        let mut body = ErrorBody::new(self.code(), with_causes(self));
+        match self {
+            Self::Local(error) => {
+                body.hint = error.hint().or(body.hint);
+                if body.code == ErrorCode::ProfileUnknown {
+                    body = body.in_field("profile");
+                }
+            }
+            Self::Executor { hint, .. } => body.hint = Some(hint.clone()),
+            _ => {}
+        }
+        body
+    }
+}
+
+/// An error with everything that caused it.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    message
+}

@@ -1,0 +1,289 @@
+//! The story of a run, told in one place: accept → freeze → workspace → stage → run → collect → save → report.
+//!
+//! Each step takes what the one before made and gives the next. Events are the only sideways exit; clean-up belongs
+//! to the value that made the mess.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use skillbox_artifacts::Scope;
+use skillbox_executor::job::{Excess, JobSpec, OutputGlobs, ProfileBounds, RequestError};
+use skillbox_executor::snapshot::Snapshot;
+use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, collect, stage_inputs};
+use skillbox_executor::{Cancel, EventSink, Finished, LocalExecutor, Placement};
+use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
+use skillbox_repository::Catalog;
+use skillbox_sandbox::Profile;
+use tracing::info_span;
+
+use crate::export::write_out;
+use crate::inputs::Sources;
+use crate::report::{Facts, report};
+use crate::save::save;
+use crate::session::{OpenSession, Pins, RunLock};
+use crate::{RunError, Runtime};
+
+/// Around a request: whose session, who listens, who may cancel.
+pub struct RunContext<'a> {
+    /// The session whose workspace is used; none for a workspace that is gone after the result.
+    pub session: Option<SessionId>,
+    /// Who listens.
+    pub events: EventSink<'a>,
+    /// The caller's switch.
+    pub cancel: Cancel,
+    /// A directory of the host where whole collected files are written as well.
+    pub export: Option<PathBuf>,
+}
+
+/// A request that may run: everything about it is settled but its files.
+struct Accepted<'a> {
+    spec: JobSpec,
+    profile: &'a Profile,
+    executor: &'a LocalExecutor,
+    executor_kind: ExecutorKind,
+    scope: Scope,
+    session: Option<SessionHold>,
+}
+
+/// A session while a run of it goes on.
+struct SessionHold {
+    session: OpenSession,
+    _lock: RunLock,
+}
+
+const PINS: &str = "pins.json";
+/// Without a request for files, so many of `out/` are listed.
+const LISTED_BY_DEFAULT: usize = 20;
+
+impl Runtime {
+    /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
+    pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
+        let RunContext {
+            session,
+            mut events,
+            cancel,
+            export,
+        } = context;
+        let catalog = self.catalog();
+        let mut accepted = self.accept(request, session, &catalog)?;
+        accepted.spec.collecting.keep_open |= export.is_some();
+        events.emit(|| RunEvent::Accepted {
+            run_id: accepted.spec.run_id.clone(),
+        });
+        let skills = self.freeze_all(&accepted.spec, &catalog)?;
+        let workspace = self.workspace(&mut accepted, &skills)?;
+        let staged = self.stage(&accepted, &catalog, &workspace)?;
+        events.emit(|| RunEvent::Staged {
+            inputs: staged.inputs.len(),
+        });
+        let digest = skills[0].1.digest();
+        let (finished, staged) = self.execute(&accepted, skills, staged, &workspace, &cancel, &mut events)?;
+        let mut outputs = self.collect(&accepted, &workspace)?;
+        events.emit(|| RunEvent::Collected {
+            files: outputs.files.len(),
+        });
+        let saving = {
+            let _span = info_span!("artifact.save").entered();
+            let spec = &accepted.spec;
+            save(
+                &self.artifacts,
+                &accepted.scope,
+                &spec.run_id,
+                &spec.collecting,
+                &mut outputs,
+                &mut events,
+            )?
+        };
+        if let Some(directory) = &export {
+            write_out(directory, &mut outputs)?;
+        }
+        let _span = info_span!("workspace.cleanup").entered();
+        drop(workspace);
+        Ok(report(Facts {
+            run_id: accepted.spec.run_id,
+            skill: accepted.spec.skill.to_string(),
+            skill_digest: digest,
+            executor: accepted.executor_kind,
+            profile: accepted.profile.name.to_string(),
+            staged_inputs: staged.inputs,
+            finished,
+            outputs,
+            saved: saving.saved,
+            warnings: [staged.warnings, saving.warnings].concat(),
+        }))
+    }
+
+    /// Parses the request against the catalogue, the profile and what the host allows; takes the session.
+    fn accept(
+        &self,
+        request: &RunRequest,
+        session: Option<SessionId>,
+        catalog: &Catalog,
+    ) -> Result<Accepted<'_>, RunError> {
+        let profile = self.profile(request.profile.as_deref())?;
+        let executor_kind = request.executor.unwrap_or(self.settings.default_executor);
+        let executor = self.executor(executor_kind)?;
+        let bounds = ProfileBounds {
+            limits: profile.limits.default.clone(),
+            max_wall: profile.limits.wall_max,
+        };
+        let spec = JobSpec::parse(request, new_run_id(), &bounds)?;
+        self.skill(catalog, spec.skill.as_str(), "skill")?;
+        for (index, name) in spec.with_skills.iter().enumerate() {
+            self.skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
+        }
+        let scope = session.clone().map_or(Scope::User, Scope::Session);
+        let session = session.map(|id| self.hold(&id)).transpose()?;
+        Ok(Accepted {
+            spec,
+            profile,
+            executor,
+            executor_kind,
+            scope,
+            session,
+        })
+    }
+
+    fn executor(&self, kind: ExecutorKind) -> Result<&LocalExecutor, RunError> {
+        match (kind, &self.local) {
+            (ExecutorKind::Local, Some(local)) => Ok(local),
+            (kind, _) => Err(RunError::Executor {
+                message: format!("the {kind} executor is not configured"),
+                hint: "run `skillbox doctor` to see what this host can do".to_owned(),
+            }),
+        }
+    }
+
+    fn hold(&self, id: &SessionId) -> Result<SessionHold, RunError> {
+        let session = self.sessions.open_or_create(id)?;
+        let lock = session.lock_run(self.settings.session_wait)?;
+        session.touch(1)?;
+        Ok(SessionHold { session, _lock: lock })
+    }
+
+    fn freeze_all(&self, spec: &JobSpec, catalog: &Catalog) -> Result<Vec<(SkillName, Arc<Snapshot>)>, RunError> {
+        let _span = info_span!("workspace.stage.skill", skill = %spec.skill).entered();
+        let mut skills = vec![(spec.skill.clone(), self.freeze(catalog, spec.skill.as_str(), "skill")?)];
+        for (index, name) in spec.with_skills.iter().enumerate() {
+            let snapshot = self.freeze(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
+            skills.push((name.clone(), snapshot));
+        }
+        Ok(skills)
+    }
+
+    fn workspace(
+        &self,
+        accepted: &mut Accepted<'_>,
+        skills: &[(SkillName, Arc<Snapshot>)],
+    ) -> Result<Workspace, RunError> {
+        let _span = info_span!("workspace.create").entered();
+        let workspace = match &accepted.session {
+            Some(hold) => {
+                let workspace = hold.session.workspace()?;
+                workspace.clear_skills()?;
+                // No file may outgrow what is left of the quota: a session that is full can only shrink.
+                let limits = &mut accepted.spec.limits;
+                let used = workspace.used_bytes(limits.workspace_inodes);
+                limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
+                workspace
+            }
+            None => accepted
+                .executor
+                .create_workspace(accepted.profile, &accepted.spec.limits)?,
+        };
+        let names: Vec<SkillName> = skills.iter().map(|(name, _)| name.clone()).collect();
+        workspace.prepare(&accepted.spec.run_id, &names)?;
+        Ok(workspace)
+    }
+
+    fn stage(&self, accepted: &Accepted<'_>, catalog: &Catalog, workspace: &Workspace) -> Result<Staged, RunError> {
+        let _span = info_span!("workspace.stage.inputs", inputs = accepted.spec.inputs.len()).entered();
+        if accepted.spec.inputs.is_empty() {
+            return Ok(Staged::default());
+        }
+        let kept = accepted
+            .session
+            .as_ref()
+            .map(|hold| hold.session.read::<Pins>(PINS))
+            .transpose()?;
+        let mut pins = kept.flatten().unwrap_or_default();
+        let ready = Sources {
+            artifacts: &self.artifacts,
+            scope: &accepted.scope,
+            pins: &mut pins,
+            host: &self.settings.host_directories,
+            workspace,
+            freeze: &|name, field| self.freeze(catalog, name, field),
+        }
+        .open_all(&accepted.spec)?;
+        let staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
+        if let Some(hold) = &accepted.session {
+            hold.session.change(PINS, |stored| *stored = Some(pins))?;
+        }
+        Ok(staged)
+    }
+
+    fn execute(
+        &self,
+        accepted: &Accepted<'_>,
+        skills: Vec<(SkillName, Arc<Snapshot>)>,
+        mut staged: Staged,
+        workspace: &Workspace,
+        cancel: &Cancel,
+        events: &mut EventSink<'_>,
+    ) -> Result<(Finished, Staged), RunError> {
+        let _span = info_span!("workspace.run", run = %accepted.spec.run_id).entered();
+        let host = &self.settings.host_environment;
+        let profile_env = accepted.profile.environment(|name| host.get(name).cloned());
+        let links = std::mem::take(&mut staged.links);
+        let placement = Placement::settle(&accepted.spec, skills, links, workspace, profile_env)?;
+        let finished = accepted
+            .executor
+            .run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;
+        Ok((finished, staged))
+    }
+
+    /// What the request asks for, or a short list of `out/` without content.
+    fn collect(&self, accepted: &Accepted<'_>, workspace: &Workspace) -> Result<Outputs, RunError> {
+        let _span = info_span!("workspace.collect").entered();
+        let mut how = accepted.spec.collecting.clone();
+        if how.globs.is_empty() {
+            how.globs = OutputGlobs::everything_in("out");
+            how.max_files = LISTED_BY_DEFAULT;
+            how.excess = Excess::Counted;
+            (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
+        }
+        collect(workspace, &how).map_err(|error| RunError::Collect(error.into()))
+    }
+}
+
+/// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.
+fn misplaced(index: usize, error: WorkspaceError) -> RunError {
+    if !error.is_obstacle() {
+        return error.into();
+    }
+    RequestError::new(
+        format!("inputs[{index}].to"),
+        ErrorCode::PathEscape,
+        crate::error::with_causes(&error),
+    )
+    .into()
+}
+
+/// Sortable by time, unique on this host and beyond.
+fn new_run_id() -> RunId {
+    let id = uuid::Uuid::now_v7().simple().to_string();
+    RunId::parse(id).unwrap_or_else(|error| unreachable!("a UUID is an identifier: {error}"))
+}
+
+/// A session waits for its own runs at most as long as a run may take by default.
+pub const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(300);
+
+impl std::fmt::Debug for RunContext<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunContext")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! The last step: everything that is known becomes one report. Pure, and cannot fail.
+
+use skillbox_executor::Finished;
+use skillbox_executor::workspace::{Collected, Outputs};
+use skillbox_model::{Digest, EndedBy, ExecutorKind, OutputFile, RunId, RunReport, StagedInput};
+
+use crate::save::Saved;
+
+/// What the steps before gave.
+pub(crate) struct Facts {
+    pub run_id: RunId,
+    pub skill: String,
+    pub skill_digest: Digest,
+    pub executor: ExecutorKind,
+    pub profile: String,
+    pub staged_inputs: Vec<StagedInput>,
+    pub finished: Finished,
+    pub outputs: Outputs,
+    pub saved: Vec<Saved>,
+    pub warnings: Vec<String>,
+}
+
+/// Writes the report.
+pub(crate) fn report(facts: Facts) -> RunReport {
+    let Finished {
+        outcome,
+        stdout,
+        stderr,
+        duration,
+        usage,
+        enforcement,
+        warnings: run_warnings,
+    } = facts.finished;
+    let mut warnings = facts.warnings;
+    warnings.extend(run_warnings);
+    for (name, captured) in [("stdout", &stdout), ("stderr", &stderr)] {
+        if captured.replaced {
+            warnings.push(format!("{name} is not valid UTF-8: invalid bytes are shown as U+FFFD"));
+        }
+    }
+    if facts.outputs.refused_unnamed > 0 {
+        warnings.push(format!("{} more outputs were not taken", facts.outputs.refused_unnamed));
+    }
+    let output_files: Vec<OutputFile> = facts
+        .outputs
+        .files
+        .into_iter()
+        .map(|file| describe(file, &facts.saved))
+        .collect();
+    RunReport {
+        run_id: facts.run_id,
+        skill: facts.skill,
+        skill_digest: facts.skill_digest,
+        executor: facts.executor,
+        profile: facts.profile,
+        stdout_truncated: stdout.truncated,
+        stderr_truncated: stderr.truncated,
+        stdout_bytes: stdout.bytes,
+        stderr_bytes: stderr.bytes,
+        stdout: stdout.text,
+        stderr: stderr.text,
+        exit_code: outcome.exit_code,
+        timed_out: outcome.ended_by == EndedBy::Timeout,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        ended_by: outcome.ended_by,
+        signal: outcome.signal,
+        primary_output: primary(&output_files),
+        output_files,
+        staged_inputs: facts.staged_inputs,
+        artifact_files: facts.saved.into_iter().map(|saved| saved.artifact).collect(),
+        warnings,
+        refused_outputs: facts.outputs.refused,
+        usage,
+        enforcement,
+    }
+}
+
+fn describe(file: Collected, saved: &[Saved]) -> OutputFile {
+    let stored = saved
+        .iter()
+        .find(|saved| saved.file == file.name)
+        .map(|saved| &saved.artifact);
+    let name = file.name.to_string();
+    OutputFile {
+        reference: stored.map_or_else(|| format!("workspace://{name}"), |artifact| artifact.reference.clone()),
+        name,
+        mime_type: file.mime_type,
+        size_bytes: file.size_bytes,
+        sha256: file.digest.hex(),
+        content: file.content,
+        encoding: file.encoding,
+        truncated: file.truncated,
+    }
+}
+
+/// The first file that a reader can read, else the only one.
+fn primary(files: &[OutputFile]) -> Option<OutputFile> {
+    let readable = files
+        .iter()
+        .find(|file| file.content.is_some() && file.encoding.is_none());
+    let only = if files.len() == 1 { files.first() } else { None };
+    readable.or(only).cloned()
+}

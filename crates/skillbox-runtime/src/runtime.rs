@@ -1,0 +1,151 @@
+//! Everything a run needs, put together once.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use skillbox_artifacts::Store;
+use skillbox_executor::LocalExecutor;
+use skillbox_executor::job::RequestError;
+use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
+use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
+use skillbox_repository::{Catalog, Repository, SkillEntry};
+use skillbox_sandbox::{Profile, Profiles};
+
+use crate::freeze::Frozen;
+use crate::session::SessionStore;
+use crate::{HostDirectories, RunError};
+
+/// What the host decided, resolved before the runtime exists.
+#[derive(Debug)]
+pub struct RuntimeSettings {
+    /// Where sessions, snapshots and artifacts are kept.
+    pub state_dir: PathBuf,
+    /// The profile of a request that names none.
+    pub default_profile: String,
+    /// The profiles that requests may name; none means every profile but those without isolation.
+    pub allowed_profiles: Option<Vec<String>>,
+    /// The executor of a request that names none.
+    pub default_executor: ExecutorKind,
+    /// Where `host://` inputs may come from.
+    pub host_directories: HostDirectories,
+    /// Variables of the host that profiles may pass on by name.
+    pub host_environment: BTreeMap<String, OsString>,
+    /// How long a run waits for another run of its session.
+    pub session_wait: Duration,
+    /// Watch the skills that were run, so that an unchanged one is not read again. For servers.
+    pub watch_skills: bool,
+}
+
+/// The pipeline's fixed parts. Shared by every front door; one run does not see another.
+#[derive(Debug)]
+pub struct Runtime {
+    pub(crate) repository: Arc<Repository>,
+    pub(crate) profiles: Profiles,
+    pub(crate) local: Option<LocalExecutor>,
+    pub(crate) settings: RuntimeSettings,
+    pub(crate) artifacts: Store,
+    pub(crate) frozen: Frozen,
+    pub(crate) sessions: SessionStore,
+}
+
+impl Runtime {
+    /// Puts a runtime together. Without a local executor, only other executors can be asked for.
+    pub fn new(
+        repository: Arc<Repository>,
+        profiles: Profiles,
+        local: Option<LocalExecutor>,
+        settings: RuntimeSettings,
+    ) -> Self {
+        let below = |name: &str| settings.state_dir.join(name);
+        let owner = local.as_ref().and_then(LocalExecutor::owner);
+        Self {
+            artifacts: Store::new(below("artifacts")),
+            frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
+            sessions: SessionStore::new(below("sessions"), owner),
+            repository,
+            profiles,
+            local,
+            settings,
+        }
+    }
+
+    /// The skills as of now.
+    pub fn catalog(&self) -> Catalog {
+        self.repository.catalog()
+    }
+
+    /// The artifact store.
+    pub fn artifacts(&self) -> &Store {
+        &self.artifacts
+    }
+
+    /// The stored sessions.
+    pub fn sessions(&self) -> &SessionStore {
+        &self.sessions
+    }
+
+    /// The profiles that this host knows.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots.
+    pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {
+        let removed = self.sessions.collect_garbage(session_ttl)?;
+        for id in &removed {
+            self.artifacts
+                .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
+        }
+        self.frozen.store().sweep()?;
+        Ok(removed)
+    }
+
+    /// Removes a session with everything that is its own.
+    pub fn remove_session(&self, id: &SessionId) -> Result<(), RunError> {
+        self.sessions.remove(id)?;
+        Ok(self
+            .artifacts
+            .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
+    }
+
+    /// The profile that a request names, where the host allows it.
+    pub(crate) fn profile(&self, name: Option<&str>) -> Result<&Profile, RunError> {
+        let name = name.unwrap_or(&self.settings.default_profile);
+        let known = || {
+            let names: Vec<&str> = self.profiles.iter().map(|profile| profile.name.as_str()).collect();
+            format!("known are {}", names.join(", "))
+        };
+        let Some(profile) = self.profiles.get(name) else {
+            let message = format!("no profile is named {name:?}; {}", known());
+            return Err(RequestError::new("profile", ErrorCode::ProfileUnknown, message).into());
+        };
+        let allowed = match &self.settings.allowed_profiles {
+            None => true,
+            Some(list) => list.iter().any(|allowed| allowed == name),
+        };
+        if !allowed {
+            let message = format!("this host does not allow the profile {name:?}");
+            return Err(RequestError::new("profile", ErrorCode::ProfileUnknown, message).into());
+        }
+        Ok(profile)
+    }
+
+    /// A skill of the catalogue, or an error that names the nearest.
+    pub(crate) fn skill<'a>(&self, catalog: &'a Catalog, name: &str, field: &str) -> Result<&'a SkillEntry, RunError> {
+        catalog.get(name).ok_or_else(|| {
+            let nearest: Vec<&str> = catalog.nearest(name, 3).into_iter().map(SkillName::as_str).collect();
+            let message = match nearest.as_slice() {
+                [] => format!("unknown skill {name:?}: no skill is in the catalogue"),
+                names => format!("unknown skill {name:?}; the nearest are {}", names.join(", ")),
+            };
+            RequestError::new(field, ErrorCode::UnknownSkill, message).into()
+        })
+    }
+
+    pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
+        self.frozen.get(self.skill(catalog, name, field)?)
+    }
+}

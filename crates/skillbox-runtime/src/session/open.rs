@@ -1,0 +1,225 @@
+//! One session, opened.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use skillbox_executor::workspace::{Backing, Owner, Workspace};
+use skillbox_model::SessionId;
+
+use super::record::now_unix_ms;
+use super::{SessionError, SessionRecord};
+
+const RECORD: &str = "session.json";
+
+/// A session's files. Several processes may have it open at once; each change takes a lock for itself.
+#[derive(Debug)]
+pub struct OpenSession {
+    id: SessionId,
+    path: PathBuf,
+    owner: Option<Owner>,
+}
+
+/// Held while a run uses the workspace; another run of the session waits.
+#[derive(Debug)]
+pub struct RunLock(File);
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        // Closing the file unlocks it as well; this only says so.
+        let _closing = self.0.unlock();
+    }
+}
+
+impl OpenSession {
+    pub(super) fn open(id: SessionId, path: PathBuf, owner: Option<Owner>) -> Result<Self, SessionError> {
+        let session = Self { id, path, owner };
+        if !session.path.join(RECORD).exists() {
+            session.change(RECORD, |record: &mut Option<SessionRecord>| {
+                record.get_or_insert_with(|| SessionRecord::new(session.id.clone()));
+            })?;
+        }
+        Ok(session)
+    }
+
+    /// The session's name.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// What is known of it.
+    pub fn record(&self) -> Result<SessionRecord, SessionError> {
+        let record = self.read(RECORD)?;
+        record.ok_or_else(|| SessionError::Unknown(self.id.clone()))
+    }
+
+    /// Notes that it was used, by a run or otherwise.
+    pub fn touch(&self, runs: u64) -> Result<(), SessionError> {
+        self.change(RECORD, |record: &mut Option<SessionRecord>| {
+            let record = record.get_or_insert_with(|| SessionRecord::new(self.id.clone()));
+            record.last_used_unix_ms = now_unix_ms();
+            record.runs += runs;
+        })
+    }
+
+    /// The workspace, made on its first use and given to the script's user.
+    pub fn workspace(&self) -> Result<Workspace, SessionError> {
+        let path = self.path.join("workspace");
+        match DirBuilder::new().mode(0o755).create(&path) {
+            Ok(()) => {
+                if let Some(owner) = self.owner {
+                    std::os::unix::fs::lchown(&path, Some(owner.uid), Some(owner.gid))
+                        .map_err(SessionError::io("change the owner of", &path))?;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(SessionError::io("create", &path)(error)),
+        }
+        let root: OwnedFd = File::open(&path).map_err(SessionError::io("open", &path))?.into();
+        Ok(Workspace::new(root, self.owner, Backing::Disk))
+    }
+
+    /// Waits for other runs of this session, at most so long.
+    pub fn lock_run(&self, at_most: Duration) -> Result<RunLock, SessionError> {
+        let end = Instant::now() + at_most;
+        loop {
+            if let Some(lock) = self.try_lock_run()? {
+                return Ok(lock);
+            }
+            if Instant::now() >= end {
+                return Err(SessionError::Busy(self.id.clone()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The lock, where no other run holds it.
+    pub fn try_lock_run(&self) -> Result<Option<RunLock>, SessionError> {
+        let path = self.path.join("run.lock");
+        let file = lock_file(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(RunLock(file))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(SessionError::io("lock", &path)(error)),
+        }
+    }
+
+    /// A value kept in a file of the session.
+    pub fn read<T: DeserializeOwned>(&self, file: &str) -> Result<Option<T>, SessionError> {
+        let path = self.path.join(file);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(SessionError::io("read", &path)(error)),
+        };
+        serde_json::from_slice(&text).map_err(|source| SessionError::Damaged { path, source })
+    }
+
+    /// Changes a value kept in a file: read, changed and replaced under a lock, so that two changes at once both
+    /// land, and a reader sees the old or the new value, never a part.
+    pub fn change<T, R>(&self, file: &str, change: impl FnOnce(&mut Option<T>) -> R) -> Result<R, SessionError>
+    where
+        T: DeserializeOwned + Serialize,
+    {
+        let lock_path = self.path.join(format!("{file}.lock"));
+        let lock = lock_file(&lock_path)?;
+        lock.lock().map_err(SessionError::io("lock", &lock_path))?;
+        let mut value = self.read(file)?;
+        let result = change(&mut value);
+        self.replace(file, &value)?;
+        Ok(result)
+    }
+
+    fn replace<T: Serialize>(&self, file: &str, value: &T) -> Result<(), SessionError> {
+        let path = self.path.join(file);
+        let text = serde_json::to_vec(value).map_err(|source| SessionError::Damaged {
+            path: path.clone(),
+            source,
+        })?;
+        let mut temp =
+            tempfile::NamedTempFile::new_in(&self.path).map_err(SessionError::io("create a file in", &self.path))?;
+        temp.write_all(&text).map_err(SessionError::io("write", &path))?;
+        temp.persist(&path)
+            .map_err(|error| SessionError::io("replace", &path)(error.error))?;
+        Ok(())
+    }
+}
+
+fn lock_file(path: &Path) -> Result<File, SessionError> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .map_err(SessionError::io("open", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SessionStore;
+    use super::*;
+
+    fn id(text: &str) -> SessionId {
+        SessionId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn changes_at_once_all_land() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(directory.path(), None);
+        std::thread::scope(|scope| {
+            for number in 0..8_u32 {
+                let store = &store;
+                scope.spawn(move || {
+                    let session = store.open_or_create(&id("s1")).unwrap();
+                    session
+                        .change("numbers.json", |numbers: &mut Option<Vec<u32>>| {
+                            numbers.get_or_insert_default().push(number);
+                        })
+                        .unwrap();
+                });
+            }
+        });
+        let mut numbers: Vec<u32> = store.open(&id("s1")).unwrap().read("numbers.json").unwrap().unwrap();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_running_session_is_busy_and_a_removed_one_begins_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(directory.path(), None);
+        let session = store.open_or_create(&id("s1")).unwrap();
+        let lock = session.lock_run(Duration::ZERO).unwrap();
+        assert!(matches!(
+            session.lock_run(Duration::from_millis(20)),
+            Err(SessionError::Busy(_))
+        ));
+        assert!(matches!(store.remove(&id("s1")), Err(SessionError::Busy(_))));
+        drop(lock);
+        session.workspace().unwrap();
+        fs::write(directory.path().join("s1/workspace/old"), "").unwrap();
+        store.remove(&id("s1")).unwrap();
+        assert!(matches!(store.open(&id("s1")), Err(SessionError::Unknown(_))));
+        store.open_or_create(&id("s1")).unwrap().workspace().unwrap();
+        assert!(!directory.path().join("s1/workspace/old").exists());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn idle_sessions_are_forgotten_and_busy_ones_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(directory.path(), None);
+        let busy = store.open_or_create(&id("busy")).unwrap();
+        let _lock = busy.lock_run(Duration::ZERO).unwrap();
+        store.open_or_create(&id("idle")).unwrap();
+        assert!(store.collect_garbage(Duration::from_secs(60)).unwrap().is_empty());
+        assert_eq!(store.collect_garbage(Duration::ZERO).unwrap(), [id("idle")]);
+        assert_eq!(store.list().unwrap().len(), 1);
+    }
+}

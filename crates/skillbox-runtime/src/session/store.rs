@@ -1,0 +1,136 @@
+//! All sessions below one directory: finding, listing, removing, forgetting.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use skillbox_executor::workspace::{Owner, remove_tree};
+use skillbox_model::SessionId;
+
+use super::{OpenSession, SessionError, SessionRecord};
+
+/// The sessions of one state directory.
+///
+/// ```text
+/// sessions/<id>/session.json     the record
+/// sessions/<id>/state.json       what is loaded, selected, disabled
+/// sessions/<id>/pins.json        versions kept
+/// sessions/<id>/workspace/       the script's files, owned by the script's user
+/// sessions/<id>/*.lock           held during a run, or while a file is changed
+/// ```
+#[derive(Clone, Debug)]
+pub struct SessionStore {
+    root: PathBuf,
+    owner: Option<Owner>,
+}
+
+impl SessionStore {
+    /// Sessions below `root`; `owner` is the script's user, where that is not ours.
+    pub fn new(root: impl Into<PathBuf>, owner: Option<Owner>) -> Self {
+        Self {
+            root: root.into(),
+            owner,
+        }
+    }
+
+    /// Opens a session, and makes it on its first use.
+    pub fn open_or_create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
+        let path = self.path(id);
+        // Private to us: the sandbox reaches its workspace by a descriptor.
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&path).map_err(SessionError::io("create", &path))?;
+        OpenSession::open(id.clone(), path, self.owner)
+    }
+
+    /// Opens a session that exists.
+    pub fn open(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
+        let path = self.path(id);
+        if !path.is_dir() {
+            return Err(SessionError::Unknown(id.clone()));
+        }
+        OpenSession::open(id.clone(), path, self.owner)
+    }
+
+    /// Every session, by name.
+    pub fn list(&self) -> Result<Vec<SessionRecord>, SessionError> {
+        let mut records = Vec::new();
+        for id in self.ids()? {
+            match self.open(&id) {
+                Ok(session) => records.push(session.record()?),
+                // Removed since the listing.
+                Err(SessionError::Unknown(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(records)
+    }
+
+    /// Removes a session with all its files. One that is running is busy.
+    pub fn remove(&self, id: &SessionId) -> Result<(), SessionError> {
+        let session = self.open(id)?;
+        let lock = session.try_lock_run()?.ok_or_else(|| SessionError::Busy(id.clone()))?;
+        // Out of the way at once, so that a session of the same name begins empty even if the rest fails.
+        let path = self.path(id);
+        let doomed = self.root.join(format!("{DOOMED}{}-{id}", std::process::id()));
+        fs::rename(&path, &doomed).map_err(SessionError::io("rename", &path))?;
+        drop(lock);
+        self.remove_directory(&doomed)
+    }
+
+    /// Removes sessions that nobody has used for longer than `ttl`, and what an interrupted removal left.
+    pub fn collect_garbage(&self, ttl: Duration) -> Result<Vec<SessionId>, SessionError> {
+        for entry in self.entries()? {
+            if entry.as_encoded_bytes().starts_with(DOOMED.as_bytes()) {
+                self.remove_directory(&self.root.join(entry))?;
+            }
+        }
+        let mut removed = Vec::new();
+        for record in self.list()? {
+            if record.idle() < ttl {
+                continue;
+            }
+            match self.remove(&record.id) {
+                Ok(()) => removed.push(record.id),
+                Err(SessionError::Busy(_) | SessionError::Unknown(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(removed)
+    }
+
+    fn path(&self, id: &SessionId) -> PathBuf {
+        self.root.join(id.as_str())
+    }
+
+    fn ids(&self) -> Result<Vec<SessionId>, SessionError> {
+        let mut ids: Vec<SessionId> = self
+            .entries()?
+            .into_iter()
+            .filter_map(|name| SessionId::parse(name.to_str()?).ok())
+            .collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    fn entries(&self) -> Result<Vec<std::ffi::OsString>, SessionError> {
+        match fs::read_dir(&self.root) {
+            Ok(entries) => Ok(entries.flatten().map(|entry| entry.file_name()).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(SessionError::io("list", &self.root)(error)),
+        }
+    }
+
+    fn remove_directory(&self, path: &Path) -> Result<(), SessionError> {
+        let failed = |error: io::Error| SessionError::io("remove", path)(error);
+        let parent = File::open(&self.root).map_err(failed)?;
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        remove_tree(parent.as_fd(), name).map_err(|error| failed(error.into()))
+    }
+}
+
+/// No session's name starts with a dot.
+const DOOMED: &str = ".doomed-";

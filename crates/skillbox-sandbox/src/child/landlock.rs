@@ -1,0 +1,86 @@
+//! Landlock, by the crate of its maintainers.
+
+use std::io;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
+};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+
+use crate::plan::{FileRights, LandlockRule};
+
+/// Restricts this process and everything it starts. What the plan counts on is a hard requirement.
+pub(super) fn restrict(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
+    let abi = version(abi);
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    if files.is_some() {
+        ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(rules)?;
+    }
+    if refuse_tcp {
+        ruleset = ruleset
+            .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)
+            .map_err(rules)?;
+    }
+    if scope {
+        ruleset = ruleset
+            .scope(Scope::AbstractUnixSocket | Scope::Signal)
+            .map_err(rules)?;
+    }
+    let mut created = ruleset.create().map_err(rules)?;
+    for rule in files.unwrap_or_default() {
+        let opened = openat(CWD, rule.path.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let path = match opened {
+            // A grant for something that is not there grants nothing.
+            Err(rustix::io::Errno::NOENT) => continue,
+            path => path?,
+        };
+        let mut access = access(rule.rights, abi);
+        if FileType::from_raw_mode(fstat(&path)?.st_mode) != FileType::Directory {
+            access &= AccessFs::from_file(abi);
+        }
+        created = created.add_rule(PathBeneath::new(path, access)).map_err(rules)?;
+    }
+    created.restrict_self().map_err(rules)?;
+    Ok(())
+}
+
+fn access(rights: FileRights, abi: ABI) -> BitFlags<AccessFs> {
+    let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+    match rights {
+        FileRights::List => AccessFs::ReadDir.into(),
+        FileRights::Read => read,
+        FileRights::ReadExecute => read | AccessFs::Execute,
+        FileRights::Devices => {
+            (read | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate) & AccessFs::from_all(abi)
+        }
+        FileRights::Everything => AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
+    }
+}
+
+fn version(abi: u8) -> ABI {
+    match abi {
+        0 => ABI::Unsupported,
+        1 => ABI::V1,
+        2 => ABI::V2,
+        3 => ABI::V3,
+        4 => ABI::V4,
+        5 => ABI::V5,
+        6 => ABI::V6,
+        7 => ABI::V7,
+        8 => ABI::V8,
+        _ => ABI::V9,
+    }
+}
+
+/// The kernel's error behind the crate's.
+fn rules(error: RulesetError) -> io::Error {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(cause) = source {
+        if let Some(io) = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(io);
+        }
+        source = cause.source();
+    }
+    io::Error::other(error)
+}

@@ -1,0 +1,10 @@
+//! The script's root: its skeleton, made once per profile, and what each run mounts on it.
+
+mod per_run;
+mod skeleton;
+mod target;
+mod workspace;
+
+pub(crate) use per_run::{bind, cover_proc, fresh_proc, mask, shared_memory};
+pub(crate) use skeleton::{Devices, Skeleton};
+pub(crate) use workspace::new_workspace;

@@ -1,0 +1,16 @@
+//! The spawner: a small process of one thread that is the parent of every sandbox.
+
+mod handle;
+mod launch;
+mod network;
+mod process;
+pub(crate) mod protocol;
+mod sandbox;
+mod sanitize;
+mod set_up;
+mod stage;
+mod template;
+
+pub use handle::{LaunchError, LaunchFds, Spawner, SpawnerError, SpawnerOptions, become_spawner_if_asked};
+pub use sandbox::{Ended, LimitHits, Sandbox, ScriptEnd};
+pub(crate) use stage::write_id_maps;

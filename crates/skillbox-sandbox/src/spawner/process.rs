@@ -1,0 +1,226 @@
+//! The spawner's life: take requests, launch, reap, prepare for the next run when idle, and end with the server.
+#![expect(
+    unsafe_code,
+    reason = "a clone is safe only in a process of one thread, which this one is"
+)]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::launch::{Descriptors, Launched, launch};
+use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file};
+use super::sanitize::sanitize;
+use super::set_up::Spawning;
+use crate::cgroup::Group;
+use crate::kernel::clone::{Cloned, clone_process};
+use crate::kernel::socket;
+use crate::kernel::wait::{Patience, reap};
+use crate::root::new_workspace;
+
+/// A sandbox, from its launch until the server has read what became of it.
+struct Run {
+    pid: i32,
+    /// None once everything in it is dead.
+    alive: Option<OwnedFd>,
+    answers: OwnedFd,
+    /// Removed when the run goes, which is when the server let go of the meters.
+    _group: Option<Group>,
+}
+
+/// Lives as the spawner behind `socket` until the other end closes.
+pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
+    let socket = sanitize(socket)?;
+    let mut buffer = vec![0; socket::MAX_MESSAGE];
+    let first = socket::receive(socket.as_fd(), &mut buffer)?;
+    let Ok(Request::Begin(options)) = decode(&buffer[..first.length]) else {
+        return Err(io::Error::from_raw_os_error(libc::EPROTO));
+    };
+    let mut spawning = Spawning::set_up(&options);
+    if let Some(answers) = first.descriptors.first() {
+        tell(answers, &Answer::Facts(Box::new(spawning.facts.clone())), &[]);
+    }
+    drop(first);
+    let mut runs: Vec<Run> = Vec::new();
+    loop {
+        let event = wait(&socket, &runs, spawning.has_preparations())?;
+        for index in event.changed {
+            runs[index].change();
+        }
+        runs.retain(|run| run.alive.is_some() || !run.is_forgotten());
+        if event.asked {
+            let received = socket::receive(socket.as_fd(), &mut buffer)?;
+            if received.length == 0 {
+                break;
+            }
+            runs.extend(spawning.serve(&buffer[..received.length], received.descriptors));
+        } else if event.idle {
+            spawning.prepare_next();
+        }
+    }
+    for run in &runs {
+        run.kill();
+    }
+    for mut run in runs {
+        run.change();
+    }
+    Ok(())
+}
+
+/// What woke the spawner.
+struct Event {
+    asked: bool,
+    /// Runs that died or were let go.
+    changed: Vec<usize>,
+    /// Nothing did, and there is something to prepare.
+    idle: bool,
+}
+
+fn wait(socket: &OwnedFd, runs: &[Run], has_preparations: bool) -> io::Result<Event> {
+    let mut watched = Vec::with_capacity(runs.len() + 1);
+    watched.push(PollFd::new(socket, PollFlags::IN));
+    watched.extend(runs.iter().map(|run| match &run.alive {
+        Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
+        None => PollFd::new(&run.answers, PollFlags::empty()),
+    }));
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let count = loop {
+        match poll(&mut watched, has_preparations.then_some(&at_once)) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => break result?,
+        }
+    };
+    let changed = (0..runs.len())
+        .filter(|index| !watched[index + 1].revents().is_empty())
+        .collect();
+    Ok(Event {
+        asked: !watched[0].revents().is_empty(),
+        changed,
+        idle: count == 0,
+    })
+}
+
+/// Clones the spawner.
+pub(super) fn clone_single_threaded(flags: u64, birthplace: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
+    // SAFETY: the spawner has one thread: it is a fresh process, started by exec or by a fork before any thread
+    // existed, and nothing in this crate starts one.
+    unsafe { clone_process(flags, birthplace) }
+}
+
+impl Spawning {
+    fn serve(&mut self, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Run> {
+        if descriptors.is_empty() {
+            return None;
+        }
+        let request = match decode(message) {
+            Ok(Request::LaunchFromFile { length }) if descriptors.len() > 1 => {
+                let file = descriptors.remove(1);
+                from_file(&file, length)
+            }
+            request => request,
+        };
+        let refuse = |what: &str, error: &io::Error, to: &OwnedFd| {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            tell(
+                to,
+                &Answer::Failed(StepFailure {
+                    step: 0,
+                    what: what.to_owned(),
+                    errno,
+                }),
+                &[],
+            );
+        };
+        match request {
+            Ok(Request::Launch(orders)) => return self.serve_launch(&orders, descriptors),
+            Ok(Request::CreateWorkspace { bytes, inodes }) => match new_workspace(bytes, inodes, self.facts.script) {
+                Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
+                Err(error) => refuse("make a workspace", &error, &descriptors[0]),
+            },
+            Ok(Request::LaunchFromFile { .. } | Request::Begin(_)) => {
+                refuse(
+                    "read the request",
+                    &io::Error::from_raw_os_error(libc::EBADMSG),
+                    &descriptors[0],
+                );
+            }
+            Err(error) => refuse("read the request", &error, &descriptors[0]),
+        }
+        None
+    }
+
+    fn serve_launch(&mut self, orders: &Orders<'_>, descriptors: Vec<OwnedFd>) -> Option<Run> {
+        let answers = descriptors[0].try_clone().ok()?;
+        let Some(descriptors) = Descriptors::from_message(descriptors, orders) else {
+            let failure = StepFailure {
+                step: 0,
+                what: "count the descriptors".to_owned(),
+                errno: libc::EBADMSG,
+            };
+            tell(&answers, &Answer::Failed(failure), &[]);
+            return None;
+        };
+        match launch(self, orders, descriptors) {
+            Ok(Launched {
+                pid,
+                pidfd,
+                answers,
+                group,
+                degraded,
+            }) => {
+                for failure in degraded {
+                    tell(&answers, &Answer::Degraded(failure), &[]);
+                }
+                let (meters, files) = group.as_ref().map(|group| group.meters().give()).unwrap_or_default();
+                let mut given = vec![pidfd.as_fd()];
+                given.extend(files);
+                tell(&answers, &Answer::Launched { meters }, &given);
+                Some(Run {
+                    pid,
+                    alive: Some(pidfd),
+                    answers,
+                    _group: group,
+                })
+            }
+            Err(failure) => {
+                tell(&answers, &Answer::Failed(failure), &[]);
+                None
+            }
+        }
+    }
+}
+
+impl Run {
+    fn kill(&self) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.alive.is_some()) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+
+    /// Reaps a sandbox that died and tells what the kernel counted.
+    fn change(&mut self) {
+        if self.alive.take().is_none() {
+            return;
+        }
+        let mut reaped = Reaped::default();
+        if let Ok(Some(ended)) = reap(Some(self.pid), Patience::Wait) {
+            reaped.cpu = ended.cpu;
+            reaped.peak_memory = Some(ended.peak_bytes);
+        }
+        tell(&self.answers, &Answer::Reaped(reaped), &[]);
+    }
+
+    /// Whether the server has closed its end.
+    fn is_forgotten(&self) -> bool {
+        let mut watched = [PollFd::new(&self.answers, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut watched, Some(&at_once)).is_ok_and(|count| count > 0)
+    }
+}
+
+/// Answers go to a server that may be gone by now; its sandbox then ends by itself.
+fn tell(to: &OwnedFd, what: &Answer, descriptors: &[BorrowedFd<'_>]) {
+    let _: io::Result<()> = answer(to.as_fd(), what, descriptors);
+}

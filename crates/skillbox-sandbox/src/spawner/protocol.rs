@@ -1,0 +1,150 @@
+//! What server, spawner and child say to each other. Every request carries the socket for its answers.
+
+use std::borrow::Cow;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::host::HostFacts;
+use crate::kernel::socket;
+use crate::plan::{Command, Step};
+use crate::spawner::SpawnerOptions;
+
+/// A request to the spawner. The first descriptor of the message is the socket for the answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request<'a> {
+    /// Begin: the first request. Answer: `Facts`, what this host gives.
+    Begin(SpawnerOptions),
+    /// Make an empty filesystem in memory. Answer: `Workspace` with its descriptor.
+    CreateWorkspace { bytes: u64, inodes: u64 },
+    /// Launch. Further descriptors: stdin, stdout, stderr, the workspace, the binds. Answers: `Launched` with a pidfd,
+    /// then the child's own words, then `Reaped`.
+    Launch(Orders<'a>),
+    /// The same with the plan in a file in memory, for plans that no message holds; it is the second descriptor.
+    LaunchFromFile { length: u64 },
+}
+
+/// The part of a plan that spawner and child carry out.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Orders<'a> {
+    pub steps: Cow<'a, [Step]>,
+    pub command: Cow<'a, Command>,
+}
+
+/// An answer, from the spawner or from the child.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Facts(Box<HostFacts>),
+    Workspace,
+    /// The child exists. Descriptors: its pidfd, and the meters that the mask names.
+    Launched {
+        meters: u8,
+    },
+    /// The command runs.
+    Started,
+    /// A preferred step failed and the launch went on.
+    Degraded(StepFailure),
+    /// A step failed and the launch is over.
+    Failed(StepFailure),
+    /// Everything is in place, and the command itself could not be executed.
+    NotExecuted {
+        errno: i32,
+    },
+    /// The command ended, with the status as wait(2) encodes it.
+    Ended {
+        status: i32,
+    },
+    /// Everything in the sandbox is dead.
+    Reaped(Reaped),
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StepFailure {
+    /// Its number; 0 for what is done before the first.
+    pub step: u16,
+    /// What was tried, in a few words.
+    pub what: String,
+    /// The error of the kernel.
+    pub errno: i32,
+}
+
+/// The last word about a run.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Reaped {
+    /// CPU time of everything in the sandbox.
+    pub cpu: Duration,
+    /// The most memory in use at once.
+    pub peak_memory: Option<u64>,
+    /// Whether the memory limit killed something.
+    pub memory_hit: bool,
+    /// Whether the limit of processes refused something.
+    pub pids_hit: bool,
+}
+
+/// Sends a request with its answer socket and descriptors.
+pub(crate) fn ask(
+    spawner: BorrowedFd<'_>,
+    request: &Request<'_>,
+    answers: BorrowedFd<'_>,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut bytes = postcard::to_stdvec(request).map_err(io::Error::other)?;
+    let mut all = vec![answers];
+    let file;
+    if bytes.len() > socket::MAX_MESSAGE {
+        file = in_memory(&bytes)?;
+        all.push(file.as_fd());
+        let length = bytes.len() as u64;
+        bytes = postcard::to_stdvec(&Request::LaunchFromFile { length }).map_err(io::Error::other)?;
+    }
+    all.extend_from_slice(descriptors);
+    socket::send(spawner, &bytes, &all)
+}
+
+/// Reads a request that came in a file.
+pub(crate) fn from_file(file: &OwnedFd, length: u64) -> io::Result<Request<'static>> {
+    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::io::pread(file, &mut bytes[filled..], filled as u64)? {
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            count => filled += count,
+        }
+    }
+    decode(&bytes)
+}
+
+fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("skillbox-plan", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = rustix::io::write(&file, rest)?;
+        rest = &rest[written..];
+    }
+    Ok(file)
+}
+
+/// Reads one message.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
+    postcard::from_bytes(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Sends an answer.
+pub(crate) fn answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let bytes = postcard::to_stdvec(answer).map_err(io::Error::other)?;
+    socket::send(to, &bytes, descriptors)
+}
+
+/// Waits for an answer; none when everyone who could give one is gone.
+pub(crate) fn next_answer(from: BorrowedFd<'_>) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
+    let mut buffer = vec![0; 16 << 10];
+    let received = socket::receive(from, &mut buffer)?;
+    if received.length == 0 {
+        return Ok(None);
+    }
+    Ok(Some((decode(&buffer[..received.length])?, received.descriptors)))
+}

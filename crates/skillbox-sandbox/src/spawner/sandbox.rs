@@ -1,0 +1,249 @@
+//! One running sandbox, seen from the server.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
+use skillbox_model::{Enforcement, ErrorCode, Usage};
+
+use super::handle::{LaunchError, SpawnerError, wait_for_answer};
+use super::protocol::{Answer, Reaped, StepFailure};
+use crate::cgroup::Meters;
+use crate::plan::{LaunchPlan, Namespace, Op};
+
+/// A launched command and everything it started. Dropping it kills them all.
+#[derive(Debug)]
+pub struct Sandbox {
+    pidfd: OwnedFd,
+    answers: OwnedFd,
+    meters: Meters,
+    /// Whether a control group counts everything, so that the spawner's count is not needed.
+    counts_by_group: bool,
+    has_pid_namespace: bool,
+    applied: Enforcement,
+    exec_error: Option<i32>,
+    finished: bool,
+}
+
+/// How a run ended, what it used, and what was enforced.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The end of the command itself.
+    pub end: ScriptEnd,
+    /// The error of a command that could not be executed; `end` then holds the code that a shell gives.
+    pub exec_error: Option<i32>,
+    /// CPU time of everything in the sandbox.
+    pub cpu: Duration,
+    /// What the report tells.
+    pub usage: Usage,
+    /// The limits that were hit.
+    pub hits: LimitHits,
+    /// What was enforced, preferred steps that failed taken into account.
+    pub applied: Enforcement,
+}
+
+/// The end of the command itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptEnd {
+    /// It ended by itself with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signaled(i32),
+    /// The whole sandbox was killed before it ended.
+    Killed,
+}
+
+/// Limits that were hit during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitHits {
+    /// The kernel killed something over the memory limit.
+    pub memory: bool,
+    /// The kernel refused a process over the limit.
+    pub pids: bool,
+    /// One process used up its CPU time.
+    pub cpu: bool,
+}
+
+impl Sandbox {
+    /// Waits until the command runs.
+    pub(super) fn started(plan: &LaunchPlan, answers: OwnedFd) -> Result<Self, LaunchError> {
+        let mut applied = plan.enforcement.clone();
+        let mut launched = None;
+        let mut exec_error = None;
+        let mut running = false;
+        while launched.is_none() || !running {
+            match wait_for_answer(&answers)? {
+                (Answer::Launched { meters }, descriptors) => launched = Some((meters, descriptors)),
+                (Answer::Started, _) => running = true,
+                (Answer::NotExecuted { errno }, _) => {
+                    exec_error = Some(errno);
+                    running = true;
+                }
+                (Answer::Degraded(failure), _) => degrade(plan, &mut applied, &failure),
+                (Answer::Failed(failure), _) => return Err(step_error(plan, failure)),
+                // The child is dead before the command ran: killed from outside.
+                (Answer::Reaped(_), _) => return Err(SpawnerError::Gone.into()),
+                (Answer::Facts(_) | Answer::Workspace | Answer::Ended { .. }, _) => {}
+            }
+        }
+        let (meters, descriptors) = launched.unwrap_or_default();
+        let mut descriptors = descriptors.into_iter();
+        let pidfd = descriptors.next().ok_or(SpawnerError::Gone)?;
+        let namespaces = plan.steps.iter().find_map(|step| match &step.op {
+            Op::Clone { namespaces, .. } => Some(namespaces.as_slice()),
+            _ => None,
+        });
+        Ok(Self {
+            pidfd,
+            answers,
+            meters: Meters::take(meters, descriptors),
+            counts_by_group: meters != 0,
+            has_pid_namespace: namespaces.unwrap_or_default().contains(&Namespace::Pid),
+            applied,
+            exec_error,
+            finished: false,
+        })
+    }
+
+    /// A descriptor that becomes readable when everything in the sandbox is dead.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Kills everything in the sandbox. What is dead already stays so.
+    pub fn kill(&self) -> io::Result<()> {
+        if !self.has_pid_namespace {
+            // The reaper must live to kill the others; the end of our side tells it to.
+            return match rustix::net::shutdown(&self.answers, rustix::net::Shutdown::Write) {
+                Err(rustix::io::Errno::NOTCONN | rustix::io::Errno::PIPE) => Ok(()),
+                result => Ok(result?),
+            };
+        }
+        match pidfd_send_signal(&self.pidfd, Signal::KILL) {
+            Err(rustix::io::Errno::SRCH) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// The CPU time used so far by everything in the sandbox; none where the host does not count it.
+    pub fn cpu_used(&self) -> Option<Duration> {
+        self.meters.cpu()
+    }
+
+    /// Waits until everything is dead and returns what became of it.
+    pub fn finish(mut self) -> Result<Ended, SpawnerError> {
+        wait_for_death(&self.pidfd)?;
+        let mut end = ScriptEnd::Killed;
+        let mut reaped = Reaped::default();
+        loop {
+            // The reaper's word came before its death; the spawner's is worth waiting for only when nothing else counts.
+            if self.counts_by_group && !has_answer(&self.answers)? {
+                break;
+            }
+            match wait_for_answer(&self.answers)?.0 {
+                Answer::Ended { status } => end = script_end(status),
+                Answer::Reaped(counted) => {
+                    reaped = counted;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        self.meters.account(&mut reaped);
+        self.finished = true;
+        Ok(self.ended(end, reaped))
+    }
+
+    fn ended(&self, end: ScriptEnd, reaped: Reaped) -> Ended {
+        let end = match (end, self.exec_error) {
+            (ScriptEnd::Exited(_), Some(libc::ENOENT | libc::ENOTDIR)) => ScriptEnd::Exited(127),
+            (ScriptEnd::Exited(_), Some(_)) => ScriptEnd::Exited(126),
+            (end, _) => end,
+        };
+        Ended {
+            end,
+            exec_error: self.exec_error,
+            cpu: reaped.cpu,
+            usage: Usage {
+                cpu_ms: u64::try_from(reaped.cpu.as_millis()).unwrap_or(u64::MAX),
+                peak_memory_bytes: reaped.peak_memory,
+            },
+            hits: LimitHits {
+                memory: reaped.memory_hit,
+                pids: reaped.pids_hit,
+                cpu: end == ScriptEnd::Signaled(libc::SIGXCPU),
+            },
+            applied: self.applied.clone(),
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = self.kill();
+        }
+    }
+}
+
+/// Waits without a deadline: whoever runs the sandbox has one, and kills by it.
+fn wait_for_death(pidfd: &OwnedFd) -> Result<(), SpawnerError> {
+    let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
+    loop {
+        match poll(&mut watched, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(SpawnerError::Socket(error.into())),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+fn has_answer(answers: &OwnedFd) -> Result<bool, SpawnerError> {
+    let mut watched = [PollFd::new(answers, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let count = poll(&mut watched, Some(&at_once)).map_err(|error| SpawnerError::Socket(error.into()))?;
+    Ok(count > 0 && watched[0].revents().contains(PollFlags::IN))
+}
+
+fn script_end(status: i32) -> ScriptEnd {
+    if libc::WIFSIGNALED(status) {
+        ScriptEnd::Signaled(libc::WTERMSIG(status))
+    } else {
+        ScriptEnd::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+fn degrade(plan: &LaunchPlan, applied: &mut Enforcement, failure: &StepFailure) {
+    if let Some(step) = plan.steps.iter().find(|step| step.number == failure.step) {
+        let cause = io::Error::from_raw_os_error(failure.errno);
+        LaunchPlan::without_step(applied, step, &format!("cannot {}: {cause}", failure.what));
+    }
+}
+
+fn step_error(plan: &LaunchPlan, failure: StepFailure) -> LaunchError {
+    let source = io::Error::from_raw_os_error(failure.errno);
+    let Some(step) = plan.steps.iter().find(|step| step.number == failure.step) else {
+        return SpawnerError::Refused {
+            what: failure.what,
+            source,
+        }
+        .into();
+    };
+    let code = match &step.op {
+        Op::WorkingDirectory { .. } => ErrorCode::InvalidRequest,
+        Op::BindDescriptor { .. } if matches!(failure.errno, libc::ELOOP | libc::ENOTDIR | libc::EISDIR) => {
+            ErrorCode::PathEscape
+        }
+        _ if step.layers.is_empty() => ErrorCode::Internal,
+        _ => ErrorCode::IsolationUnavailable,
+    };
+    LaunchError::Step {
+        number: step.number,
+        step: step.op.to_string(),
+        what: failure.what,
+        code,
+        source,
+    }
+}

@@ -1,0 +1,88 @@
+//! What launches draw on: facts, namespaces and control groups, found or made when the spawner begins.
+
+use rustix::process::Pid;
+use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
+
+use super::SpawnerOptions;
+use super::network::Network;
+use super::stage::Stage;
+use super::template::Templates;
+use crate::cgroup::{Groups, Layout};
+use crate::host::{Availability, CgroupFacts, HostFacts};
+
+/// The belongings of a spawner.
+pub(super) struct Spawning {
+    pub facts: HostFacts,
+    pub stage: Option<Stage>,
+    pub templates: Templates,
+    pub network: Option<Network>,
+    pub groups: Option<Groups>,
+}
+
+impl Spawning {
+    /// Makes what can be made; what cannot is a fact for the planner.
+    pub fn set_up(options: &SpawnerOptions) -> Self {
+        let mut facts = HostFacts::gather(options);
+        let groups = groups(&mut facts);
+        if facts.privileged {
+            // The ids change around each clone, and the capabilities stay.
+            let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_SETUID_FIXUP);
+            let _ = rustix::thread::set_thread_groups(&[]);
+        }
+        let network = Network::new().ok();
+        let stage = stage(&mut facts);
+        Self {
+            facts,
+            stage,
+            templates: Templates::default(),
+            network,
+            groups,
+        }
+    }
+
+    /// Whether something can be made ahead for the next run.
+    pub fn has_preparations(&self) -> bool {
+        self.network.as_ref().is_some_and(Network::needs_preparation)
+            || self.groups.as_ref().is_some_and(Groups::needs_preparation)
+    }
+
+    /// Makes one thing ahead. A failure comes up again, and is told, when the thing is needed.
+    pub fn prepare_next(&mut self) {
+        if let Some(network) = self.network.as_mut().filter(|network| network.needs_preparation()) {
+            let _ = network.prepare();
+        } else if let Some(groups) = self.groups.as_mut() {
+            groups.prepare();
+        }
+    }
+}
+
+fn groups(facts: &mut HostFacts) -> Option<Groups> {
+    let family = [
+        rustix::process::getpid(),
+        rustix::process::getppid().unwrap_or(Pid::INIT),
+    ];
+    let layout = Layout::discover(&family.map(|pid| pid.as_raw_nonzero().get()));
+    facts.cgroup = Layout::facts(&layout);
+    match Groups::open(&layout.ok()?) {
+        Ok(groups) => Some(groups),
+        Err(error) => {
+            let reason = format!("control groups cannot be made: {error}");
+            facts.cgroup = CgroupFacts::none(&reason, "run `skillbox doctor` for the cause");
+            None
+        }
+    }
+}
+
+fn stage(facts: &mut HostFacts) -> Option<Stage> {
+    if !facts.namespaces.is_available() {
+        return None;
+    }
+    match Stage::set_up(facts) {
+        Ok(stage) => Some(stage),
+        Err(error) => {
+            let reason = format!("namespaces and mounts cannot be made: {error}");
+            facts.namespaces = Availability::missing(reason, "run `skillbox doctor` for the cause");
+            None
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `skillbox artifacts`: what runs produced and somebody kept.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store, StoreError};
+use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
+
+use super::{Answer, Context, show};
+use crate::engine;
+use crate::failure::Failure;
+use crate::render::{Page, Span, Terminal, Tone};
+use crate::settings::HostFlags;
+
+/// List, fetch, store and remove artifacts
+#[derive(Args, Debug)]
+#[command(after_help = crate::examples!(
+    "skillbox artifacts list",
+    "skillbox artifacts get reports/a.svg --to a.svg     the newest version",
+    "skillbox artifacts get reports/a.svg@0 > first.svg",
+    "skillbox artifacts put data.csv --name inputs/data.csv",
+))]
+pub struct ArtifactsArgs {
+    /// Artifacts of this session instead of the user's
+    #[arg(long, value_name = "ID", global = true)]
+    session: Option<String>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// The newest version of every name
+    List,
+    /// Every version of one name
+    Versions {
+        /// The name
+        name: String,
+    },
+    /// Write an artifact to stdout, or to a file
+    Get {
+        /// NAME or NAME@VERSION
+        reference: String,
+        /// Write it here; never overwrites
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
+    /// Store a file as the next version of a name
+    Put {
+        /// The file
+        file: PathBuf,
+        /// The name; by default the file's own
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Remove one version, or every version of a name
+    Rm {
+        /// NAME or NAME@VERSION
+        reference: String,
+    },
+}
+
+#[derive(Serialize)]
+struct Listing {
+    artifacts: Vec<Artifact>,
+}
+
+pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    let (host, _) = HostFlags::default().resolve(context.layers)?;
+    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    let store = runtime.artifacts();
+    let scope = match &args.session {
+        None => Scope::User,
+        Some(id) => Scope::Session(
+            SessionId::parse(id.as_str()).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))?,
+        ),
+    };
+    let artifacts = match &args.verb {
+        Verb::List => told(store.list(&scope))?,
+        Verb::Versions { name } => versions(store, &scope, name)?,
+        Verb::Get { reference, to } => return get(store, &scope, reference, to.as_ref(), context, terminal),
+        Verb::Put { file, name } => vec![put(store, &scope, file, name.as_deref())?],
+        Verb::Rm { reference } => told(store.remove(&scope, &parse(reference)?))?,
+    };
+    show(&Listing { artifacts }, context, terminal)
+}
+
+fn versions(store: &Store, scope: &Scope, name: &str) -> Result<Vec<Artifact>, Failure> {
+    let reference = parse(name)?;
+    let found = told(store.versions(scope, &reference.name))?;
+    if found.is_empty() {
+        return told(Err(StoreError::Missing(reference)));
+    }
+    Ok(found)
+}
+
+fn get(
+    store: &Store,
+    scope: &Scope,
+    reference: &str,
+    to: Option<&PathBuf>,
+    context: &Context<'_>,
+    terminal: &mut Terminal,
+) -> Result<u8, Failure> {
+    let artifact = told(store.resolve(scope, &parse(reference)?))?;
+    let mut content = told(store.open(&artifact))?;
+    let cannot =
+        |path: &str, error: std::io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
+    match to {
+        None => {
+            std::io::copy(&mut content, &mut std::io::stdout().lock()).map_err(|error| cannot("to stdout", error))?;
+            Ok(ExitCode::OK)
+        }
+        Some(path) => {
+            let shown = path.display().to_string();
+            let mut file = File::create_new(path).map_err(|error| cannot(&shown, error))?;
+            std::io::copy(&mut content, &mut file).map_err(|error| cannot(&shown, error))?;
+            show(
+                &Listing {
+                    artifacts: vec![artifact],
+                },
+                context,
+                terminal,
+            )
+        }
+    }
+}
+
+fn put(store: &Store, scope: &Scope, path: &PathBuf, name: Option<&str>) -> Result<Artifact, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(
+            ErrorCode::InputMissing,
+            format!("cannot read {}: {error}", path.display()),
+        )
+    };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let own = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = ArtifactName::parse(name.unwrap_or(&own))
+        .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))?;
+    told(store.put(scope, &name, &mut file, Origin::default()))
+}
+
+fn parse(reference: &str) -> Result<ArtifactRef, Failure> {
+    let text = reference.strip_prefix("artifact://").unwrap_or(reference);
+    ArtifactRef::parse(text).map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))
+}
+
+fn told<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
+    result.map_err(|error| Failure::from_error(error.code(), &error))
+}
+
+impl Answer for Listing {
+    fn render(&self, page: &mut Page) {
+        if self.artifacts.is_empty() {
+            page.line(&[Span::plain("no artifacts are stored")]);
+            page.paragraph(
+                0,
+                Tone::Dim,
+                "`skillbox run SKILL --output GLOB --save -- …` stores some",
+            );
+        }
+        for artifact in &self.artifacts {
+            let kind = artifact.mime_type.as_deref().unwrap_or("unknown type");
+            let text = format!(
+                "{kind}, {}, {}",
+                ByteSize(artifact.size_bytes),
+                &artifact.sha256.hex()[..12]
+            );
+            let name = format!("{}@{}", artifact.name, artifact.version);
+            page.beside(0, Span::new(Tone::Name, name), 36, Tone::Plain, &text);
+        }
+    }
+}

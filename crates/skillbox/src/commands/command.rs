@@ -1,0 +1,67 @@
+//! The list of commands, and the way from a command line to its verb.
+
+use clap::Subcommand;
+use skillbox_model::ExitCode;
+
+use super::{
+    artifacts, completions, create, doctor, help, info, list, man, profiles, read_properties, run, session, show,
+    to_prompt, validate,
+};
+use crate::failure::Failure;
+use crate::render::{Terminal, Verbosity};
+use crate::settings::{GlobalSettings, Layers, Told};
+
+/// What to do, in the order of the help.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    Info(info::InfoArgs),
+    Create(create::CreateArgs),
+    Validate(validate::ValidateArgs),
+    ReadProperties(read_properties::ReadPropertiesArgs),
+    ToPrompt(to_prompt::ToPromptArgs),
+    Run(run::RunArgs),
+    Session(session::SessionArgs),
+    Artifacts(artifacts::ArtifactsArgs),
+    Profiles(profiles::ProfilesArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Help(help::HelpArgs),
+}
+
+/// What every command may need to know, resolved before it starts.
+pub struct Context<'a> {
+    /// The settings in force.
+    pub settings: &'a GlobalSettings,
+    /// The same, each with its origin.
+    pub told_settings: &'a [Told],
+    /// Environment and config file.
+    pub layers: &'a Layers,
+    /// Whether a program reads the answer.
+    pub as_json: bool,
+    /// How much is told on stderr.
+    pub verbosity: Verbosity,
+}
+
+/// Runs a command and gives the exit code.
+pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    match command {
+        Command::List(args) => return show(&list::run(args, context, terminal), context, terminal),
+        Command::Info(args) => return show(&info::run(args, context, terminal)?, context, terminal),
+        Command::Create(args) => return show(&create::run(args)?, context, terminal),
+        Command::Validate(args) => return validate::run(args, context, terminal),
+        Command::ReadProperties(args) => return read_properties::run(args, context, terminal),
+        Command::ToPrompt(args) => return to_prompt::run(args, context, terminal),
+        Command::Run(args) => return run::run(args, context, terminal),
+        Command::Session(args) => return session::run(args, context, terminal),
+        Command::Artifacts(args) => return artifacts::run(args, context, terminal),
+        Command::Profiles(args) => return profiles::run(args, context, terminal),
+        Command::Doctor(args) => return show(&doctor::run(args, context, terminal)?, context, terminal),
+        Command::Completions(args) => completions::run(args, terminal)?,
+        Command::Man(args) => man::run(args, terminal)?,
+        Command::Help(args) => help::run(args, context, terminal)?,
+    }
+    Ok(ExitCode::OK)
+}

@@ -1,0 +1,219 @@
+//! `skillbox help`: the help of a command, or of a topic that is no command.
+
+use clap::{Args, CommandFactory};
+use serde::Serialize;
+use skillbox_model::{ErrorCode, ExitCode, Severity};
+use skillbox_repository::{ParseCode, ScanCode};
+
+use super::Context;
+use crate::args::Line;
+use crate::failure::Failure;
+use crate::render::{Page, Span, Terminal, Tone};
+
+/// Print help for a command or a topic
+#[derive(Args, Debug)]
+#[command(after_help = crate::examples!(
+    "skillbox help validate       the same as `skillbox validate --help`",
+    "skillbox help errors         every error code, what it means, what to do",
+    "skillbox help findings       every code of a finding about a skill",
+    "skillbox help settings       every setting: flag, variable, key, value",
+    "skillbox help exit-codes     what the exit code says",
+))]
+pub struct HelpArgs {
+    /// A command, or one of the topics `errors`, `findings`, `settings`, `exit-codes`
+    topic: Vec<String>,
+}
+
+const TOPICS: &[&str] = &["errors", "findings", "settings", "exit-codes"];
+
+pub fn run(args: &HelpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let words: Vec<_> = args.topic.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["errors"] => errors(context, terminal),
+        ["findings"] => findings(context, terminal),
+        ["settings"] => settings(context, terminal),
+        ["exit-codes"] => exit_codes(context, terminal),
+        path => command_help(path, terminal),
+    }
+}
+
+fn command_help(path: &[&str], terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut command = Line::command();
+    command.build();
+    for word in path {
+        command = match command.find_subcommand(word) {
+            Some(found) => found.clone(),
+            None => {
+                let message = format!("there is no command or topic `{}`", path.join(" "));
+                let hint = format!("`skillbox --help` lists the commands; topics are {}", TOPICS.join(", "));
+                return Err(Failure::usage(message, hint));
+            }
+        };
+    }
+    Ok(terminal.own_text(false, &command.render_help().ansi().to_string())?)
+}
+
+#[derive(Serialize)]
+struct ErrorEntry {
+    code: ErrorCode,
+    meaning: &'static str,
+    remedy: &'static str,
+}
+
+fn errors(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let entries: Vec<_> = ErrorCode::ALL
+        .iter()
+        .map(|code| ErrorEntry {
+            code: *code,
+            meaning: code.meaning(),
+            remedy: code.remedy(),
+        })
+        .collect();
+    if context.as_json {
+        return Ok(terminal.json(&entries)?);
+    }
+    let mut page = terminal.page();
+    page.paragraph(
+        0,
+        Tone::Plain,
+        "Errors are told as `error: …` on stderr, and with --json as one object on stdout:",
+    );
+    page.gap();
+    page.verbatim(
+        2,
+        Tone::Plain,
+        r#"{"error": {"code": …, "message": …, "hint"?: …, "field"?: …}}"#,
+    );
+    page.gap();
+    page.paragraph(0, Tone::Plain, "A code never changes its meaning; new ones may come.");
+    page.gap();
+    for entry in entries {
+        page.beside(
+            2,
+            Span::new(Tone::Name, entry.code.as_str()),
+            26,
+            Tone::Plain,
+            entry.meaning,
+        );
+        page.beside(26, Span::new(Tone::Hint, "→"), 28, Tone::Dim, entry.remedy);
+    }
+    Ok(terminal.show(page)?)
+}
+
+#[derive(Serialize)]
+struct FindingEntry {
+    code: &'static str,
+    severity: Severity,
+    meaning: &'static str,
+}
+
+fn findings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let of_texts = ParseCode::ALL
+        .iter()
+        .map(|code| (code.as_str(), code.severity(), code.description()));
+    let of_scans = ScanCode::ALL
+        .iter()
+        .map(|code| (code.as_str(), code.severity(), code.description()));
+    let entries = of_texts.chain(of_scans).map(|(code, severity, meaning)| FindingEntry {
+        code,
+        severity,
+        meaning,
+    });
+    let entries: Vec<_> = entries.collect();
+    if context.as_json {
+        return Ok(terminal.json(&entries)?);
+    }
+    let mut page = terminal.page();
+    for (severity, title) in [
+        (Severity::Error, "errors: the skill or file is not used"),
+        (Severity::Warning, "warnings: it is used, and something was odd"),
+        (Severity::Info, "advice"),
+    ] {
+        page.heading(title);
+        for entry in entries.iter().filter(|entry| entry.severity == severity) {
+            page.beside(2, Span::new(Tone::Name, entry.code), 28, Tone::Plain, entry.meaning);
+        }
+    }
+    Ok(terminal.show(page)?)
+}
+
+#[derive(Serialize)]
+struct SettingEntry<'a> {
+    key: &'a str,
+    flag: &'a str,
+    variable: &'a str,
+    about: &'a str,
+    value: &'a str,
+    origin: String,
+}
+
+fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let entries: Vec<_> = context
+        .told_settings
+        .iter()
+        .map(|told| SettingEntry {
+            key: told.key,
+            flag: &told.flag,
+            variable: &told.variable,
+            about: told.about,
+            value: &told.value,
+            origin: told.origin.to_string(),
+        })
+        .collect();
+    if context.as_json {
+        return Ok(terminal.json(&entries)?);
+    }
+    let mut page = terminal.page();
+    page.paragraph(
+        0,
+        Tone::Plain,
+        "A flag wins over its environment variable, that over the config file, that over the default. The config file \
+         is the one of --config or SKILLBOX_CONFIG, else ./skillbox.toml, else skillbox/skillbox.toml in the user's \
+         config directory. Relative paths in it start at the file; lists in variables are separated by colons.",
+    );
+    page.gap();
+    let in_force = context
+        .layers
+        .config_path()
+        .map_or("none".to_owned(), |path| path.display().to_string());
+    page.line(&[
+        Span::new(Tone::Heading, "config file in force: "),
+        Span::plain(in_force),
+    ]);
+    for entry in entries {
+        page.gap();
+        page.line(&[Span::plain("  "), Span::new(Tone::Name, entry.flag)]);
+        page.paragraph(6, Tone::Plain, entry.about);
+        field(&mut page, "variable", entry.variable);
+        field(&mut page, "key", entry.key);
+        field(&mut page, "value", &format!("{} ({})", entry.value, entry.origin));
+    }
+    Ok(terminal.show(page)?)
+}
+
+fn field(page: &mut Page, label: &str, value: &str) {
+    page.beside(6, Span::new(Tone::Dim, label), 17, Tone::Plain, value);
+}
+
+#[derive(Serialize)]
+struct ExitCodeEntry {
+    code: u8,
+    meaning: &'static str,
+}
+
+fn exit_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let entry = |code, meaning| ExitCodeEntry { code, meaning };
+    let entries = [
+        entry(ExitCode::OK, "all is well"),
+        entry(ExitCode::BAD, "the thing asked about is bad, or could not be had"),
+        entry(ExitCode::USAGE, "the command line or a setting is wrong"),
+    ];
+    if context.as_json {
+        return Ok(terminal.json(&entries)?);
+    }
+    let mut page = terminal.page();
+    for ExitCodeEntry { code, meaning } in entries {
+        page.beside(2, Span::new(Tone::Name, code.to_string()), 7, Tone::Plain, meaning);
+    }
+    Ok(terminal.show(page)?)
+}

@@ -1,0 +1,26 @@
+//! The commands, one verb one file.
+
+mod answer;
+mod artifacts;
+mod command;
+mod completions;
+mod create;
+mod doctor;
+mod help;
+mod info;
+mod lenient;
+mod list;
+mod man;
+mod named_paths;
+mod profiles;
+mod read_properties;
+mod run;
+mod run_request;
+mod run_summary;
+mod session;
+mod to_prompt;
+mod unpack;
+mod validate;
+
+pub use answer::{Answer, show};
+pub use command::{Command, Context, dispatch};

@@ -1,0 +1,99 @@
+//! `skillbox run`: one skill's command in the sandbox.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use skillbox_executor::{Cancel, EventSink};
+use skillbox_model::{ErrorBody, ErrorCode, RunEvent, RunReport, RunRequest, SessionId, Stream};
+use skillbox_runtime::RunContext;
+
+use super::Context;
+use super::run_request::RequestArgs;
+use super::run_summary::tell_summary;
+use crate::engine;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::render::Terminal;
+use crate::settings::HostFlags;
+
+/// Run a skill's command in the sandbox and bring its outputs back
+#[derive(Args, Debug)]
+#[command(after_help = crate::examples!(
+    "skillbox run python-math -- 'python3 scripts/fib.py 10'",
+    "skillbox run csv-report --input data.csv --output 'out/**' --out-dir results \\",
+    "    -- 'python3 scripts/report.py inputs/data.csv'",
+    "skillbox run python-math --script scripts/fib.py -- 10     no shell involved",
+    "skillbox run --request request.json --json                 the whole request",
+))]
+pub struct RunArgs {
+    #[command(flatten)]
+    request: RequestArgs,
+    /// Keep the workspace under this name, for later runs
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Write the collected files below this directory
+    #[arg(long, value_name = "DIR")]
+    out_dir: Option<PathBuf>,
+    #[command(flatten)]
+    host: HostFlags,
+}
+
+pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    // The spawner is forked off before anything else exists.
+    let spawner = engine::spawner()?;
+    let (host, _) = args.host.resolve(context.layers)?;
+    let asked = args.request.to_request()?;
+    let runtime = engine::open(context, &host, &asked.used_directories, Some(spawner), terminal)?;
+    let session = args.session.as_deref().map(session_id).transpose()?;
+    let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
+    interrupt::cancel_on_signal(&cancel);
+    let report = {
+        let mut stream = |event: RunEvent| pass_on(event, terminal);
+        let events = if context.as_json {
+            EventSink::silent()
+        } else {
+            EventSink::to(&mut stream)
+        };
+        let around = RunContext {
+            session,
+            events,
+            cancel,
+            export: args.out_dir.clone(),
+        };
+        runtime
+            .run(&asked.request, around)
+            .map_err(|error| Failure::refused(error.body()))?
+    };
+    answer(&report, &asked.request, context, terminal)
+}
+
+fn answer(
+    report: &RunReport,
+    request: &RunRequest,
+    context: &Context<'_>,
+    terminal: &mut Terminal,
+) -> Result<u8, Failure> {
+    if context.as_json {
+        terminal.json(report)?;
+    } else {
+        tell_summary(report, request, context.verbosity, terminal)?;
+    }
+    Ok(report.outcome().process_exit_code())
+}
+
+/// What the script writes goes where it would have gone without us, as it comes.
+fn pass_on(event: RunEvent, terminal: &mut Terminal) {
+    if let RunEvent::Output { stream, text, .. } = event {
+        // A reader that went away does not end the run; its outputs are still wanted.
+        let _gone = match stream {
+            Stream::Stdout => terminal.exact_out(&text.0),
+            Stream::Stderr => terminal.exact_err(&text.0),
+        };
+    }
+}
+
+fn session_id(text: &str) -> Result<SessionId, Failure> {
+    SessionId::parse(text).map_err(|error| {
+        Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, error.to_string()).in_field("session"))
+    })
+}

@@ -1,0 +1,145 @@
+//! `skillbox session`: what is kept between runs.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use skillbox_model::{ErrorCode, SessionId};
+use skillbox_runtime::session::SessionRecord;
+use skillbox_runtime::{RunError, Runtime};
+
+use super::{Answer, Context, show};
+use crate::engine;
+use crate::failure::Failure;
+use crate::render::{Page, Span, Terminal, Tone, plural};
+use crate::settings::HostFlags;
+
+/// List, show and remove stored sessions and their workspaces
+#[derive(Args, Debug)]
+#[command(after_help = crate::examples!(
+    "skillbox session list",
+    "skillbox session show s1 --json",
+    "skillbox session gc --idle 3600           remove what was not used for an hour",
+))]
+pub struct SessionArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Every stored session
+    List,
+    /// One session
+    Show {
+        /// The session
+        id: String,
+    },
+    /// Remove a session with its workspace and artifacts
+    Rm {
+        /// The session
+        id: String,
+    },
+    /// Remove sessions that were not used for long, and what interrupted runs left
+    Gc {
+        /// Seconds without use after which a session is removed
+        #[arg(long, value_name = "SECONDS", default_value_t = 7 * 24 * 3600)]
+        idle: u64,
+    },
+}
+
+#[derive(Serialize)]
+struct Listing {
+    sessions: Vec<SessionRecord>,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    removed: Vec<SessionId>,
+}
+
+pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    let (host, _) = HostFlags::default().resolve(context.layers)?;
+    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    match &args.verb {
+        Verb::List => show(
+            &Listing {
+                sessions: told(runtime.sessions().list())?,
+            },
+            context,
+            terminal,
+        ),
+        Verb::Show { id } => show(&one(&runtime, id)?, context, terminal),
+        Verb::Rm { id } => {
+            let id = parse(id)?;
+            told(runtime.remove_session(&id))?;
+            show(&Removed { removed: vec![id] }, context, terminal)
+        }
+        Verb::Gc { idle } => {
+            let removed = told(runtime.collect_garbage(Duration::from_secs(*idle)))?;
+            show(&Removed { removed }, context, terminal)
+        }
+    }
+}
+
+fn one(runtime: &Runtime, id: &str) -> Result<SessionRecord, Failure> {
+    told(
+        runtime
+            .sessions()
+            .open(&parse(id)?)
+            .and_then(|session| session.record()),
+    )
+}
+
+fn parse(id: &str) -> Result<SessionId, Failure> {
+    SessionId::parse(id).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))
+}
+
+fn told<T>(result: Result<T, impl Into<RunError>>) -> Result<T, Failure> {
+    result.map_err(|error| Failure::from_body(error.into().body()))
+}
+
+impl Answer for Listing {
+    fn render(&self, page: &mut Page) {
+        if self.sessions.is_empty() {
+            page.line(&[Span::plain("no sessions are stored")]);
+            page.paragraph(0, Tone::Dim, "`skillbox run SKILL --session ID -- …` makes one");
+        }
+        for session in &self.sessions {
+            session.render(page);
+        }
+    }
+}
+
+impl Answer for SessionRecord {
+    fn render(&self, page: &mut Page) {
+        let idle = self.idle().as_secs();
+        let text = format!(
+            "{}, last used {} ago",
+            plural(usize::try_from(self.runs).unwrap_or(usize::MAX), "run"),
+            duration(idle)
+        );
+        page.beside(0, Span::new(Tone::Name, self.id.as_str()), 24, Tone::Plain, &text);
+    }
+}
+
+impl Answer for Removed {
+    fn render(&self, page: &mut Page) {
+        for id in &self.removed {
+            page.line(&[Span::plain("removed "), Span::new(Tone::Name, id.as_str())]);
+        }
+        if self.removed.is_empty() {
+            page.line(&[Span::plain("nothing to remove")]);
+        }
+    }
+}
+
+/// A length of time, to the unit that matters.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => plural(usize::try_from(seconds / 86_400).unwrap_or(usize::MAX), "day"),
+    }
+}

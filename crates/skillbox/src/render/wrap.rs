@@ -1,0 +1,90 @@
+//! Breaking and cutting text by the columns it takes on a terminal.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The columns that a text takes.
+pub fn display_width(text: &str) -> usize {
+    text.width()
+}
+
+/// Breaks a text into lines of at most `width` columns, at blanks where there are any.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(2);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let mut word = word;
+        if used > 0 && used + 1 + word.width() <= width {
+            line.push(' ');
+            line.push_str(word);
+            used += 1 + word.width();
+            continue;
+        }
+        if used > 0 {
+            lines.push(std::mem::take(&mut line));
+        }
+        // A word wider than a line (a path, or a script without blanks) is broken where it must be.
+        while word.width() > width {
+            let (head, tail) = word.split_at(prefix_that_fits(word, width));
+            lines.push(head.to_owned());
+            word = tail;
+        }
+        line.push_str(word);
+        used = word.width();
+    }
+    if used > 0 {
+        lines.push(line);
+    }
+    lines
+}
+
+/// As many words of a text that goes on as fit before an ellipsis; of a single long word, as many characters.
+pub fn cut(text: &str, width: usize) -> String {
+    let mut head = text;
+    while head.width() + 2 > width {
+        match head.rsplit_once(' ') {
+            Some((shorter, _)) => head = shorter,
+            None => return format!("{}…", &head[..prefix_that_fits(head, width.saturating_sub(1))]),
+        }
+    }
+    format!("{head} …")
+}
+
+/// A count with its noun, such as `2 skills`.
+pub fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Bytes of the longest prefix that takes at most `width` columns; at least one character, to make progress.
+fn prefix_that_fits(text: &str, width: usize) -> usize {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width && at > 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_blanks_and_never_exceed_the_width() {
+        assert_eq!(wrap("one two  three", 8), ["one two", "three"]);
+        assert_eq!(wrap("", 8), Vec::<String>::new());
+        assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrap("表格数据汇总", 4), ["表格", "数据", "汇总"]);
+    }
+
+    #[test]
+    fn cutting_keeps_whole_words_where_there_are_any() {
+        assert_eq!(cut("two words", 20), "two words …");
+        assert_eq!(cut("two words", 9), "two …");
+        assert_eq!(cut("unbreakable", 6), "unbre…");
+        assert_eq!(cut("表格数据", 5), "表格…");
+    }
+}

@@ -1,0 +1,73 @@
+//! The process environment, read here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Variables and working directory, as they were when the program started.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    working_dir: PathBuf,
+}
+
+impl Environment {
+    /// What the process was started with.
+    pub fn of_process() -> Self {
+        // A working directory that was removed is the empty path: relative paths then fail where they are used.
+        Self::new(std::env::vars_os(), std::env::current_dir().unwrap_or_default())
+    }
+
+    /// An environment made by hand.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>, working_dir: PathBuf) -> Self {
+        Self {
+            variables: variables.into_iter().collect(),
+            working_dir,
+        }
+    }
+
+    /// A variable that is set and not empty.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The names of all variables with a prefix.
+    pub fn names_with(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        self.variables
+            .keys()
+            .filter_map(|name| name.to_str())
+            .filter(move |name| name.starts_with(prefix))
+    }
+
+    /// Where relative paths of the command line start.
+    pub fn working_dir(&self) -> &Path {
+        &self.working_dir
+    }
+
+    /// The user's own directory.
+    pub fn home(&self) -> Option<&Path> {
+        self.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+    }
+
+    /// `$XDG_CONFIG_HOME/skillbox`, or its default.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// `$XDG_STATE_HOME/skillbox`, or its default; below the working directory where there is no home.
+    pub fn default_state_dir(&self) -> PathBuf {
+        self.xdg("XDG_STATE_HOME", ".local/state")
+            .unwrap_or_else(|| self.working_dir.join(".skillbox"))
+    }
+
+    /// The specification of these directories says that relative values are invalid and must be ignored.
+    fn xdg(&self, variable: &str, default: &str) -> Option<PathBuf> {
+        let given = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        given
+            .or_else(|| Some(self.home()?.join(default)))
+            .map(|dir| dir.join("skillbox"))
+    }
+}

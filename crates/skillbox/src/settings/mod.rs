@@ -1,0 +1,13 @@
+//! Settings, resolved once: flags over environment over config file over defaults.
+//!
+//! A setting is declared in `table.rs` and nowhere else; its flag, its variable and its key follow from its name.
+
+mod config_file;
+mod environment;
+mod layers;
+mod table;
+mod value;
+
+pub use environment::Environment;
+pub use layers::{Layers, SettingError, Told};
+pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings};

@@ -1,0 +1,4 @@
+"""Looking into archives without unpacking them.
+
+streams → tar or zipdir (entries) → checks and links (findings) → report.
+"""

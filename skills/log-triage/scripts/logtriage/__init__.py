@@ -1,0 +1,1 @@
+"""Log triage, along the data: lines → entries (moments, severity) → template → groups → render."""

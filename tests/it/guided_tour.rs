@@ -1,0 +1,36 @@
+//! `skillbox demo`, the first thing that a newcomer runs.
+
+use crate::program::World;
+
+#[test]
+fn the_tour_walks_every_step_and_leaves_nothing() {
+    let mut world = World::new();
+    let temporary = world.work().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    world.set("TMPDIR", temporary.to_str().unwrap());
+
+    let tour = world.run("demo").expect_code(0);
+    assert_eq!(tour.stderr, "");
+    for words in [
+        "1. Find",
+        "2. Look",
+        "3. Search",
+        "4. Check",
+        "5. See",
+        "6. Give",
+        "Valid skill: skills/csv-report",
+        "<available_skills>",
+    ] {
+        assert!(tour.stdout.contains(words), "{words}: {}", tour.stdout);
+    }
+    let told = world.run("demo --json").expect_code(0).json();
+    assert_eq!(
+        (told["ok"].as_bool(), told["steps"].as_array().unwrap().len()),
+        (Some(true), 6)
+    );
+    assert_eq!(
+        std::fs::read_dir(&temporary).unwrap().count(),
+        0,
+        "the temporary directory is empty again"
+    );
+}
