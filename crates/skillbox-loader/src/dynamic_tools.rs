@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use skillbox_model::SkillName;
 
 use crate::agent::AgentName;
-use crate::policy::Entry;
 use crate::state::SkillsState;
 
 /// The host's own tools that it keeps back until a skill is loaded, by name.
@@ -31,16 +30,13 @@ impl DynamicTools {
             }
         };
         always.iter().for_each(|tool| show(tool));
-        for loaded in state.loaded(agent) {
+        for (loaded, skill) in state.loaded_views(agent) {
             self.grouped
                 .get(&loaded.skill)
                 .into_iter()
                 .flatten()
                 .for_each(|tool| show(tool));
-            let Some(skill) = state.visible_skill(agent, loaded.skill.as_str()) else {
-                continue;
-            };
-            for entry in skill.allowed_tools.iter().filter_map(|text| Entry::parse(text)) {
+            for entry in skill.grant().entries {
                 self.known
                     .iter()
                     .filter(|tool| entry.names(tool))

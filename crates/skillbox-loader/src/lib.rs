@@ -9,6 +9,7 @@ mod agent;
 mod call;
 mod call_arguments;
 mod delta;
+mod derived;
 mod dialect;
 mod dynamic_tools;
 mod engine;

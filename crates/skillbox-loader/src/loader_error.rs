@@ -1,9 +1,12 @@
 //! Why a call was refused. A refused call changes nothing.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use skillbox_model::{ErrorCode, RelPathError};
 use skillbox_repository::SkillReadError;
+
+use crate::skill_view::SkillView;
 
 /// A refusal, by what the caller can do about it. [`body`](Self::body) gives the words of a dialect.
 #[derive(Debug, thiserror::Error)]
@@ -90,8 +93,8 @@ pub enum LoaderError {
     ToolNotAllowed {
         /// The tool.
         tool: String,
-        /// What is allowed, sorted.
-        allowed: Vec<String>,
+        /// The loaded skills, whose declarations together are what is allowed.
+        skills: Vec<Arc<SkillView>>,
         /// Why a pattern did not cover the call.
         because: Option<String>,
     },

@@ -91,24 +91,25 @@ fn flatten(text: &str, markup: Markup) -> Cow<'_, str> {
     Cow::Owned(flat)
 }
 
-/// Whether nothing has to change; most descriptions are plain ASCII and take this path.
+/// Whether nothing has to change; most descriptions are plain ASCII and take this path. The loops have no way
+/// out half-way, so that the compiler makes them look at many bytes at once.
 fn is_flat(text: &str, markup: Markup) -> bool {
     let bytes = text.as_bytes();
-    let mut after_blank = true;
-    for &b in bytes {
-        let plain = match b {
-            b' ' => !after_blank,
-            b'<' => false,
-            b'&' | b'>' | b'"' | b'\'' => markup == Markup::Markdown,
-            0x21..=0x7e => true,
-            _ => false,
-        };
-        if !plain {
-            return false;
-        }
-        after_blank = b == b' ';
-    }
-    bytes.is_empty() || !after_blank
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return true;
+    };
+    let plain = |b: u8| (b' '..=b'~').contains(&b) & (b != b'<');
+    let markup_free = |b: u8| (b != b'&') & (b != b'>') & (b != b'"') & (b != b'\'');
+    let is_plain = bytes.iter().fold(true, |all, b| all & plain(*b));
+    let single_blanks = bytes
+        .iter()
+        .zip(&bytes[1..])
+        .fold(true, |all, (a, b)| all & ((*a != b' ') | (*b != b' ')));
+    let is_safe = match markup {
+        Markup::Markdown => true,
+        Markup::Xml => bytes.iter().fold(true, |all, b| all & markup_free(*b)),
+    };
+    is_plain & single_blanks & is_safe && *first != b' ' && *last != b' '
 }
 
 fn push_escaped(flat: &mut String, c: char, markup: Markup) {

@@ -10,9 +10,10 @@ use crate::call::Reply;
 use crate::delta::{StateDelta, StateOperation};
 use crate::engine::{Caller, Engine};
 use crate::loader_error::LoaderError;
-use crate::policy::{Verdict, check};
+use crate::policy::{Grant, PolicyKind, Verdict, check};
 use crate::prompt::{PromptInput, prompt_section};
 use crate::settings::Settings;
+use crate::skill_view::SkillView;
 use crate::state::{LoadMode, SkillsState};
 use crate::steering::{FiredHook, HookEvent, Moment, fire};
 use crate::tools::{ToolDefinition, definitions};
@@ -145,8 +146,9 @@ impl Session {
     /// Decides a tool call, ours or the host's, before it is made.
     pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<ToolPass, LoaderError> {
         let mut state = self.lock();
-        self.check_policy(&state, agent, tool, arguments)?;
-        let pass = fire_all(&state, agent, HookEvent::PreToolUse, tool);
+        let skills = loaded_skills(&state, agent);
+        self.check_policy(&skills, tool, arguments)?;
+        let pass = fire_all(&state, agent, &skills, HookEvent::PreToolUse, tool);
         state.apply(&pass.delta);
         Ok(pass)
     }
@@ -154,7 +156,13 @@ impl Session {
     /// What is to be done after a tool call.
     pub fn after_tool_call(&self, agent: &AgentName, tool: &str) -> ToolPass {
         let mut state = self.lock();
-        let pass = fire_all(&state, agent, HookEvent::PostToolUse, tool);
+        let pass = fire_all(
+            &state,
+            agent,
+            &loaded_skills(&state, agent),
+            HookEvent::PostToolUse,
+            tool,
+        );
         state.apply(&pass.delta);
         pass
     }
@@ -191,7 +199,7 @@ impl Session {
         let engine = self.engine(catalog, &state, agent, caller);
         // No policy speaks of what is no tool; its caller is told what there is.
         engine.tool(tool)?;
-        self.check_policy(&state, agent, tool, arguments)?;
+        self.check_policy(&loaded_skills(&state, agent), tool, arguments)?;
         let reply = engine.call(tool, arguments)?;
         if let Reply::Done(answer) = &reply {
             state.apply(&answer.delta);
@@ -199,34 +207,19 @@ impl Session {
         Ok(reply)
     }
 
-    fn check_policy(
-        &self,
-        state: &SkillsState,
-        agent: &AgentName,
-        tool: &str,
-        arguments: &Value,
-    ) -> Result<(), LoaderError> {
-        let skills = state
-            .loaded(agent)
-            .filter_map(|loaded| state.visible_skill(agent, loaded.skill.as_str()));
-        let grants = skills.map(|skill| &*skill.allowed_tools);
-        match check(
-            self.settings.policy,
-            &self.settings.always_allowed,
-            grants,
-            tool,
-            arguments,
-        ) {
+    fn check_policy(&self, skills: &[&Arc<SkillView>], tool: &str, arguments: &Value) -> Result<(), LoaderError> {
+        let policy = self.settings.policy;
+        if policy == PolicyKind::Recommend {
+            return Ok(());
+        }
+        let grants: Vec<Grant<'_>> = skills.iter().map(|skill| skill.grant()).collect();
+        match check(policy, &self.settings.always_allowed, &grants, tool, arguments) {
             Verdict::Allowed => Ok(()),
-            Verdict::Blocked { allowed, because } => {
-                tracing::warn!(
-                    tool,
-                    policy = self.settings.policy.as_str(),
-                    "tool blocked by allowed-tools policy"
-                );
+            Verdict::Blocked(because) => {
+                tracing::warn!(tool, policy = policy.as_str(), "tool blocked by allowed-tools policy");
                 Err(LoaderError::ToolNotAllowed {
                     tool: tool.to_owned(),
-                    allowed,
+                    skills: skills.iter().map(|skill| Arc::clone(skill)).collect(),
                     because,
                 })
             }
@@ -255,17 +248,26 @@ impl Session {
     }
 }
 
-fn fire_all(state: &SkillsState, agent: &AgentName, event: HookEvent, tool: &str) -> ToolPass {
+fn loaded_skills<'s>(state: &'s SkillsState, agent: &AgentName) -> Vec<&'s Arc<SkillView>> {
+    state.loaded_views(agent).map(|(_, skill)| skill).collect()
+}
+
+fn fire_all(
+    state: &SkillsState,
+    agent: &AgentName,
+    skills: &[&Arc<SkillView>],
+    event: HookEvent,
+    tool: &str,
+) -> ToolPass {
     // A matcher for Bash means our shell too.
     let subjects: &[&str] = match tool {
         "skill_run" | "skill_exec" => &[tool, "Bash"],
         _ => &[tool],
     };
     let mut pass = ToolPass::default();
-    for loaded in state.loaded(agent) {
+    for skill in skills {
         let moment = Moment::tool_call(event, subjects);
-        pass.hooks
-            .extend(fire(state, agent, &loaded.skill, moment, &mut pass.delta));
+        pass.hooks.extend(fire(state, agent, skill, moment, &mut pass.delta));
     }
     pass
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillbox_model::SkillName;
 
-use crate::steering::{HookCache, SkillHooks};
+use crate::derived::Derived;
+use crate::policy::{Entry, Grant};
+use crate::steering::SkillHooks;
 
 /// A skill as the catalogue described it when the turn began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +45,9 @@ pub struct SkillView {
     /// What steers how it is invoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<Box<SteeringView>>,
+    /// What it declares, read.
+    #[serde(skip)]
+    pub(crate) grants: Derived<Box<[Entry]>>,
 }
 
 /// Frontmatter that steers how a skill is invoked.
@@ -68,13 +73,13 @@ pub struct SteeringView {
     pub hooks: Value,
     /// The same, read.
     #[serde(skip)]
-    pub(crate) read_hooks: HookCache,
+    pub(crate) read_hooks: Derived<SkillHooks>,
 }
 
 impl SteeringView {
     /// Its hooks as typed events.
     pub fn hooks(&self) -> &SkillHooks {
-        self.read_hooks.get(&self.hooks)
+        self.read_hooks.get(|| SkillHooks::parse(&self.hooks))
     }
 }
 
@@ -133,6 +138,39 @@ impl FirstSeen {
 }
 
 impl SkillView {
+    /// A skill of a project that says nothing but what it is for.
+    pub fn new(name: SkillName, description: impl Into<Box<str>>, path: impl Into<Box<str>>) -> Self {
+        Self {
+            name,
+            description: description.into(),
+            path: path.into(),
+            source: Box::default(),
+            owner: Owner::Project,
+            source_rank: 0,
+            first_seen: None,
+            license: None,
+            compatibility: None,
+            allowed_tools: Box::default(),
+            metadata: BTreeMap::new(),
+            steering: None,
+            grants: Derived::default(),
+        }
+    }
+
+    /// What it declares. An entry that cannot be read covers nothing.
+    pub(crate) fn grant(&self) -> Grant<'_> {
+        let read = || {
+            self.allowed_tools
+                .iter()
+                .filter_map(|text| Entry::parse(text))
+                .collect()
+        };
+        Grant {
+            is_declared: !self.allowed_tools.is_empty(),
+            entries: self.grants.get(read),
+        }
+    }
+
     /// The skill's directory, as the catalogue shows it.
     pub fn directory(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(directory, _)| directory)

@@ -232,13 +232,20 @@ impl SkillsState {
 
     /// What the agent has loaded and can see, in the order of loading.
     pub fn loaded<'s>(&'s self, agent: &AgentName) -> impl Iterator<Item = &'s LoadedSkill> + Clone + use<'s> {
-        let loaded = self.agents.get(agent).map_or(&[][..], |agent| &agent.loaded);
-        loaded.iter().filter(|loaded| {
-            let known = self
-                .skills
-                .as_ref()
-                .is_some_and(|skills| skills.get(loaded.skill.as_str()).is_some());
-            known && !self.disabled.contains(&loaded.skill)
+        self.loaded_views(agent).map(|(loaded, _)| loaded)
+    }
+
+    /// The same, each with what is known about it.
+    pub(crate) fn loaded_views<'s>(
+        &'s self,
+        agent: &AgentName,
+    ) -> impl Iterator<Item = (&'s LoadedSkill, &'s Arc<SkillView>)> + Clone + use<'s> {
+        let agent = self.agents.get(agent);
+        let loaded = agent.map_or(&[][..], |agent| &agent.loaded);
+        loaded.iter().filter_map(move |loaded| {
+            let shows = agent.is_some_and(|agent| agent.filter.shows(&loaded.skill));
+            let skill = self.skills.as_ref()?.get(loaded.skill.as_str())?;
+            (shows && !self.disabled.contains(&loaded.skill)).then_some((loaded, skill))
         })
     }
 

@@ -122,14 +122,8 @@ impl Engine<'_> {
     /// Skills that came by inheritance or with a stored state have had no start yet.
     fn start_hooks_of_loaded(&self, delta: &mut StateDelta) -> Vec<FiredHook> {
         let mut fired = Vec::new();
-        for loaded in self.state.loaded(self.agent) {
-            fired.extend(fire(
-                self.state,
-                self.agent,
-                &loaded.skill,
-                Moment::session_start(),
-                delta,
-            ));
+        for (_, skill) in self.state.loaded_views(self.agent) {
+            fired.extend(fire(self.state, self.agent, skill, Moment::session_start(), delta));
         }
         fired
     }

@@ -105,6 +105,7 @@ fn view(entry: &SkillEntry, source_rank: u32, first_seen: Option<FirstSeen>) -> 
         allowed_tools: meta.allowed_tools.clone().unwrap_or_default().into(),
         metadata: meta.metadata.iter().cloned().collect(),
         steering: steering(meta),
+        grants: Default::default(),
     }
 }
 

@@ -1,11 +1,15 @@
 //! What a dialect says when a call is refused.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use skillbox_model::ErrorBody;
 use skillbox_repository::SkillReadError;
 
 use super::kind::Dialect;
 use crate::loader_error::LoaderError;
 use crate::one_line::{one_line, shown};
+use crate::skill_view::SkillView;
 use crate::tools::Tool;
 
 impl LoaderError {
@@ -28,6 +32,16 @@ impl LoaderError {
 /// What `skill_run` says in a host that can run nothing.
 pub fn executor_not_configured() -> &'static str {
     "executor is not configured"
+}
+
+/// Everything that the skills declare, sorted, each once.
+fn allowed_by(skills: &[Arc<SkillView>]) -> Vec<String> {
+    let declared: BTreeSet<&str> = skills
+        .iter()
+        .flat_map(|skill| &skill.allowed_tools)
+        .map(|entry| &**entry)
+        .collect();
+    declared.into_iter().map(str::to_owned).collect()
 }
 
 fn names(names: &[String]) -> String {
@@ -62,7 +76,7 @@ fn plain(error: &LoaderError) -> String {
             names(nearest)
         ),
         LoaderError::BadPath { source, .. } => one_line(&source.to_string()).into_owned(),
-        LoaderError::ToolNotAllowed { tool, allowed, because } => {
+        LoaderError::ToolNotAllowed { tool, skills, because } => {
             let because = because
                 .as_ref()
                 .map(|because| format!(" ({because})"))
@@ -70,7 +84,7 @@ fn plain(error: &LoaderError) -> String {
             format!(
                 "the tool {:?} is not allowed by the loaded skills{because}; allowed are: {}",
                 shown(tool),
-                names(allowed)
+                names(&allowed_by(skills))
             )
         }
         LoaderError::UnknownTool { tool, known } => {
@@ -127,11 +141,11 @@ fn deepagents(error: &LoaderError) -> Option<String> {
                 shown(name)
             )
         }
-        LoaderError::ToolNotAllowed { tool, allowed, .. } => format!(
+        LoaderError::ToolNotAllowed { tool, skills, .. } => format!(
             "Tool '{}' is not in the allowed-tools list for the currently loaded skills. Allowed tools: {}. If you \
              believe this tool is necessary, explain your reasoning.",
             shown(tool),
-            names(allowed)
+            names(&allowed_by(skills))
         ),
         _ => return None,
     })

@@ -18,17 +18,14 @@ use crate::turn_texts::Excerpt;
 impl Engine<'_> {
     /// The words of everything the agent has loaded, in the order of loading.
     pub(crate) fn bodies(&self) -> Vec<BodyText> {
-        self.state
-            .loaded(self.agent)
-            .filter_map(|loaded| self.body(loaded))
-            .collect()
+        let loaded = self.state.loaded_views(self.agent);
+        loaded.map(|(loaded, skill)| self.body(loaded, skill)).collect()
     }
 
-    fn body(&self, loaded: &LoadedSkill) -> Option<BodyText> {
-        let skill = self.state.visible_skill(self.agent, loaded.skill.as_str())?;
+    fn body(&self, loaded: &LoadedSkill, skill: &SkillView) -> BodyText {
         let text = self.turn_instructions(skill);
         let selection = self.state.docs(self.agent, &skill.name).cloned().unwrap_or_default();
-        Some(BodyText {
+        BodyText {
             name: skill.name.to_string(),
             directory: shown_directory(self.settings, skill),
             text: match text {
@@ -37,7 +34,7 @@ impl Engine<'_> {
             },
             allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
             docs: self.doc_bodies(skill, &selection).0,
-        })
+        }
     }
 
     /// What the dialect shows of a SKILL.md: all of it, or what follows the frontmatter.

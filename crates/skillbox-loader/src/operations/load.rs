@@ -223,7 +223,7 @@ impl Engine<'_> {
 
 /// A skill that is loaded already has had its start.
 fn fire_on_load(engine: &Engine<'_>, skill: &SkillView, delta: &mut StateDelta) -> Vec<FiredHook> {
-    fire(engine.state, engine.agent, &skill.name, Moment::session_start(), delta)
+    fire(engine.state, engine.agent, skill, Moment::session_start(), delta)
 }
 
 /// The resources of a skill, as the state keeps them.

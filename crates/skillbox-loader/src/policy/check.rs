@@ -59,47 +59,41 @@ pub fn default_always_allowed() -> BTreeSet<String> {
     ours.into_iter().chain(others).map(str::to_owned).collect()
 }
 
-/// What one loaded skill declares; empty where it declares nothing.
-pub(crate) type Grant<'s> = &'s [Box<str>];
+/// What one loaded skill declares.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant<'s> {
+    /// Whether it declares anything, even something that cannot be read.
+    pub(crate) is_declared: bool,
+    /// What could be read.
+    pub(crate) entries: &'s [Entry],
+}
 
 /// The answer to one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The call may go on.
     Allowed,
-    /// The call must not be made.
-    Blocked {
-        /// Everything that the loaded skills declare, sorted, each once.
-        allowed: Vec<String>,
-        /// Why a pattern for this tool did not cover the call.
-        because: Option<String>,
-    },
+    /// The call must not be made; the reason is why a pattern for this tool did not cover it.
+    Blocked(Option<String>),
 }
 
 /// Decides a call of `tool` while skills with these grants are loaded.
-pub(crate) fn check<'s>(
+pub(crate) fn check(
     kind: PolicyKind,
     always_allowed: &BTreeSet<String>,
-    grants: impl Iterator<Item = Grant<'s>> + Clone,
+    grants: &[Grant<'_>],
     tool: &str,
     arguments: &Value,
 ) -> Verdict {
-    if kind == PolicyKind::Recommend || always_allowed.contains(tool) || grants.clone().next().is_none() {
+    if kind == PolicyKind::Recommend || grants.is_empty() || always_allowed.contains(tool) {
         return Verdict::Allowed;
     }
-    if kind == PolicyKind::Restrict && grants.clone().any(<[_]>::is_empty) {
+    if kind == PolicyKind::Restrict && grants.iter().any(|grant| !grant.is_declared) {
         return Verdict::Allowed;
     }
-    let entries = grants.clone().flatten().filter_map(|text| Entry::parse(text));
-    match covers(entries, tool, arguments) {
+    match covers(grants, tool, arguments) {
         Ok(()) => Verdict::Allowed,
-        Err(because) => {
-            let allowed: BTreeSet<&str> = grants.flatten().map(|entry| &**entry).collect();
-            Verdict::Blocked {
-                allowed: allowed.into_iter().map(str::to_owned).collect(),
-                because,
-            }
-        }
+        Err(because) => Verdict::Blocked(because),
     }
 }
 
@@ -127,20 +121,19 @@ fn kind_of(tool: &str, arguments: &Value) -> Kind {
     }
 }
 
-fn covers<'e>(
-    entries: impl Iterator<Item = Entry<'e>> + Clone,
-    tool: &str,
-    arguments: &Value,
-) -> Result<(), Option<String>> {
+fn covers(grants: &[Grant<'_>], tool: &str, arguments: &Value) -> Result<(), Option<String>> {
     let counts_as_bash = matches!(
         tool,
         "skill_run" | "skill_exec" | "skill_write_stdin" | "skill_poll_session" | "skill_kill_session"
     );
-    let about_it = entries.filter(|entry| entry.names(tool) || counts_as_bash && entry.names("Bash"));
-    if about_it.clone().next().is_none() {
+    let all = grants.iter().flat_map(|grant| grant.entries);
+    let about_it: Vec<&Entry> = all
+        .filter(|entry| entry.names(tool) || counts_as_bash && entry.names("Bash"))
+        .collect();
+    if about_it.is_empty() {
         return Err(None);
     }
-    if about_it.clone().any(|entry| entry.argument().is_none()) {
+    if about_it.iter().any(|entry| entry.covers_everything()) {
         return Ok(());
     }
     match kind_of(tool, arguments) {
@@ -148,13 +141,13 @@ fn covers<'e>(
         Kind::Typing => Err(Some(
             "a pattern cannot vouch for what is typed into a program".to_owned(),
         )),
-        Kind::Other if about_it.clone().any(|entry| entry.covers_argument(arguments)) => Ok(()),
+        Kind::Other if about_it.iter().any(|entry| entry.covers_argument(arguments)) => Ok(()),
         Kind::Other => Err(Some("no pattern for this tool matches the argument".to_owned())),
-        Kind::Command => covers_command(about_it, arguments).map_err(Some),
+        Kind::Command => covers_command(&about_it, arguments).map_err(Some),
     }
 }
 
-fn covers_command<'e>(entries: impl Iterator<Item = Entry<'e>> + Clone, arguments: &Value) -> Result<(), String> {
+fn covers_command(entries: &[&Entry], arguments: &Value) -> Result<(), String> {
     let is_given = |key: &str| {
         arguments.get(key).is_some_and(|value| match value {
             Value::Null => false,
@@ -173,7 +166,7 @@ fn covers_command<'e>(entries: impl Iterator<Item = Entry<'e>> + Clone, argument
             words: &segment.words,
             place,
         };
-        if !entries.clone().any(|entry| entry.covers_command(invocation)) {
+        if !entries.iter().any(|entry| entry.covers_command(invocation)) {
             let name = segment.words.first().map_or("", |word| &word.text);
             return Err(format!("no pattern covers this use of {name:?}"));
         }

@@ -19,31 +19,40 @@ pub(crate) enum Place {
     Chosen,
 }
 
-impl Invocation<'_> {
-    /// Whether a pattern such as `git:*`, `git add *` or `npm test` covers the command.
-    ///
-    /// The pattern is held against words, not against text: `git:*` covers the program `git` and no other
-    /// whose name begins so, and a word that the shell would still expand is covered by a final `*` only.
-    pub(crate) fn is_covered_by(self, pattern: &str) -> bool {
-        let (pattern, open_end) = match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *")) {
-            Some(prefix) => (prefix, true),
-            None => (pattern, false),
-        };
-        let mut words = self.words.iter();
-        for expected in pattern.split_ascii_whitespace() {
-            let fits = words.next().is_some_and(|word| self.word_fits(word, expected));
-            if !fits {
-                return false;
-            }
+/// A pattern such as `git:*`, `git add *` or `npm test`.
+///
+/// It is held against words, not against text: `git:*` covers the program `git` and no other whose name begins
+/// so, and a word that the shell would still expand is covered by a final `*` only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandPattern {
+    words: Box<[Box<str>]>,
+    /// Whether any words may follow.
+    open_end: bool,
+}
+
+impl CommandPattern {
+    pub(crate) fn parse(text: &str) -> Self {
+        let prefix = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *"));
+        Self {
+            words: prefix.unwrap_or(text).split_ascii_whitespace().map(Box::from).collect(),
+            open_end: prefix.is_some(),
         }
-        open_end || words.next().is_none()
     }
 
-    fn word_fits(self, word: &Word, expected: &str) -> bool {
-        let moved = self.place == Place::Chosen && word.text.contains('/') && !word.text.starts_with('/');
-        if !word.exact || moved {
+    pub(crate) fn covers(&self, invocation: Invocation<'_>) -> bool {
+        let given = invocation.words.len();
+        if given < self.words.len() || !self.open_end && given > self.words.len() {
             return false;
         }
-        word.text == expected || expected.contains('*') && is_path_match(expected, &word.text)
+        let mut pairs = self.words.iter().zip(invocation.words);
+        pairs.all(|(expected, word)| fits(expected, word, invocation.place))
     }
+}
+
+fn fits(expected: &str, word: &Word, place: Place) -> bool {
+    let moved = place == Place::Chosen && word.text.contains('/') && !word.text.starts_with('/');
+    if !word.exact || moved {
+        return false;
+    }
+    word.text == expected || expected.contains('*') && is_path_match(expected, &word.text)
 }

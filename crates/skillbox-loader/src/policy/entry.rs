@@ -2,49 +2,61 @@
 
 use serde_json::Value;
 
-use super::command::Invocation;
+use super::command::{CommandPattern, Invocation};
 use super::wildcard::{is_path_match, is_text_match};
 
 /// `Bash`, `Bash(git:*)`, `Read(docs/**)`, `WebFetch(domain:example.com)`, `mcp__github__*`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'e> {
-    tool: &'e str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    tool: Box<str>,
+    /// Whether the name has a star in it.
+    is_pattern: bool,
     /// What stands between the parentheses; `None` covers every argument.
-    argument: Option<&'e str>,
+    argument: Option<Argument>,
 }
 
-impl<'e> Entry<'e> {
+/// The pattern for an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Argument {
+    text: Box<str>,
+    command: CommandPattern,
+}
+
+impl Entry {
     /// Reads an entry; parentheses that do not close make it cover nothing.
-    pub(crate) fn parse(text: &'e str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        let Some((tool, rest)) = text.split_once('(') else {
-            return (!text.is_empty() && !text.contains(')')).then_some(Self {
-                tool: text,
-                argument: None,
-            });
+        let (tool, argument) = match text.split_once('(') {
+            None if text.contains(')') => return None,
+            None => (text, ""),
+            Some((tool, rest)) => (tool.trim(), rest.strip_suffix(')')?.trim()),
         };
-        let argument = rest.strip_suffix(')')?.trim();
         let anything = matches!(argument, "" | "*" | ":*" | "**");
-        let tool = tool.trim();
-        (!tool.is_empty()).then_some(Self {
-            tool,
-            argument: (!anything).then_some(argument),
+        (!tool.is_empty()).then(|| Self {
+            tool: tool.into(),
+            is_pattern: tool.contains('*'),
+            argument: (!anything).then(|| Argument {
+                text: argument.into(),
+                command: CommandPattern::parse(argument),
+            }),
         })
     }
 
-    /// The pattern for the argument, where there is one.
-    pub(crate) fn argument(&self) -> Option<&'e str> {
-        self.argument
+    /// Whether the entry covers whatever its tool is called with.
+    pub(crate) fn covers_everything(&self) -> bool {
+        self.argument.is_none()
     }
 
     /// Whether the entry speaks of this tool at all.
     pub(crate) fn names(&self, tool: &str) -> bool {
-        self.tool == tool || self.tool.contains('*') && is_text_match(self.tool, tool)
+        *self.tool == *tool || self.is_pattern && is_text_match(&self.tool, tool)
     }
 
     /// Whether the entry covers a call that is not a command line.
     pub(crate) fn covers_argument(&self, arguments: &Value) -> bool {
-        let Some(pattern) = self.argument else { return true };
+        let Some(Argument { text: pattern, .. }) = &self.argument else {
+            return true;
+        };
         let text = |key: &str| arguments.get(key).and_then(Value::as_str);
         // A tool may read any of these, so all that are given must match.
         let paths: Vec<&str> = PATH_KEYS.iter().filter_map(|key| text(key)).collect();
@@ -63,8 +75,8 @@ impl<'e> Entry<'e> {
 
     /// Whether the entry covers one simple command.
     pub(crate) fn covers_command(&self, invocation: Invocation<'_>) -> bool {
-        let Some(pattern) = self.argument else { return true };
-        invocation.is_covered_by(pattern)
+        let argument = self.argument.as_ref();
+        argument.is_none_or(|argument| argument.command.covers(invocation))
     }
 }
 
@@ -92,7 +104,10 @@ mod tests {
     #[test]
     fn entries_are_read_whole_or_not_at_all() {
         let check = |text: &str, expected: Option<(&str, Option<&str>)>| {
-            let read = Entry::parse(text).map(|entry| (entry.tool, entry.argument));
+            let entry = Entry::parse(text);
+            let read = entry
+                .as_ref()
+                .map(|entry| (&*entry.tool, entry.argument.as_ref().map(|argument| &*argument.text)));
             assert_eq!(read, expected, "{text:?}");
         };
         check("Read", Some(("Read", None)));

@@ -10,6 +10,6 @@ mod wildcard;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use check::{Grant, Verdict, check};
 pub use check::{PolicyKind, default_always_allowed};
-pub(crate) use check::{Verdict, check};
 pub(crate) use entry::Entry;

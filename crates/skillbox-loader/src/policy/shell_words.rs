@@ -86,7 +86,7 @@ impl<'c> Cursor<'c> {
 
     /// Takes the word that starts here.
     pub(crate) fn word(&mut self) -> Result<Word, ShellRefusal> {
-        let mut word = Word::exact("");
+        let mut word = Word::exact(self.plain_run());
         while let Some(c) = self.peek().filter(|c| !ends_word(*c)) {
             self.next();
             match c {
@@ -116,6 +116,16 @@ impl<'c> Cursor<'c> {
             return Err(ShellRefusal::Subshell);
         }
         Ok(word)
+    }
+
+    /// Characters that mean themselves wherever they stand, taken at once: most words are nothing else.
+    fn plain_run(&mut self) -> &'c str {
+        let is_plain =
+            |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b',' | b'=');
+        let end = self.rest.bytes().position(|b| !is_plain(&b)).unwrap_or(self.rest.len());
+        let (run, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        run
     }
 
     fn single_quoted(&mut self, word: &mut Word) -> Result<(), ShellRefusal> {

@@ -2,22 +2,24 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::check::{PolicyKind, Verdict, check, default_always_allowed};
+use super::check::{Grant, PolicyKind, Verdict, check, default_always_allowed};
+use super::entry::Entry;
 use super::shell::{ShellRefusal, split};
 
 fn allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Value) -> bool {
-    let grants: Vec<Vec<Box<str>>> = skills
+    let entries: Vec<Vec<Entry>> = skills
         .iter()
-        .map(|entries| entries.iter().map(|entry| Box::from(*entry)).collect())
+        .map(|texts| texts.iter().filter_map(|text| Entry::parse(text)).collect())
         .collect();
-    let verdict = check(
-        kind,
-        &default_always_allowed(),
-        grants.iter().map(Vec::as_slice),
-        tool,
-        arguments,
-    );
-    verdict == Verdict::Allowed
+    let grants: Vec<Grant<'_>> = skills
+        .iter()
+        .zip(&entries)
+        .map(|(texts, entries)| Grant {
+            is_declared: !texts.is_empty(),
+            entries,
+        })
+        .collect();
+    check(kind, &default_always_allowed(), &grants, tool, arguments) == Verdict::Allowed
 }
 
 fn bash(entry: &str, command: &str) -> bool {
@@ -68,20 +70,14 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
 
 #[test]
 fn an_empty_always_allowed_set_blocks_even_loading() {
-    let grants: [&[Box<str>]; 1] = [&["x".into()]];
+    let entries = [Entry::parse("x").unwrap()];
+    let grants = [Grant {
+        is_declared: true,
+        entries: &entries,
+    }];
     let none = BTreeSet::new();
-    let verdict = check(
-        PolicyKind::Restrict,
-        &none,
-        grants.into_iter(),
-        "load_skill",
-        &json!({}),
-    );
-    let expected = Verdict::Blocked {
-        allowed: vec!["x".to_owned()],
-        because: None,
-    };
-    assert_eq!(verdict, expected);
+    let verdict = check(PolicyKind::Restrict, &none, &grants, "load_skill", &json!({}));
+    assert_eq!(verdict, Verdict::Blocked(None));
 }
 
 #[test]

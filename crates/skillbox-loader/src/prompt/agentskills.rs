@@ -10,16 +10,14 @@ use super::section::PromptInput;
 use crate::one_line::xml_line;
 
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    let blocks: String = input
-        .bodies
-        .iter()
-        .map(|body| format!("\n{}", loaded_block(body)))
-        .collect();
-    format!("{}{blocks}", list(input))
+    let mut text = String::new();
+    write_list(&mut text, input);
+    text.extend(input.bodies.iter().map(|body| format!("\n{}", loaded_block(body))));
+    text
 }
 
 /// The block of available skills.
-pub(crate) fn list(input: &PromptInput<'_>) -> String {
+pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     let skills = listed(input.state, input.agent);
     let style = EntryStyle {
         flatten: xml_line,
@@ -32,15 +30,14 @@ pub(crate) fn list(input: &PromptInput<'_>) -> String {
         note(skills.len()).len(),
         &style,
     );
-    let mut text = String::from("<available_skills>\n");
+    text.push_str("<available_skills>\n");
     // Writing into a string cannot fail.
-    let _ = fit.write(&mut text, &style, |_| true);
+    let _ = fit.write(text, &style, |_| true);
     if fit.omitted > 0 {
         input.budget_exceeded(fit.omitted);
         text.push_str(&note(fit.omitted));
     }
     text.push_str("</available_skills>\n");
-    text
 }
 
 /// The location stays when the description goes: without it the skill could not be opened.

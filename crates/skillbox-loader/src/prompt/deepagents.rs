@@ -38,15 +38,18 @@ Remember: Skills make you more capable and consistent. When in doubt, check if a
 "#;
 
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    let locations = locations(&input.settings.sources);
-    let warnings = load_warnings(input.warnings);
-    let list = list(input);
-    format!("{HEAD}{locations}{warnings}\n\n**Available Skills:**\n\n{list}{TAIL}")
+    let mut text = String::from(HEAD);
+    text.push_str(&locations(&input.settings.sources));
+    text.push_str(&load_warnings(input.warnings));
+    text.push_str("\n\n**Available Skills:**\n\n");
+    write_list(&mut text, input);
+    text.push_str(TAIL);
+    text
 }
 
 /// Loaded skills first, the others in the order in which their names were first seen; one that does not fit is
 /// passed over and counted, and a later one may still fit.
-pub(crate) fn list(input: &PromptInput<'_>) -> String {
+pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     let mut skills = listed(input.state, input.agent);
     if skills.is_empty() {
         let paths: Vec<_> = input
@@ -55,44 +58,43 @@ pub(crate) fn list(input: &PromptInput<'_>) -> String {
             .iter()
             .map(|source| one_line(&source.path))
             .collect();
-        return format!(
+        let _ = write!(
+            text,
             "(No skills available yet. You can create skills in {})",
             paths.join(" or ")
         );
+        return;
     }
     // The list is in order already unless a name was taken over; comparing paths is the costly part.
     if skills.iter().any(|listed| listed.skill.first_seen.is_some()) {
         skills.sort_by(|a, b| a.skill.first_place().cmp(&b.skill.first_place()));
     }
     skills.sort_by_key(|listed| !listed.loaded);
-    let mut text = String::new();
     let mut total = 0;
     let mut excluded = 0;
-    let mut entry = String::new();
+    let mut separator = "";
     for listed in &skills {
-        entry.clear();
-        write_entry(&mut entry, input, listed);
-        let chars = entry.chars().count();
+        let before = text.len();
+        text.push_str(separator);
+        let start = text.len();
+        write_entry(text, input, listed);
+        let chars = text[start..].chars().count();
         if !listed.loaded && total + chars > input.settings.description_budget {
             excluded += 1;
+            text.truncate(before);
             continue;
         }
         total += chars;
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&entry);
+        separator = "\n";
     }
     if excluded > 0 {
         input.budget_exceeded(excluded);
-        let gap = if text.is_empty() { "\n" } else { "\n\n" };
         let _ = write!(
             text,
-            "{gap}({excluded} additional skill(s) not shown due to description budget limit. Use `ls` to browse skill \
+            "{separator}\n({excluded} additional skill(s) not shown due to description budget limit. Use `ls` to browse skill \
              directories for a complete list.)"
         );
     }
-    text
 }
 
 fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>) {

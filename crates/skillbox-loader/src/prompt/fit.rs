@@ -80,6 +80,12 @@ impl<'l> Fit<'l> {
         style: &EntryStyle<'_>,
         is_wanted: impl Fn(&Listed<'l>) -> bool,
     ) -> fmt::Result {
+        // Most texts are ASCII: with room for that many bytes the list does not move while it grows.
+        let entry_chars = |entry: &Measured<'_>| {
+            let most = self.description.unwrap_or(0);
+            entry.fixed_chars + entry.description_chars.min(most)
+        };
+        out.reserve(self.shown.iter().map(|at| entry_chars(&self.entries[*at])).sum());
         for at in &self.shown {
             let entry = &self.entries[*at];
             if !is_wanted(&entry.listed) {

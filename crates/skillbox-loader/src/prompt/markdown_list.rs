@@ -7,7 +7,7 @@ use super::section::PromptInput;
 use crate::one_line::one_line;
 
 /// Writes every visible skill that fits, and counts the others.
-pub(crate) fn markdown_list(input: &PromptInput<'_>, write: &WriteEntry<'_>) -> String {
+pub(crate) fn write_markdown_list(text: &mut String, input: &PromptInput<'_>, write: &WriteEntry<'_>) {
     let skills = listed(input.state, input.agent);
     let style = EntryStyle {
         flatten: one_line,
@@ -15,13 +15,11 @@ pub(crate) fn markdown_list(input: &PromptInput<'_>, write: &WriteEntry<'_>) -> 
     };
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;
     let fit = fit(&skills, input.settings.description_budget, note_chars, &style);
-    let mut text = String::new();
     // Writing into a string cannot fail.
-    let _ = fit.write(&mut text, &style, |_| true);
+    let _ = fit.write(text, &style, |_| true);
     if fit.omitted > 0 {
         input.budget_exceeded(fit.omitted);
         text.push_str(&omitted_note(input.settings, fit.omitted));
         text.push('\n');
     }
-    text
 }

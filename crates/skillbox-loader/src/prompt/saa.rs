@@ -76,11 +76,14 @@ pub(crate) fn section(input: &PromptInput<'_>) -> String {
     if let Some(disable) = input.settings.tool_name(Tool::Disable) {
         let _ = writeln!(others, "- `{disable}` hides a skill for the rest of the session.");
     }
-    format!("{HEAD}{}{HOW_TO_READ}{others}{WHEN_TO_USE}", list(input))
+    let mut text = String::from(HEAD);
+    write_list(&mut text, input);
+    text.extend([HOW_TO_READ, &others, WHEN_TO_USE]);
+    text
 }
 
 /// The two groups, each under its heading.
-pub(crate) fn list(input: &PromptInput<'_>) -> String {
+pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     let skills = listed(input.state, input.agent);
     let write = |out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>| {
         write_entry(out, input, listed, description)
@@ -97,21 +100,20 @@ pub(crate) fn list(input: &PromptInput<'_>) -> String {
     let budget = input.settings.description_budget.saturating_sub(heading_chars);
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;
     let fit = fit(&skills, budget, note_chars, &style);
-    let mut text = String::new();
+    let mut separator = "";
     for (owner, heading) in headings {
         if fit.shown().all(|listed| listed.skill.owner != owner) {
             continue;
         }
-        let separator = if text.is_empty() { "" } else { "\n" };
-        let _ = write!(text, "{separator}{heading}");
+        text.extend([separator, heading]);
+        separator = "\n";
         // Writing into a string cannot fail.
-        let _ = fit.write(&mut text, &style, |listed| listed.skill.owner == owner);
+        let _ = fit.write(text, &style, |listed| listed.skill.owner == owner);
     }
     if fit.omitted > 0 {
         input.budget_exceeded(fit.omitted);
         let _ = writeln!(text, "{}", omitted_note(input.settings, fit.omitted));
     }
-    text
 }
 
 fn write_entry(

@@ -44,13 +44,15 @@ pub(crate) fn prompt_section(input: &PromptInput<'_>) -> Option<String> {
     let mut text = match &input.settings.prompt {
         PromptFrame::Absent => return None,
         PromptFrame::Template(template) => {
-            let list = match dialect {
-                Dialect::Skillbox => skillbox::list(input),
-                Dialect::Trpc => trpc::list(input),
-                Dialect::Deepagents => deepagents::list(input),
-                Dialect::Saa => saa::list(input),
-                Dialect::Agentskills => agentskills::list(input),
+            let write_list = match dialect {
+                Dialect::Skillbox => skillbox::write_list,
+                Dialect::Trpc => trpc::write_list,
+                Dialect::Deepagents => deepagents::write_list,
+                Dialect::Saa => saa::write_list,
+                Dialect::Agentskills => agentskills::write_list,
             };
+            let mut list = String::new();
+            write_list(&mut list, input);
             let frame = template.fill(
                 &locations(&input.settings.sources),
                 &load_warnings(input.warnings),

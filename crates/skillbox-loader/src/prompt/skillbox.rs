@@ -5,7 +5,7 @@ use std::fmt;
 use super::bodies::loaded_block;
 use super::guidance::{Occasion, guidance};
 use super::listed::Listed;
-use super::markdown_list::markdown_list;
+use super::markdown_list::write_markdown_list;
 use super::section::PromptInput;
 use crate::one_line::one_line;
 
@@ -20,7 +20,7 @@ pub(crate) fn section(input: &PromptInput<'_>) -> String {
     );
     text.push_str(&guidance(input.settings, &occasion));
     text.push_str("\n### Available skills\n\n");
-    text.push_str(&list(input));
+    write_list(&mut text, input);
     text.push_str(&loaded(input));
     text
 }
@@ -35,8 +35,8 @@ pub(crate) fn loaded(input: &PromptInput<'_>) -> String {
 }
 
 /// One line for each skill.
-pub(crate) fn list(input: &PromptInput<'_>) -> String {
-    markdown_list(input, &write_entry)
+pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
+    write_markdown_list(text, input, &write_entry);
 }
 
 fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::bodies::loaded_plain;
 use super::guidance::{Occasion, guidance};
 use super::listed::Listed;
-use super::markdown_list::markdown_list;
+use super::markdown_list::write_markdown_list;
 use super::section::PromptInput;
 use crate::one_line::one_line;
 
@@ -14,7 +14,7 @@ pub(crate) fn section(input: &PromptInput<'_>) -> String {
         manual_only: input.state.visible(input.agent).any(|skill| skill.is_manual_only()),
     };
     let mut text = String::from("Available skills:\n");
-    text.push_str(&list(input));
+    write_list(&mut text, input);
     text.push_str("\nTooling and workspace guidance:\n");
     text.push_str(&guidance(input.settings, &occasion));
     text.push_str(&loaded(input));
@@ -31,8 +31,8 @@ pub(crate) fn loaded(input: &PromptInput<'_>) -> String {
 }
 
 /// One line for each skill.
-pub(crate) fn list(input: &PromptInput<'_>) -> String {
-    markdown_list(input, &write_entry)
+pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
+    write_markdown_list(text, input, &write_entry);
 }
 
 fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {

@@ -1,11 +1,10 @@
 //! Hooks whose moment has come.
 
-use skillbox_model::SkillName;
-
 use super::hook_event::HookEvent;
 use super::hooks::{FiredHook, HookHandler};
 use crate::agent::AgentName;
 use crate::delta::{StateDelta, StateOperation};
+use crate::skill_view::SkillView;
 use crate::state::{PromptNote, SkillsState};
 
 /// A moment, and what a matcher is held against.
@@ -48,17 +47,16 @@ impl<'m> Moment<'m> {
 pub(crate) fn fire(
     state: &SkillsState,
     agent: &AgentName,
-    skill: &SkillName,
+    skill: &SkillView,
     moment: Moment<'_>,
     delta: &mut StateDelta,
 ) -> Vec<FiredHook> {
-    let view = state.visible_skill(agent, skill.as_str());
-    let Some(steering) = view.and_then(|view| view.steering.as_deref()) else {
+    let Some(steering) = skill.steering.as_deref() else {
         return Vec::new();
     };
     let spent = state.agents.get(agent).map(|agent| &agent.fired);
     let mut for_host = Vec::new();
-    for hook in steering.hooks().matching(skill, moment.event, moment.subjects) {
+    for hook in steering.hooks().matching(&skill.name, moment.event, moment.subjects) {
         if spent.is_some_and(|spent| spent.contains(&hook.key)) {
             continue;
         }
@@ -72,7 +70,7 @@ pub(crate) fn fire(
             HookHandler::Prompt { prompt } => delta.push(StateOperation::AddNote {
                 agent: agent.clone(),
                 note: PromptNote {
-                    skill: skill.clone(),
+                    skill: skill.name.clone(),
                     text: prompt.as_str().into(),
                 },
             }),

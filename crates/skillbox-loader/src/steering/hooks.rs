@@ -1,7 +1,5 @@
 //! The hooks of a skill, read into typed events.
 
-use std::sync::OnceLock;
-
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -242,29 +240,6 @@ impl Matcher {
             Self::Names(names) => Self::Names(names.clone()),
             Self::Pattern(pattern) => Self::Pattern(pattern.clone()),
         }
-    }
-}
-
-/// Hooks read from their source once, on first use. It adds nothing to the value it stands in: a clone starts
-/// empty, and all are equal.
-#[derive(Debug, Default)]
-pub(crate) struct HookCache(OnceLock<SkillHooks>);
-
-impl HookCache {
-    pub(crate) fn get(&self, source: &Value) -> &SkillHooks {
-        self.0.get_or_init(|| SkillHooks::parse(source))
-    }
-}
-
-impl Clone for HookCache {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl PartialEq for HookCache {
-    fn eq(&self, _: &Self) -> bool {
-        true
     }
 }
 

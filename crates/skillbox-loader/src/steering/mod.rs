@@ -8,5 +8,4 @@ mod hooks;
 pub(crate) use arguments::with_arguments;
 pub(crate) use fire::{Moment, fire};
 pub use hook_event::HookEvent;
-pub(crate) use hooks::HookCache;
 pub use hooks::{FiredHook, HookHandler, HookKey, SkillHooks};
