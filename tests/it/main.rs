@@ -12,6 +12,7 @@ mod catalogue_commands;
 mod create_command;
 mod guided_tour;
 mod help_texts;
+mod log_lines;
 mod output_streams;
 mod run_command_line;
 mod settings_layers;

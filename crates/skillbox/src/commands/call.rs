@@ -18,18 +18,18 @@ use crate::render::{Span, Terminal, Tone};
 use crate::settings::{AgentFlags, HostFlags};
 
 /// Make one tool call and print its JSON result
-///
-/// Besides the tools of the dialect, a host in any language can call what agent backends written in Rust call:
-/// `before_agent` when a turn starts, `wrap_tool_call` to ask whether a tool of its own may be called now, and
-/// `after_tool_call` when it was.
 #[derive(Args, Debug)]
-#[command(after_help = crate::examples!(
+#[command(after_help = concat!(
+    "Besides the tools of the dialect, a host in any language can call `before_agent`\nwhen a turn starts, \
+     `wrap_tool_call` to ask whether a tool of its own may be called\nnow, and `after_tool_call` when it was.\n\n",
+    crate::examples!(
     "skillbox call skill_load '{\"skill\": \"csv-report\"}' --session s1",
     "skillbox call skill_run @request.json --session s1",
-    "skillbox call wrap_tool_call '{\"tool\": \"Bash\", \"arguments\": {\"command\":",
-    "    \"git status\"}}' --session s1 --policy restrict",
+    "skillbox call wrap_tool_call --session s1 --policy restrict \\",
+    "    '{\"tool\": \"Bash\", \"arguments\": {\"command\": \"git status\"}}'",
     "echo '{\"skill_name\": \"csv-report\"}' | skillbox call load_skill - \\",
     "    --dialect deepagents",
+    )
 ))]
 pub struct CallArgs {
     /// The tool's name in the dialect

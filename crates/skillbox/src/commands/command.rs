@@ -36,6 +36,13 @@ pub enum Command {
     Help(help::HelpArgs),
 }
 
+impl Command {
+    /// Whether failures too are told as JSON, asked for or not.
+    pub fn always_speaks_json(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Tools(_))
+    }
+}
+
 /// What every command may need to know, resolved before it starts.
 pub struct Context<'a> {
     /// The settings in force.

@@ -6,6 +6,7 @@ use std::path::Path;
 use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 
 use super::value::SettingValue;
+use crate::log_lines::LogLevel;
 
 /// A type with a word for each of its values.
 trait Choice: Copy + PartialEq + 'static {
@@ -51,6 +52,17 @@ impl Choice for CommandHooks {
     const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("offer", Self::Offer)];
 }
 
+impl Choice for LogLevel {
+    const NOUN: &'static str = "level of a log";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", Self::Off),
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("info", Self::Info),
+        ("debug", Self::Debug),
+    ];
+}
+
 fn parse<T: Choice>(words: Vec<OsString>, base: &Path) -> Result<T, String> {
     let word = String::parse(words, base)?;
     let found = T::WORDS.iter().find(|(known, _)| *known == word);
@@ -79,7 +91,7 @@ macro_rules! setting_values {
     };
 }
 
-setting_values!(Dialect, PolicyKind, AtLimit, LoadMode, CommandHooks);
+setting_values!(Dialect, PolicyKind, AtLimit, LoadMode, CommandHooks, LogLevel);
 
 #[cfg(test)]
 mod tests {

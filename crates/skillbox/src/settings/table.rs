@@ -13,6 +13,7 @@ use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 use super::layers::{Declared, Layers, SettingError, Told};
 use super::tool_set::ToolSet;
 use super::value::SettingValue;
+use crate::log_lines::LogLevel;
 
 macro_rules! settings {
     (
@@ -86,6 +87,9 @@ settings! {
 
     /// Give up discovery after this many directories
     max_directories: usize, "N", default |_: &Layers| 100_000;
+
+    /// Write a log to stderr, as JSON lines: off, error, warn, info or debug
+    log: LogLevel, "LEVEL", default |_: &Layers| LogLevel::Off;
 }
 
 settings! {
