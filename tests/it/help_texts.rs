@@ -61,6 +61,19 @@ fn usage_errors_go_to_stderr_with_code_2() {
 }
 
 #[test]
+fn programs_get_usage_errors_as_json_too() {
+    let world = World::new();
+    let ran = world.run("--json info").expect_code(2);
+    assert_eq!(ran.json()["error"]["code"], "invalid_request");
+    assert!(
+        ran.json()["error"]["message"].as_str().unwrap().contains("required"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(world.run("info -- --json --x").expect_code(2).stdout, "");
+}
+
+#[test]
 fn help_errors_lists_every_code() {
     let world = World::new();
     let codes = world.run("help errors --json").expect_code(0).json();

@@ -63,12 +63,25 @@ fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Resul
     commands::dispatch(&line.command, &context, terminal)
 }
 
-/// Help and version are answers; everything else is a usage error.
+/// Help and version are answers; everything else is a usage error, told to people in any case and to programs that
+/// asked for JSON as the error object too.
 fn refuse(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     // A failed write leaves nobody to tell.
     let _ = terminal.own_text(!asked_for, &error.render().ansi().to_string());
-    if asked_for { ExitCode::OK } else { ExitCode::USAGE }
+    if asked_for {
+        return ExitCode::OK;
+    }
+    let as_json = std::env::args_os()
+        .take_while(|word| word != "--")
+        .any(|word| word == "--json");
+    if as_json {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let failure = Failure::usage(message, "`--help` after the command tells its usage");
+        return failure.tell(terminal, as_json).unwrap_or(ExitCode::USAGE);
+    }
+    ExitCode::USAGE
 }
 
 /// A setting that its owner believes in, and that nobody reads, must not pass in silence.

@@ -87,7 +87,7 @@ pub fn degradations(scene: &Scene) -> Vec<Degraded> {
             &["mount_namespace"],
             false,
         ),
-        root("root of a nested user namespace", nested, &["memory"], true),
+        root("root of a nested user namespace", nested, &[], false),
         root(
             "no control groups",
             sh("mount -t tmpfs none /sys/fs/cgroup"),
@@ -118,7 +118,7 @@ pub fn degradations(scene: &Scene) -> Vec<Degraded> {
                 "mount_setattr=ENOSYS",
             ]),
             &[],
-            true,
+            false,
         ),
         root(
             "no mounting at all",

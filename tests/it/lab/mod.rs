@@ -9,12 +9,14 @@ mod ledger;
 mod leftovers;
 mod process;
 mod scene;
+mod subset;
 mod turn;
 
-pub use ask::{Answer, is_refusal, subset};
+pub use ask::{Answer, is_refusal};
 pub use canary::{AbstractListener, CanaryProcess, TcpListeners};
 pub use degrade::{Degraded, degradations};
 pub use host::{cgroup_version, need, need_root, ordinary_user};
 pub use ledger::Ledger;
 pub use process::{program, reap, reap_orphans, run_to_end};
 pub use scene::{Scene, tree_digest};
+pub use subset::subset;

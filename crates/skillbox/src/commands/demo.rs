@@ -38,7 +38,7 @@ const SLIPS: &[(&str, &str)] = &[
 
 pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner()?;
+    let spawner = engine::spawner();
     let mut tour = Tour {
         terminal,
         as_json: context.as_json,
@@ -57,7 +57,8 @@ pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure
     tour.validate(&paths)?;
     tour.explain_mistakes(&skills, built_in.len())?;
     tour.prompt(&built_in, &paths)?;
-    tour.run_sandboxed(spawner, place.path())?;
+    let sandboxed = spawner.and_then(|spawner| tour.run_sandboxed(spawner, place.path()));
+    sandboxed.or_else(|failure| tour.without_a_sandbox(failure))?;
     tour.end()
 }
 
@@ -217,6 +218,22 @@ impl Tour<'_> {
         })
     }
 
+    /// Where this host cannot isolate a script, none is run: that is the point. Anything else is a failure.
+    fn without_a_sandbox(&mut self, failure: Failure) -> Result<(), Failure> {
+        if !matches!(
+            failure.code(),
+            ErrorCode::IsolationUnavailable | ErrorCode::ExecutorUnavailable
+        ) {
+            return Err(failure);
+        }
+        self.tell(|page| {
+            page.gap();
+            page.paragraph(2, Tone::Warning, "This host cannot isolate a script, so none is run.");
+            page.paragraph(2, Tone::Plain, failure.message());
+            page.paragraph(2, Tone::Hint, "`skillbox doctor` tells the cause and the fix");
+        })
+    }
+
     fn end(&mut self) -> Result<u8, Failure> {
         if self.as_json {
             self.terminal.json(&Told {
@@ -233,6 +250,7 @@ impl Tour<'_> {
                     "a skill of your own that validates and runs",
                 ),
                 ("skillbox list", "what there is around you"),
+                ("skillbox doctor", "what this host can enforce"),
                 ("skillbox --help", "everything else"),
             ] {
                 page.beside(2, Span::new(Tone::Hint, command), 30, Tone::Plain, about);
@@ -253,7 +271,10 @@ impl Tour<'_> {
             page.line(&[Span::new(Tone::Heading, format!("{number}. {title}"))]);
             page.paragraph(3, Tone::Dim, why);
             page.line(&[]);
-            page.line(&[Span::new(Tone::Dim, "$ "), Span::new(Tone::Hint, command)]);
+            for (number, line) in command.lines().enumerate() {
+                let prompt = if number == 0 { "$ " } else { "  " };
+                page.line(&[Span::new(Tone::Dim, prompt), Span::new(Tone::Hint, line)]);
+            }
         })
     }
 

@@ -34,7 +34,8 @@ impl Tour<'_> {
         let why = "The file is staged, the script runs with nothing of this host but what the profile `default` names, \
                    and what it wrote to out/ comes back with type and digest.";
         let line = "python3 scripts/report.py inputs/sales.csv --json out/report.json --svg out/chart.svg";
-        let command = "skillbox run csv-report --input sales.csv --output 'out/*' -- 'python3 …'";
+        let command = "skillbox run csv-report --input sales.csv --output 'out/*' -- \\\n    \
+                       'python3 scripts/report.py inputs/sales.csv \\\n     --json out/report.json --svg out/chart.svg'";
         self.step("Run one, isolated", command, why)?;
         let from = place.join("skills/csv-report/tests/sales.csv");
         let request = request(serde_json::json!({
