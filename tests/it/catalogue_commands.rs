@@ -401,8 +401,26 @@ fn search_ranks_names_over_descriptions_over_bodies() {
     assert_eq!(names("zzzzz"), Vec::<String>::new());
     let limited = world.run("search bread --limit 2 --json --skills skills").json();
     assert_eq!(limited["hits"].as_array().unwrap().len(), 2);
-    insta::assert_snapshot!(world.run("search bread --skills skills").whole(), @"");
-    insta::assert_snapshot!(world.run("search zzzzz --skills skills").whole(), @"");
+    insta::assert_snapshot!(world.run("search bread --skills skills").whole(), @"
+    exit code 0
+    --- stdout
+      bread       The thing itself.
+                  is the name · skills
+      bread-oven  Heats.
+                  begins the name · skills
+      baker       Knows all about bread.
+                  in description or path · skills
+      body        Something else.
+                  in the instructions: How to bake bread at home. · skills
+    --- stderr
+    ");
+    insta::assert_snapshot!(world.run("search zzzzz --skills skills").whole(), @"
+    exit code 0
+    --- stdout
+    nothing found for zzzzz
+    try fewer words; `skillbox list` shows everything
+    --- stderr
+    ");
 }
 
 #[test]

@@ -18,6 +18,9 @@ fn the_tour_walks_every_step_and_leaves_nothing() {
         "4. Check",
         "5. See",
         "6. Give",
+        "7. Run one",
+        "8. Watch",
+        "out/chart.svg",
         "Valid skill: skills/csv-report",
         "<available_skills>",
     ] {
@@ -26,7 +29,7 @@ fn the_tour_walks_every_step_and_leaves_nothing() {
     let told = world.run("demo --json").expect_code(0).json();
     assert_eq!(
         (told["ok"].as_bool(), told["steps"].as_array().unwrap().len()),
-        (Some(true), 6)
+        (Some(true), 8)
     );
     assert_eq!(
         std::fs::read_dir(&temporary).unwrap().count(),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 // What the tests stand on.
+mod lab;
 mod program;
 mod workspace;
 
@@ -12,11 +13,19 @@ mod create_command;
 mod guided_tour;
 mod help_texts;
 mod output_streams;
+mod run_command_line;
 mod settings_layers;
 mod validate_command;
 
 // The reference tool, equalled byte for byte.
 mod parity;
+
+// Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases.
+mod builtin_skills;
+mod conformance;
+mod must_show;
+mod request_errors;
+mod security;
 
 // The project itself: directions, sizes, names, documents.
 mod tidy;

@@ -1,4 +1,5 @@
 //! `run`: what a fully isolated run costs beside a bare spawn and beside bubblewrap.
+#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
 
 mod collect;
 mod peers;

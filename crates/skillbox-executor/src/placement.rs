@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct Placement {
     pub env: BTreeMap<OsString, OsString>,
     /// The working directory, absolute inside.
     pub cwd: String,
+    /// What is mounted below the skills, with a place for each.
+    pub places: Option<OwnedFd>,
     /// The frozen skills that are mounted.
     pub skills: Vec<(SkillName, Arc<Snapshot>)>,
     /// Sources that are mounted read-only into the workspace.
@@ -34,6 +37,7 @@ impl Placement {
             argv: vec!["true".into()],
             env: BTreeMap::new(),
             cwd: "/".to_owned(),
+            places: None,
             skills: Vec::new(),
             links: Vec::new(),
         }
@@ -45,6 +49,7 @@ impl Placement {
     /// variables win over it.
     pub fn settle(
         spec: &JobSpec,
+        places: OwnedFd,
         skills: Vec<(SkillName, Arc<Snapshot>)>,
         links: Vec<StagedLink>,
         workspace: &Workspace,
@@ -73,6 +78,7 @@ impl Placement {
                 Some(path) => format!("{}/{path}", layout::ROOT),
                 None => layout::ROOT.to_owned(),
             },
+            places: Some(places),
             skills,
             links,
         })

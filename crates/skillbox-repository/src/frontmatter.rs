@@ -180,3 +180,52 @@ fn is_blank(line: &[u8]) -> bool {
 fn is_delimiter(line: &[u8]) -> bool {
     line.strip_prefix(b"---").is_some_and(is_blank)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_told_from_what_was_read() {
+        let complete = |end| Head::Complete { end };
+        for (bytes, head) in [
+            ("", Head::NeedMore),
+            ("\u{feff}", Head::NeedMore),
+            ("--", Head::NeedMore),
+            ("---", Head::NeedMore),
+            ("---x", Head::NoFrontmatter),
+            ("----\n", Head::NoFrontmatter),
+            ("# Title", Head::NoFrontmatter),
+            ("  \n\n", Head::NeedMore),
+            (" ---\n", Head::NoFrontmatter),
+            ("---\na: b\n", Head::NeedMore),
+            ("---\na: b\n---", Head::NeedMore),
+            ("---\na: b\n---\r", Head::NeedMore),
+            ("---\na: b\n---\n", complete(13)),
+            ("---\na: b\n---\nbody", complete(13)),
+            ("---\r\na: b\r\n---\r\nbody", complete(16)),
+            ("---\ra: b\r---\rbody", complete(13)),
+            ("\u{feff}--- \na: b\n--- \t\nbody", complete(19)),
+            ("---\n---\n", complete(8)),
+            ("---\na: |\n  ---\n----\n--- x\n---\n", complete(30)),
+        ] {
+            assert_eq!(frontmatter_end(bytes.as_bytes()), head, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn bodies_are_split_off() {
+        for (text, frontmatter, body) in [
+            ("---\na: b\n---\nbody\n", "a: b\n", "body\n"),
+            ("---\na: b\n---", "a: b\n", ""),
+            ("\u{feff}---\r\na: b\r\n---\r\n\r\nbody", "a: b\r\n", "\r\nbody"),
+            ("---\na: b\n  ---\nbody", "a: b\n", "body"),
+            ("---\na: b\n---# Title\n", "a: b\n", "# Title\n"),
+            ("# Title\n", "", "# Title\n"),
+            ("\u{feff}# Title\n", "", "# Title\n"),
+            ("---\nnever closed\n", "", "---\nnever closed\n"),
+        ] {
+            assert_eq!(split_body(text), (frontmatter, body), "{text:?}");
+        }
+    }
+}

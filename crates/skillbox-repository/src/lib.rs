@@ -33,6 +33,7 @@ mod resources;
 mod scan_code;
 mod scan_note;
 mod search;
+mod second_look;
 mod skill_dir;
 mod skill_md;
 mod skill_meta;

@@ -97,3 +97,38 @@ fn kind_of(directory: BorrowedFd<'_>, name: &CStr, told: FileType) -> Option<Nam
         _ => NameKind::Special,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn names_come_sorted_with_their_kinds() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("b")).unwrap();
+        fs::write(dir.path().join("c"), "").unwrap();
+        std::os::unix::fs::symlink("c", dir.path().join("a")).unwrap();
+        let listing = list(File::open(dir.path()).unwrap().as_fd(), |_, _| true);
+        let names: Vec<_> = listing.names.iter().map(|name| (&*name.bytes, name.kind)).collect();
+        assert_eq!(
+            names,
+            [
+                (&b"a"[..], NameKind::Link),
+                (b"b", NameKind::Directory),
+                (b"c", NameKind::File)
+            ]
+        );
+        assert!(listing.broke_off.is_none());
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = File::open(dir.path()).unwrap();
+        dir.close().unwrap();
+        assert!(list(open.as_fd(), |_, _| true).broke_off.is_some());
+    }
+}

@@ -10,17 +10,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, OFlags, Stat, fstat, statat};
+use rustix::fs::{AtFlags, FileType, statat};
 
 use crate::catalog::Replacement;
-use crate::contained::ContainedDir;
 use crate::discover::{ScannedSource, explore};
 use crate::listing::is_skipped;
 use crate::nested::SKILL_FILES;
 use crate::parallel::map_in_order;
 use crate::place::{Place, What, is_below, path_order};
+use crate::second_look::has_changed;
 use crate::source::{ScanOptions, Source};
-use crate::stamp::{Comparison, Stamp, identity};
+use crate::stamp::{Comparison, identity};
 use crate::visit::{Candidate, Lineage, Visit, Visitor};
 
 /// What an update did.
@@ -71,6 +71,7 @@ impl ScannedSource {
                 let (dirty, new) = choose(self, &visitor);
                 if !dirty.is_empty() || !new.is_empty() {
                     self.update(&visitor, dirty, new, touched);
+                    self.use_room(options, touched);
                 }
             }
             Err(error) => {
@@ -86,6 +87,20 @@ impl ScannedSource {
                 touched.remade |= !known_as_unusable;
                 touched.went.extend(before.iter().map(|place| place.dir().to_owned()));
             }
+        }
+    }
+
+    /// What was cut off for want of room is not known, so room that came about is filled by a new scan.
+    fn use_room(&mut self, options: &ScanOptions, touched: &mut Touched) {
+        if self.cut_short && self.places.len() < options.max_directories {
+            touched
+                .went
+                .extend(self.places.iter().map(|place| place.dir().to_owned()));
+            self.scan_directory(options);
+            touched
+                .came
+                .extend(self.places.iter().map(|place| place.dir().to_owned()));
+            touched.remade = true;
         }
     }
 
@@ -226,15 +241,14 @@ impl ScannedSource {
         let dir = self.places[index].dir();
         let depth = self.places[index].depth;
         let mut child_is_gone = false;
-        for below in index + 1..self.places.len() {
-            let place = &self.places[below];
+        for (place, dropped) in self.places.iter().zip(dropped).skip(index + 1) {
             if !is_below(place.dir(), dir) {
                 break;
             }
             if place.depth == depth + 1 {
                 child_is_gone = gone(place.dir());
             }
-            dropped[below] |= child_is_gone;
+            *dropped |= child_is_gone;
         }
     }
 
@@ -278,43 +292,4 @@ fn is_skill_file(path: &Path) -> bool {
     SKILL_FILES
         .iter()
         .any(|file| path.file_name() == Some(OsStr::new(file)))
-}
-
-/// Whether a second look at a place differs from the first, or cannot be trusted to be the same.
-fn has_changed(visitor: &Visitor<'_>, place: &Place) -> bool {
-    let (stamp, now) = match &place.what {
-        What::Embedded { .. } => return false,
-        What::Group { dir, stamp, .. } => (stamp.as_ref(), look(visitor, dir, AtFlags::empty())),
-        What::Unusable { stamp: None, .. } => return true,
-        What::Unusable { dir, stamp } => (stamp.as_ref(), look_at_skill_file(visitor, dir)),
-        What::Skill { entry, stamp, linked } => {
-            let now = match (linked, entry.file_name() == SKILL_FILES[0]) {
-                (true, _) => look_through_link(visitor, entry.dir(), entry.file_name()),
-                (false, true) => look(visitor, entry.path(), AtFlags::SYMLINK_NOFOLLOW),
-                // The better spelling may have come meanwhile.
-                (false, false) => look_at_skill_file(visitor, entry.dir()),
-            };
-            (Some(stamp), now)
-        }
-    };
-    match (stamp, now) {
-        (Some(stamp), Some(now)) => stamp.compare(&Stamp::for_comparison(&now)) != Comparison::Same,
-        _ => true,
-    }
-}
-
-fn look(visitor: &Visitor<'_>, path: &Path, flags: AtFlags) -> Option<Stat> {
-    statat(visitor.root(), visitor.relative(path), flags).ok()
-}
-
-fn look_at_skill_file(visitor: &Visitor<'_>, dir: &Path) -> Option<Stat> {
-    SKILL_FILES
-        .iter()
-        .find_map(|file| look(visitor, &dir.join(file), AtFlags::SYMLINK_NOFOLLOW))
-}
-
-fn look_through_link(visitor: &Visitor<'_>, dir: &Path, file: &OsStr) -> Option<Stat> {
-    let directory = ContainedDir::open_at(visitor.root(), visitor.relative(dir)).ok()?;
-    let file = directory.open_beneath(file.as_bytes(), OFlags::PATH).ok()?;
-    fstat(file).ok()
 }

@@ -12,7 +12,7 @@ use crate::merge::merge;
 use crate::place::is_below;
 use crate::refresh::Touched;
 use crate::source::{ScanOptions, Source};
-use crate::watch::Watch;
+use crate::watch::Keeper;
 
 /// A list of sources and the catalogue of what they hold.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Repository {
     options: ScanOptions,
     sources: Mutex<Vec<ScannedSource>>,
     catalog: RwLock<Catalog>,
-    watch: Mutex<Option<Arc<Watch>>>,
+    keeper: Mutex<Option<Arc<Keeper>>>,
 }
 
 /// How one catalogue differs from an earlier one. Names are in the order of the catalogues.
@@ -82,7 +82,7 @@ impl Repository {
             options,
             sources: Mutex::new(sources),
             catalog: RwLock::new(catalog),
-            watch: Mutex::default(),
+            keeper: Mutex::default(),
         }
     }
 
@@ -97,9 +97,9 @@ impl Repository {
     /// With a watch, only what the kernel told of is looked at; without one, every directory and SKILL.md is, which
     /// costs one `stat` each.
     pub fn refresh(&self) -> CatalogChange {
-        let watch = self.lock_watch().clone();
-        match watch {
-            Some(watch) => watch.refresh_now(self),
+        let keeper = self.lock_keeper().clone();
+        match keeper {
+            Some(keeper) => keeper.refresh_now(self),
             None => {
                 self.update(|source, options, touched| source.rescan(options, touched))
                     .0
@@ -179,7 +179,7 @@ impl Repository {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn lock_watch(&self) -> MutexGuard<'_, Option<Arc<Watch>>> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_keeper(&self) -> MutexGuard<'_, Option<Arc<Keeper>>> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

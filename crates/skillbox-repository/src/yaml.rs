@@ -159,11 +159,11 @@ impl<'a> Builder<'a> {
                     text
                 };
                 self.count(1)?;
-                self.finish(Node::new(Content::Scalar(text, style), offset..end), anchor, 1);
+                self.finish(Node::new(Content::Scalar(text, style), offset..end), anchor, 1)?;
             }
             Event::SequenceStart(style, anchor, tag) => self.open(false, style, anchor, tag.as_deref(), offset)?,
             Event::MappingStart(style, anchor, tag) => self.open(true, style, anchor, tag.as_deref(), offset)?,
-            Event::SequenceEnd | Event::MappingEnd => self.close(end),
+            Event::SequenceEnd | Event::MappingEnd => self.close(end)?,
             Event::Alias(anchor) => self.repeat(anchor)?,
             _ => {}
         }
@@ -204,8 +204,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn close(&mut self, end: usize) {
-        let Some(open) = self.open.pop() else { return };
+    fn close(&mut self, end: usize) -> Result<(), Problem> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
         // A block collection ends with its last value; the event comes only after blank lines and comments.
         let end = match open.children.last() {
             Some(last) if open.is_block => last.span().end,
@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
             Content::Sequence(open.children)
         };
         let size = self.nodes - open.nodes_before;
-        self.finish(Node::new(content, start..end.max(start)), open.anchor, size);
+        self.finish(Node::new(content, start..end.max(start)), open.anchor, size)
     }
 
     fn repeat(&mut self, anchor: usize) -> Result<(), Problem> {
@@ -237,11 +237,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn finish(&mut self, node: Node<'a>, anchor: usize, size: usize) {
+    fn finish(&mut self, node: Node<'a>, anchor: usize, size: usize) -> Result<(), Problem> {
         if anchor != 0 {
+            // What is kept for aliases counts too: anchors inside each other would keep the innermost many times.
+            self.count(size)?;
             self.anchors.insert(anchor, (node.clone(), size));
         }
         self.place(node);
+        Ok(())
     }
 
     fn place(&mut self, node: Node<'a>) {

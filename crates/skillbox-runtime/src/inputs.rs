@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -15,6 +16,9 @@ use skillbox_model::{ErrorCode, InputMode, RelPath};
 use crate::session::Pins;
 use crate::{HostDirectories, RunError};
 
+/// Freezes the skill of a name, for the field that named it.
+type Freeze<'a> = dyn Fn(&str, &str) -> Result<Arc<Snapshot>, RunError> + 'a;
+
 /// Where sources may come from in this run.
 pub(crate) struct Sources<'a> {
     pub artifacts: &'a Store,
@@ -23,7 +27,7 @@ pub(crate) struct Sources<'a> {
     pub host: &'a HostDirectories,
     pub workspace: &'a Workspace,
     /// Freezes another skill, so that what is read from it is what its digest says.
-    pub freeze: &'a dyn Fn(&str, &str) -> Result<std::sync::Arc<Snapshot>, RunError>,
+    pub freeze: &'a Freeze<'a>,
 }
 
 impl Sources<'_> {

@@ -72,7 +72,7 @@ impl Runtime {
             run_id: accepted.spec.run_id.clone(),
         });
         let skills = self.freeze_all(&accepted.spec, &catalog)?;
-        let workspace = self.workspace(&mut accepted, &skills)?;
+        let workspace = self.workspace(&mut accepted)?;
         let staged = self.stage(&accepted, &catalog, &workspace)?;
         events.emit(|| RunEvent::Staged {
             inputs: staged.inputs.len(),
@@ -172,11 +172,7 @@ impl Runtime {
         Ok(skills)
     }
 
-    fn workspace(
-        &self,
-        accepted: &mut Accepted<'_>,
-        skills: &[(SkillName, Arc<Snapshot>)],
-    ) -> Result<Workspace, RunError> {
+    fn workspace(&self, accepted: &mut Accepted<'_>) -> Result<Workspace, RunError> {
         let _span = info_span!("workspace.create").entered();
         let workspace = match &accepted.session {
             Some(hold) => {
@@ -192,8 +188,7 @@ impl Runtime {
                 .executor
                 .create_workspace(accepted.profile, &accepted.spec.limits)?,
         };
-        let names: Vec<SkillName> = skills.iter().map(|(name, _)| name.clone()).collect();
-        workspace.prepare(&accepted.spec.run_id, &names)?;
+        workspace.prepare(&accepted.spec.run_id)?;
         Ok(workspace)
     }
 
@@ -237,7 +232,9 @@ impl Runtime {
         let host = &self.settings.host_environment;
         let profile_env = accepted.profile.environment(|name| host.get(name).cloned());
         let links = std::mem::take(&mut staged.links);
-        let placement = Placement::settle(&accepted.spec, skills, links, workspace, profile_env)?;
+        let names: Vec<&SkillName> = skills.iter().map(|(name, _)| name).collect();
+        let places = self.frozen.store().places_for(&names)?;
+        let placement = Placement::settle(&accepted.spec, places, skills, links, workspace, profile_env)?;
         let finished = accepted
             .executor
             .run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;

@@ -27,6 +27,8 @@ pub struct RuntimeSettings {
     pub default_profile: String,
     /// The profiles that requests may name; none means every profile but those without isolation.
     pub allowed_profiles: Option<Vec<String>>,
+    /// Profiles that somebody meant and that cannot be used, with why not: they are refused, never replaced.
+    pub broken_profiles: BTreeMap<String, String>,
     /// The executor of a request that names none.
     pub default_executor: ExecutorKind,
     /// Where `host://` inputs may come from.
@@ -118,6 +120,10 @@ impl Runtime {
             let names: Vec<&str> = self.profiles.iter().map(|profile| profile.name.as_str()).collect();
             format!("known are {}", names.join(", "))
         };
+        if let Some(why) = self.settings.broken_profiles.get(name) {
+            let message = format!("the profile {name:?} cannot be used: {why}");
+            return Err(RequestError::new("profile", ErrorCode::ProfileInvalid, message).into());
+        }
         let Some(profile) = self.profiles.get(name) else {
             let message = format!("no profile is named {name:?}; {}", known());
             return Err(RequestError::new("profile", ErrorCode::ProfileUnknown, message).into());

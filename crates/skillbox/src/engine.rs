@@ -32,7 +32,7 @@ pub fn open(
     spawner: Option<Spawner>,
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
-    let profiles = profiles(context, terminal)?;
+    let (profiles, broken_profiles) = profiles(context, terminal)?;
     let unconfined = if host.allow_unconfined {
         Unconfined::Allow
     } else {
@@ -50,6 +50,7 @@ pub fn open(
         state_dir: context.settings.state_dir.clone(),
         default_profile: host.profile.clone(),
         allowed_profiles: (!host.allow_profile.is_empty()).then(|| host.allow_profile.clone()),
+        broken_profiles,
         default_executor: host.executor,
         host_directories,
         host_environment: passed_variables(&profiles, context.layers.environment()),
@@ -71,6 +72,7 @@ pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
         state_dir: place.join("state"),
         default_profile: "default".to_owned(),
         allowed_profiles: None,
+        broken_profiles: Default::default(),
         default_executor: ExecutorKind::Local,
         host_directories,
         host_environment: BTreeMap::new(),
@@ -98,15 +100,23 @@ fn passed_variables(profiles: &Profiles, environment: &Environment) -> BTreeMap<
         .collect()
 }
 
-/// The shipped profiles and those of the settings; what cannot be used is told.
-pub fn profiles(context: &Context<'_>, terminal: &mut Terminal) -> Result<Profiles, Failure> {
+/// The shipped profiles and those of the settings; what cannot be used is told, and given by name with the reason.
+pub fn profiles(
+    context: &Context<'_>,
+    terminal: &mut Terminal,
+) -> Result<(Profiles, BTreeMap<String, String>), Failure> {
     let Some(directory) = &context.settings.profiles else {
-        return Ok(Profiles::shipped());
+        return Ok((Profiles::shipped(), BTreeMap::new()));
     };
     let (profiles, told) = Profiles::with_directory(directory).map_err(|error| {
         let message = format!("cannot read the profiles of {}: {error}", directory.display());
         Failure::new(ErrorCode::ProfileInvalid, message)
     })?;
     findings::tell(&told, context.verbosity, terminal)?;
-    Ok(profiles)
+    let broken = told.iter().filter_map(|finding| {
+        let name = finding.path.file_stem()?.to_str()?.to_owned();
+        Some((name, format!("{}: {}", finding.path.display(), finding.message)))
+    });
+    let broken = broken.collect();
+    Ok((profiles, broken))
 }

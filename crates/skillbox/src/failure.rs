@@ -55,6 +55,16 @@ impl Failure {
         }
     }
 
+    /// What kind of failure it is.
+    pub fn code(&self) -> ErrorCode {
+        self.body.code
+    }
+
+    /// What is said about it.
+    pub fn message(&self) -> &str {
+        &self.body.message
+    }
+
     /// The same with its own advice.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());

@@ -35,6 +35,7 @@ impl Ready {
             state_dir: directory.path().join("state"),
             default_profile: "default".to_owned(),
             allowed_profiles: None,
+            broken_profiles: Default::default(),
             default_executor: ExecutorKind::Local,
             host_directories: HostDirectories::default(),
             host_environment: Default::default(),

@@ -154,6 +154,11 @@ impl LocalExecutor {
     }
 
     fn job(&self, placement: &Placement, backing: Backing) -> Job {
+        let places = placement.places.iter().map(|_| Bind {
+            target: format!("{}/{}", layout::ROOT, layout::SKILLS),
+            kind: BindKind::Directory,
+            access: Access::ReadOnly,
+        });
         let skills = placement.skills.iter().map(|(name, _)| Bind {
             target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
             kind: BindKind::Directory,
@@ -182,7 +187,7 @@ impl LocalExecutor {
                 },
             },
             workspace_target: layout::ROOT.to_owned(),
-            binds: skills.chain(links).collect(),
+            binds: places.chain(skills).chain(links).collect(),
             unconfined: self.unconfined,
         }
     }
@@ -205,11 +210,12 @@ impl LocalExecutor {
             let (read, write) = pipe()?;
             (read, Some((write, spec.stdin.clone())))
         };
+        let places = placement.places.iter().map(OwnedFd::as_fd);
         let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
         let links = placement.links.iter().map(|link| link.source.as_fd());
         let fds = LaunchFds {
             workspace: Some(workspace.mountable()),
-            binds: skills.chain(links).collect(),
+            binds: places.chain(skills).chain(links).collect(),
             stdin: stdin_read.as_fd(),
             stdout: out_write.as_fd(),
             stderr: err_write.as_fd(),

@@ -173,16 +173,11 @@ fn wait(
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: left.subsec_nanos().into(),
     };
-    loop {
-        match rustix::event::poll(&mut fds, Some(&timeout)) {
-            Ok(_) => break,
-            // The next round computes the time that is left.
-            Err(Errno::INTR) => {
-                fds.iter_mut().for_each(PollFd::clear_revents);
-                break;
-            }
-            Err(error) => return Err(error.into()),
-        }
+    match rustix::event::poll(&mut fds, Some(&timeout)) {
+        Ok(_) => {}
+        // Nothing is ready; the next round computes the time that is left.
+        Err(Errno::INTR) => fds.iter_mut().for_each(PollFd::clear_revents),
+        Err(error) => return Err(error.into()),
     }
     let fired = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
     Ok(Ready {

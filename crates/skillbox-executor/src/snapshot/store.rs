@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use skillbox_model::{Digest, RelPath};
+use sha2::{Digest as _, Sha256};
+use skillbox_model::{Digest, RelPath, SkillName};
 
 use super::SnapshotWriter;
 
@@ -62,6 +63,24 @@ impl SnapshotStore {
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(SnapshotError::new("open", &path)(error.into())),
         }
+    }
+
+    /// A directory that holds nothing but a place for each of these skills, to be mounted read-only below them: so a
+    /// script can put nothing beside the skills that it sees.
+    pub fn places_for(&self, names: &[&SkillName]) -> Result<OwnedFd, SnapshotError> {
+        let joined: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        // No name has a slash, so no two lists are one text.
+        let digest = Digest::from_sha256(Sha256::digest(joined.join("/")).into());
+        let path = self.root.join("places").join(&digest.hex()[..32]);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(open) = rustix::fs::open(&path, flags, Mode::empty()) {
+            return Ok(open);
+        }
+        for name in names {
+            let place = path.join(name.as_str());
+            fs::create_dir_all(&place).map_err(SnapshotError::new("create", &place))?;
+        }
+        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| SnapshotError::new("open", &path)(error.into()))
     }
 
     /// Begins to freeze a skill.

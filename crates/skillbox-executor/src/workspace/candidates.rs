@@ -127,6 +127,8 @@ impl Candidates {
         }
         match reason_to_refuse(stat, self.device) {
             Some(reason) => self.refuse(path, reason),
+            // A report is text: a name that it could only show changed would name no file.
+            None if path.to_str().is_none() => self.refuse(path, "its name is not valid UTF-8"),
             None => {
                 self.files
                     .insert(path.clone(), u64::try_from(stat.st_size).unwrap_or(0));

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use skillbox_model::{RelPath, RunId, SkillName};
+use skillbox_model::{RelPath, RunId};
 
 use super::{beneath, layout};
 
@@ -114,7 +114,7 @@ impl Workspace {
 
     /// Makes the documented directories and one for this run. What a former run of the session put in their
     /// place, be it a link or a file, gives way.
-    pub fn prepare(&self, run_id: &RunId, skills: &[SkillName]) -> Result<(), WorkspaceError> {
+    pub fn prepare(&self, run_id: &RunId) -> Result<(), WorkspaceError> {
         for directory in [
             layout::SKILLS,
             layout::WORK,
@@ -126,11 +126,7 @@ impl Workspace {
         ] {
             self.ensure_own_directory(directory)?;
         }
-        self.ensure_own_directory(&layout::run_directory(run_id))?;
-        for skill in skills {
-            self.ensure_own_directory(&layout::skill_directory(skill))?;
-        }
-        Ok(())
+        self.ensure_own_directory(&layout::run_directory(run_id))
     }
 
     fn ensure_own_directory(&self, path: &str) -> Result<(), WorkspaceError> {
@@ -149,6 +145,11 @@ impl Workspace {
             }
             let stat = beneath::stat_child(parent.as_fd(), name).map_err(failed("look at"))?;
             if beneath::file_type(&stat) == FileType::Directory {
+                // A former run may have locked the next one out.
+                if stat.st_mode & 0o777 != 0o755 {
+                    let mode = Mode::from_raw_mode(0o755);
+                    rustix::fs::chmodat(&parent, name, mode, AtFlags::empty()).map_err(failed("open up"))?;
+                }
                 return Ok(());
             }
             rustix::fs::unlinkat(&parent, name, AtFlags::empty()).map_err(failed("remove"))?;

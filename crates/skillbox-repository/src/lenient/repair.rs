@@ -29,8 +29,8 @@ pub(super) struct Repair {
 
 /// Quotes values until the text can be read; otherwise gives the first error that quotes do not help.
 ///
-/// Only a value at the place of the error is touched, and only if the error is then gone from it. Every attempt
-/// must move the next error forward, so the number of attempts is bounded.
+/// Only a value at the place of the error is touched, and only if the next error stands behind it. So no value is
+/// quoted twice, and the text at most doubles.
 pub(super) fn repair(text: &str, error: YamlError) -> Result<Repaired, YamlError> {
     let mut state = Repaired {
         text: text.to_owned(),
@@ -40,11 +40,10 @@ pub(super) fn repair(text: &str, error: YamlError) -> Result<Repaired, YamlError
     let mut error = error;
     for _ in 0..MAX_REPAIRS {
         let attempt = owners(&state.text, error.offset).iter().find_map(|value| {
-            let next = state.with_quotes(value)?;
+            let (next, end) = state.with_quotes(value)?;
             match yaml::read(&next.text).map(drop) {
                 Ok(()) => Some((next, None)),
-                // Two quotes stand around the value now, so its end has moved by up to two.
-                Err(later) if later.offset >= value.range.end + 2 => Some((next, Some(later))),
+                Err(later) if later.offset >= end => Some((next, Some(later))),
                 Err(_) => None,
             }
         });
@@ -131,8 +130,9 @@ fn lines(text: &str) -> Vec<Range<usize>> {
 }
 
 impl Repaired {
-    /// The text with one value in single quotes; nothing where quotes would hide a mistake of another kind.
-    fn with_quotes(&self, value: &Value) -> Option<Self> {
+    /// The text with one value in single quotes, and where the value ends then; nothing where quotes would hide a
+    /// mistake of another kind.
+    fn with_quotes(&self, value: &Value) -> Option<(Self, usize)> {
         let Range { start, end } = value.range;
         let written = &self.text[start..end];
         let had_quotes = was_quoted(written);
@@ -162,15 +162,19 @@ impl Repaired {
             added.push(text.len());
         }
         text.push('\'');
-        let new_end = text.len();
+        let quoted_end = text.len();
         text.push_str(&self.text[end..]);
         let mut repairs = self.repairs.clone();
-        repairs.push(self.repair(value, &text[start..new_end]));
-        Some(Self {
-            inserted: merged(&self.inserted, &added, start),
-            repairs,
-            text,
-        })
+        repairs.push(self.repair(value, &text[start..quoted_end]));
+        let inserted = merged(&self.inserted, &added, start);
+        Some((
+            Self {
+                text,
+                inserted,
+                repairs,
+            },
+            quoted_end,
+        ))
     }
 
     /// The error at its place in the text before any repair.

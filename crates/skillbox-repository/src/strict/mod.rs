@@ -1,4 +1,9 @@
 //! The reference tool's verdicts, texts and bytes.
+//!
+//! Equal to skills-ref 0.1.1 on every recorded case but for the differences that tests/parity/DIFFERENCES.md lists.
+//! Character properties are those of a newer Unicode than the reference's Python has: over all code points that
+//! Unicode 14 (Python 3.11) assigns, letters, digits, lower case, NFKC and printability are the same; a name in a
+//! script that was added later is judged by its real properties here and as unassigned there.
 
 mod parser;
 mod prompt;

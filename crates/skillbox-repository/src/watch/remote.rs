@@ -22,9 +22,5 @@ const REMOTE: [u64; 12] = [
 /// Whether the file system of `path` is one of these. One that cannot be asked is taken to be local: the watch on it
 /// will fail if it is worse than that.
 pub(super) fn is_remote(path: &Path) -> bool {
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "the width of the number differs between architectures"
-    )]
     rustix::fs::statfs(path).is_ok_and(|stat| REMOTE.contains(&(stat.f_type as u64 & 0xffff_ffff)))
 }

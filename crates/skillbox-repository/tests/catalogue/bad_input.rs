@@ -220,9 +220,9 @@ fn what_may_not_be_read_is_told_and_its_siblings_load() {
     shop.skill("locked-dir");
     shop.skill("locked-group/inside");
     let file = shop.skill("locked-file");
-    fs::set_permissions(&file, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o000)).unwrap();
     for dir in ["locked-dir", "locked-group"] {
-        fs::set_permissions(shop.path(dir), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(shop.path(dir), Permissions::from_mode(0o000)).unwrap();
     }
     let catalog = without_root_rights(|| shop.scan());
     assert_eq!(names(&catalog), ["good"]);
@@ -252,7 +252,7 @@ fn a_source_that_may_not_be_read_hides_no_other() {
     let (locked, good) = (Workshop::new(), Workshop::new());
     locked.skill("lost");
     good.skill("good");
-    fs::set_permissions(locked.root(), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(locked.root(), Permissions::from_mode(0o000)).unwrap();
     let catalog = without_root_rights(|| {
         Repository::open(vec![locked.source(), good.source()], ScanOptions::default()).catalog()
     });

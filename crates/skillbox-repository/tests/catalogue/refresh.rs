@@ -225,6 +225,26 @@ fn a_hidden_skill_comes_back_when_what_hid_it_goes() {
     assert!(repository.catalog().shadowed().is_empty());
 }
 
+#[test]
+fn skills_beyond_the_limit_come_in_when_there_is_room() {
+    let shop = Workshop::new();
+    for index in 0..20 {
+        shop.skill(&format!("skill-{index:02}"));
+    }
+    let options = ScanOptions {
+        max_directories: 11,
+        ..ScanOptions::default()
+    };
+    let repository = Repository::open(vec![shop.source()], options);
+    assert_eq!(repository.catalog().len(), 10);
+    for index in 0..12 {
+        fs::remove_dir_all(shop.path(&format!("skill-{index:02}"))).unwrap();
+    }
+    repository.refresh();
+    assert_eq!(repository.catalog().len(), 8);
+    assert!(repository.catalog().diagnostics().is_empty());
+}
+
 /// Something that happens to a tree of skills.
 #[derive(Clone, Debug)]
 pub enum Event {

@@ -64,6 +64,11 @@ fn hostile_frontmatter_is_refused_with_a_place() {
             frontmatter(&": ".repeat(20_000)),
             "frontmatter_budget",
         ),
+        (
+            "quotes that would double for ever",
+            frontmatter("x: C'\0\0y: z"),
+            "invalid_yaml",
+        ),
         ("quotes", frontmatter(&"x: 'a' b\n".repeat(2_000)), "invalid_yaml"),
     ];
     for (name, bytes, code) in cases {

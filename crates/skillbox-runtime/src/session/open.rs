@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -80,6 +80,8 @@ impl OpenSession {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(SessionError::io("create", &path)(error)),
         }
+        // A former run may have locked the next one out of its own workspace.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(SessionError::io("open up", &path))?;
         let root: OwnedFd = File::open(&path).map_err(SessionError::io("open", &path))?.into();
         Ok(Workspace::new(root, self.owner, Backing::Disk))
     }

@@ -237,7 +237,7 @@ fn usable_v2(base: &Path, is_top: bool, family: &[i32]) -> Result<(Vec<String>, 
         .iter()
         .filter_map(|pid| pid.parse().ok())
         .collect();
-    if is_top && base.join("cgroup.type").exists() || !is_top {
+    if !is_top || base.join("cgroup.type").exists() {
         // Only the real root may hold processes beside groups with controllers.
         if let Some(stranger) = inside.iter().find(|pid| !family.contains(pid)) {
             return Err(format!(

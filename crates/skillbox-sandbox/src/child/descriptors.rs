@@ -24,6 +24,7 @@ impl Child<'_> {
             let _ = mount.into_raw_fd();
         }
         let _ = self.belongings.proc.take().map(IntoRawFd::into_raw_fd);
+        let _ = self.belongings.spawner.take().map(IntoRawFd::into_raw_fd);
         let mut kept: Vec<RawFd> = self.belongings.doors.iter().map(AsRawFd::as_raw_fd).collect();
         kept.extend(self.belongings.answers.iter().map(AsRawFd::as_raw_fd));
         kept.extend(self.hunts.iter().map(super::reaper::Hunt::descriptor));

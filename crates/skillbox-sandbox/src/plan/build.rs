@@ -285,8 +285,9 @@ fn resource_limits(limits: &Limits, facts: &HostFacts, count_processes: bool) ->
         (Resource::PendingSignals, 1024),
     ];
     if count_processes {
-        // The reaper counts as one.
-        list.push((Resource::Processes, limits.pids.saturating_add(1)));
+        // The reaper counts as one. Where a control group counts too, it comes first: it tells that it was hit.
+        let room = if facts.cgroup.pids.is_available() { 16 } else { 0 };
+        list.push((Resource::Processes, limits.pids.saturating_add(1 + room)));
     }
     let within_hard = |(resource, limit): (Resource, u64)| ResourceLimit {
         resource,

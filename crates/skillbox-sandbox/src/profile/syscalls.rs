@@ -113,7 +113,7 @@ fn allowed(document: &AllowDocument, place: Option<Place>, findings: &mut Findin
 fn constants(list: &[String], place: Option<Place>, findings: &mut Findings) -> Vec<Constant> {
     let mut constants = Vec::new();
     for text in list {
-        match value_of(&text) {
+        match value_of(text) {
             Some(constant) => constants.push(constant),
             None => {
                 let message = format!("{:?} is neither a known constant nor a 32-bit number", text);

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags, fchown, fstat, open};
-use rustix::process::{Gid, Uid};
+use rustix::process::{Gid, PidfdFlags, Uid, getpid, pidfd_open};
 
 use super::network::Wanted;
 use super::process::clone_single_threaded;
@@ -244,6 +244,7 @@ fn collect_mounts(
     let mut belongings = Belongings::new(orders.steps.len());
     let Some(stage) = stage else { return Ok(belongings) };
     belongings.proc = stage.proc.try_clone().ok();
+    belongings.spawner = pidfd_open(getpid(), PidfdFlags::empty()).ok();
     let from_host = |op: &Op| {
         matches!(
             op,

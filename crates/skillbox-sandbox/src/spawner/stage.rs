@@ -82,7 +82,8 @@ impl Stage {
 
 fn unshare_mounts() -> io::Result<()> {
     // SAFETY: no descriptor table is unshared.
-    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS)? })
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
+    Ok(())
 }
 
 /// Moves this process into a mount namespace.

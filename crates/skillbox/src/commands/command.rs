@@ -4,8 +4,8 @@ use clap::Subcommand;
 use skillbox_model::ExitCode;
 
 use super::{
-    artifacts, completions, create, doctor, help, info, list, man, profiles, read_properties, run, session, show,
-    to_prompt, validate,
+    artifacts, completions, create, demo, doctor, help, info, list, man, profiles, read_properties, run, search,
+    session, show, to_prompt, validate,
 };
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
@@ -14,14 +14,16 @@ use crate::settings::{GlobalSettings, Layers, Told};
 /// What to do, in the order of the help.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    Demo(demo::DemoArgs),
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
     Info(info::InfoArgs),
+    Search(search::SearchArgs),
     Create(create::CreateArgs),
     Validate(validate::ValidateArgs),
     ReadProperties(read_properties::ReadPropertiesArgs),
     ToPrompt(to_prompt::ToPromptArgs),
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),
@@ -48,8 +50,10 @@ pub struct Context<'a> {
 /// Runs a command and gives the exit code.
 pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     match command {
+        Command::Demo(_) => return demo::run(context, terminal),
         Command::List(args) => return show(&list::run(args, context, terminal), context, terminal),
         Command::Info(args) => return show(&info::run(args, context, terminal)?, context, terminal),
+        Command::Search(args) => return show(&search::run(args, context, terminal), context, terminal),
         Command::Create(args) => return show(&create::run(args)?, context, terminal),
         Command::Validate(args) => return validate::run(args, context, terminal),
         Command::ReadProperties(args) => return read_properties::run(args, context, terminal),

@@ -15,6 +15,7 @@ use super::list::Listing;
 use super::search::Hits;
 use super::unpack::unpack;
 use super::{Answer, Context, lenient};
+use crate::engine;
 use crate::failure::Failure;
 use crate::render::{Page, Progress, Span, Terminal, Tone};
 
@@ -36,6 +37,8 @@ const SLIPS: &[(&str, &str)] = &[
 ];
 
 pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    // The spawner is forked off before anything else exists.
+    let spawner = engine::spawner();
     let mut tour = Tour {
         terminal,
         as_json: context.as_json,
@@ -54,11 +57,13 @@ pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure
     tour.validate(&paths)?;
     tour.explain_mistakes(&skills, built_in.len())?;
     tour.prompt(&built_in, &paths)?;
+    let sandboxed = spawner.and_then(|spawner| tour.run_sandboxed(spawner, place.path()));
+    sandboxed.or_else(|failure| tour.without_a_sandbox(failure))?;
     tour.end()
 }
 
 /// The tour, and the streams it is told on.
-struct Tour<'a> {
+pub(super) struct Tour<'a> {
     terminal: &'a mut Terminal,
     as_json: bool,
     steps: Vec<Step>,
@@ -81,7 +86,7 @@ impl Tour<'_> {
         self.tell(|page| {
             page.line(&[
                 Span::new(Tone::Heading, "skillbox demo"),
-                Span::new(Tone::Dim, " · a guided tour in six steps"),
+                Span::new(Tone::Dim, " · a guided tour in eight steps"),
             ]);
             page.paragraph(
                 0,
@@ -213,6 +218,22 @@ impl Tour<'_> {
         })
     }
 
+    /// Where this host cannot isolate a script, none is run: that is the point. Anything else is a failure.
+    fn without_a_sandbox(&mut self, failure: Failure) -> Result<(), Failure> {
+        if !matches!(
+            failure.code(),
+            ErrorCode::IsolationUnavailable | ErrorCode::ExecutorUnavailable
+        ) {
+            return Err(failure);
+        }
+        self.tell(|page| {
+            page.gap();
+            page.paragraph(2, Tone::Warning, "This host cannot isolate a script, so none is run.");
+            page.paragraph(2, Tone::Plain, failure.message());
+            page.paragraph(2, Tone::Hint, "`skillbox doctor` tells the cause and the fix");
+        })
+    }
+
     fn end(&mut self) -> Result<u8, Failure> {
         if self.as_json {
             self.terminal.json(&Told {
@@ -229,6 +250,7 @@ impl Tour<'_> {
                     "a skill of your own that validates and runs",
                 ),
                 ("skillbox list", "what there is around you"),
+                ("skillbox doctor", "what this host can enforce"),
                 ("skillbox --help", "everything else"),
             ] {
                 page.beside(2, Span::new(Tone::Hint, command), 30, Tone::Plain, about);
@@ -238,7 +260,7 @@ impl Tour<'_> {
     }
 
     /// Announces a step: its number, what it is about, and the command that does the same.
-    fn step(&mut self, title: &'static str, command: &str, why: &str) -> Result<(), Failure> {
+    pub(super) fn step(&mut self, title: &'static str, command: &str, why: &str) -> Result<(), Failure> {
         self.steps.push(Step {
             title,
             command: command.to_owned(),
@@ -249,12 +271,15 @@ impl Tour<'_> {
             page.line(&[Span::new(Tone::Heading, format!("{number}. {title}"))]);
             page.paragraph(3, Tone::Dim, why);
             page.line(&[]);
-            page.line(&[Span::new(Tone::Dim, "$ "), Span::new(Tone::Hint, command)]);
+            for (number, line) in command.lines().enumerate() {
+                let prompt = if number == 0 { "$ " } else { "  " };
+                page.line(&[Span::new(Tone::Dim, prompt), Span::new(Tone::Hint, line)]);
+            }
         })
     }
 
     /// Tells people at once; programs get the whole at the end.
-    fn tell(&mut self, write: impl FnOnce(&mut Page)) -> Result<(), Failure> {
+    pub(super) fn tell(&mut self, write: impl FnOnce(&mut Page)) -> Result<(), Failure> {
         if self.as_json {
             return Ok(());
         }

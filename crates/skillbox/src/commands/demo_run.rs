@@ -34,8 +34,9 @@ impl Tour<'_> {
         let why = "The file is staged, the script runs with nothing of this host but what the profile `default` names, \
                    and what it wrote to out/ comes back with type and digest.";
         let line = "python3 scripts/report.py inputs/sales.csv --json out/report.json --svg out/chart.svg";
-        let command = format!("skillbox run csv-report --input sales.csv --output 'out/*' -- \\\n    '{line}'");
-        self.step("Run one, isolated", &command, why)?;
+        let command = "skillbox run csv-report --input sales.csv --output 'out/*' -- \\\n    \
+                       'python3 scripts/report.py inputs/sales.csv \\\n     --json out/report.json --svg out/chart.svg'";
+        self.step("Run one, isolated", command, why)?;
         let from = place.join("skills/csv-report/tests/sales.csv");
         let request = request(serde_json::json!({
             "skill": "csv-report",
@@ -44,7 +45,11 @@ impl Tour<'_> {
             "output_files": ["out/*"],
         }))?;
         let report = run(runtime, &request)?;
-        expect(report.exit_code == Some(0) && report.output_files.len() == 2, "the report was not made", &report)?;
+        expect(
+            report.exit_code == Some(0) && report.output_files.len() == 2,
+            "the report was not made",
+            &report,
+        )?;
         self.tell(|page| {
             page.verbatim(2, Tone::Plain, &report.stdout);
             page.gap();
@@ -60,11 +65,19 @@ impl Tour<'_> {
     fn fail_to_escape(&mut self, runtime: &Runtime) -> Result<(), Failure> {
         let why = "A script that reads your secrets, writes to your system, kills, dials out, makes namespaces of its own. \
                    Each line fails inside, and the run still ends with a plain report.";
-        self.step("Watch an escape fail", "skillbox run python-math -- 'cat /etc/shadow; …'", why)?;
+        self.step(
+            "Watch an escape fail",
+            "skillbox run python-math -- 'cat /etc/shadow; …'",
+            why,
+        )?;
         let request = request(serde_json::json!({"skill": "python-math", "command": ESCAPE}))?;
         let report = run(runtime, &request)?;
         let secrets_seen = report.stdout.trim() != "0";
-        expect(report.exit_code == Some(0) && !secrets_seen, "something got out", &report)?;
+        expect(
+            report.exit_code == Some(0) && !secrets_seen,
+            "something got out",
+            &report,
+        )?;
         self.tell(|page| {
             for line in report.stderr.lines() {
                 page.line(&[Span::new(Tone::Bad, "  refused  "), Span::plain(line)]);
@@ -79,8 +92,15 @@ fn request(value: serde_json::Value) -> Result<RunRequest, Failure> {
 
 fn run(runtime: &Runtime, request: &RunRequest) -> Result<RunReport, Failure> {
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
-    let context = RunContext { session: None, events: EventSink::silent(), cancel, export: None };
-    runtime.run(request, context).map_err(|error| Failure::from_body(error.body()))
+    let context = RunContext {
+        session: None,
+        events: EventSink::silent(),
+        cancel,
+        export: None,
+    };
+    runtime
+        .run(request, context)
+        .map_err(|error| Failure::from_body(error.body()))
 }
 
 fn expect(is_so: bool, otherwise: &str, report: &RunReport) -> Result<(), Failure> {
@@ -94,8 +114,21 @@ fn expect(is_so: bool, otherwise: &str, report: &RunReport) -> Result<(), Failur
 /// Every layer with its state, two in a line.
 fn enforcement(report: &RunReport, page: &mut Page) {
     let total = report.enforcement.layers.len();
-    let enforced = report.enforcement.layers.values().filter(|state| **state == LayerState::Enforced).count();
-    page.paragraph(2, Tone::Plain, &format!("{enforced} of {} enforced, tier {:?}:", plural(total, "layer"), report.enforcement.tier));
+    let enforced = report
+        .enforcement
+        .layers
+        .values()
+        .filter(|state| **state == LayerState::Enforced)
+        .count();
+    page.paragraph(
+        2,
+        Tone::Plain,
+        &format!(
+            "{enforced} of {} enforced, tier {:?}:",
+            plural(total, "layer"),
+            report.enforcement.tier
+        ),
+    );
     for pair in Layer::ALL.chunks(2) {
         let mut spans = Vec::new();
         for layer in pair {

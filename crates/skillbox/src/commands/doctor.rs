@@ -55,7 +55,7 @@ const DEFAULT: &str = "default";
 
 pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<Findings, Failure> {
     let spawner = engine::spawner()?;
-    let profiles = engine::profiles(context, terminal)?;
+    let (profiles, _) = engine::profiles(context, terminal)?;
     let executor = engine::local(spawner, &profiles, Unconfined::Refuse)?;
     Ok(examine(&executor, &profiles))
 }

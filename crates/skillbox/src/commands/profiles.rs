@@ -68,7 +68,7 @@ struct Checked {
 struct Planned(LaunchPlan);
 
 pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    let profiles = engine::profiles(context, terminal)?;
+    let (profiles, _) = engine::profiles(context, terminal)?;
     match &args.verb {
         Verb::List => show(
             &Listing {

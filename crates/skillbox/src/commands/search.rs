@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::Serialize;
-use skillbox_repository::{Catalog, search};
+use skillbox_repository::{Catalog, Hit, Rank, search};
 
 use super::{Answer, Context};
 use crate::catalogue;
@@ -30,14 +30,13 @@ pub struct SearchArgs {
 #[derive(Serialize)]
 pub struct Hits {
     query: String,
-    hits: Vec<Hit>,
+    hits: Vec<Found>,
 }
 
 #[derive(Serialize)]
-struct Hit {
-    name: String,
-    rank: String,
-    score: f64,
+struct Found {
+    #[serde(flatten)]
+    hit: Hit,
     description: String,
     path: String,
     source: String,
@@ -56,10 +55,8 @@ impl Hits {
     pub fn of(catalog: &Catalog, query: &str, limit: usize) -> Self {
         let hits = search(catalog, query, limit).into_iter().filter_map(|hit| {
             let entry = catalog.get(hit.name.as_str())?;
-            Some(Hit {
-                name: hit.name.to_string(),
-                rank: hit.rank.to_string(),
-                score: hit.score,
+            Some(Found {
+                hit,
                 description: entry.meta.description.to_string(),
                 path: entry.path().display().to_string(),
                 source: entry.source_label().to_owned(),
@@ -78,15 +75,39 @@ impl Answer for Hits {
             page.line(&[Span::plain("nothing found for "), Span::new(Tone::Name, &self.query)]);
             page.paragraph(0, Tone::Dim, "try fewer words; `skillbox list` shows everything");
         }
-        let widest = self.hits.iter().map(|hit| display_width(&hit.name)).max().unwrap_or(0);
+        let widest = self
+            .hits
+            .iter()
+            .map(|found| display_width(found.hit.name.as_str()))
+            .max()
+            .unwrap_or(0);
         let column = 2 + widest.min(24) + 2;
-        for hit in &self.hits {
-            page.summary(2, Span::new(Tone::Name, &hit.name), column, 2, &hit.description);
-            page.paragraph(
+        for found in &self.hits {
+            page.summary(
+                2,
+                Span::new(Tone::Name, found.hit.name.as_str()),
                 column,
-                Tone::Dim,
-                &format!("{} · {}", hit.rank, page.short(hit.source.as_ref())),
+                2,
+                &found.description,
             );
+            let why = format!("{} · {}", reason(&found.hit), page.short(found.source.as_ref()));
+            page.paragraph(column, Tone::Dim, &why);
         }
+    }
+}
+
+/// Why a skill was found.
+fn reason(hit: &Hit) -> String {
+    let words = match hit.rank {
+        Rank::ExactName => "is the name",
+        Rank::NamePrefix => "begins the name",
+        Rank::Name => "in the name",
+        Rank::DescriptionOrPath => "in description or path",
+        Rank::Body => "in the instructions",
+        Rank::Listed => "listed",
+    };
+    match &hit.excerpt {
+        Some(excerpt) => format!("{words}: {excerpt}"),
+        None => words.to_owned(),
     }
 }

@@ -116,8 +116,11 @@ impl Page {
 
     /// One line as given; too long a line is the terminal's to break.
     pub fn line(&mut self, spans: &[Span]) {
-        for span in spans {
-            self.push(span.tone, &span.text);
+        if let Some((last, before)) = spans.split_last() {
+            for span in before {
+                self.push(span.tone, &span.text);
+            }
+            self.push(last.tone, last.text.trim_end());
         }
         self.text.push('\n');
     }

@@ -39,7 +39,6 @@ macro_rules! settings {
 
         $(#[doc = $group_doc])*
         #[derive(Clone, Debug)]
-        #[expect(dead_code, reason = "profiles and state are resolved and told; no command of this version has use for them")]
         pub struct $settings {
             $( $(#[doc = $doc])+ pub $name: $kind, )*
         }
@@ -53,11 +52,6 @@ macro_rules! settings {
                     separator: <$kind as SettingValue>::SEPARATOR,
                 }, )*
             ];
-
-            /// The flags that may stand more than once.
-            pub fn repeatable() -> impl Iterator<Item = String> {
-                Self::DECLARED.iter().filter(|setting| setting.separator.is_some()).map(Declared::flag)
-            }
 
             /// Merges the layers, highest first, and says where each value came from.
             pub fn resolve(&self, layers: &Layers) -> Result<($settings, Vec<Told>), SettingError> {
@@ -110,6 +104,14 @@ settings! {
 
     /// Let host:// inputs come from below this directory; may be repeated
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
+}
+
+impl GlobalFlags {
+    /// The flags that may stand more than once.
+    pub fn repeatable() -> impl Iterator<Item = String> {
+        let listed = Self::DECLARED.iter().filter(|setting| setting.separator.is_some());
+        listed.map(Declared::flag)
+    }
 }
 
 /// Every declaration of every group: what a config file may say.

@@ -1,0 +1,221 @@
+//! How each step of the plan is done, in the order that the plan gives.
+#![expect(unsafe_code, reason = "the child ends without running destructors")]
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::thread::{
+    CapabilitiesSecureBits, LinkNameSpaceType, move_into_link_name_space, set_capabilities_secure_bits,
+};
+
+use super::{confine, identity, landlock};
+use crate::plan::{BindKind, Ids, Op, Phase, Step};
+use crate::profile::Need;
+use crate::root;
+use crate::spawner::protocol::{Answer, Orders, StepFailure, answer};
+use crate::spawner::write_id_maps;
+
+/// Our own failure, should anyone look at the exit code instead of the answer.
+pub(super) const SETUP_FAILED: i32 = 125;
+
+/// The descriptors that a child is born with.
+pub(crate) struct Belongings {
+    /// What each step mounts, by the step's index.
+    pub mounts: Vec<Option<OwnedFd>>,
+    /// The `tasks` files of the run's control groups.
+    pub doors: Vec<OwnedFd>,
+    /// Standard input, output and error of the command.
+    pub stdio: Option<[OwnedFd; 3]>,
+    /// The outer `/proc`, through which the id maps are written.
+    pub proc: Option<OwnedFd>,
+    /// The spawner itself, to see whether it still lives once its death would be told.
+    pub spawner: Option<OwnedFd>,
+    /// Where answers go, and what tells that nobody waits for them any more.
+    pub answers: Option<OwnedFd>,
+}
+
+impl Belongings {
+    pub fn new(steps: usize) -> Self {
+        Self {
+            mounts: std::iter::repeat_with(|| None).take(steps).collect(),
+            doors: Vec::new(),
+            stdio: None,
+            answers: None,
+            proc: None,
+            spawner: None,
+        }
+    }
+}
+
+/// The child while it confines itself.
+pub(super) struct Child<'a> {
+    pub(super) orders: &'a Orders<'a>,
+    pub(super) belongings: Belongings,
+    /// Whether the command's process still has to join the control group, and must succeed in it.
+    pub(super) join: Option<Need>,
+    /// Whether descendants have to be hunted down one by one at the end.
+    pub(super) hunts: Option<super::reaper::Hunt>,
+}
+
+/// Lives as the child. Does not return.
+pub(crate) fn run(orders: &Orders<'_>, belongings: Belongings) -> ! {
+    let mut child = Child {
+        orders,
+        belongings,
+        join: None,
+        hunts: None,
+    };
+    let result = child.prepare().and_then(|()| child.release());
+    if let Err(failure) = result {
+        child.tell(&Answer::Failed(failure));
+    }
+    exit(SETUP_FAILED)
+}
+
+/// Ends the process at once, running no destructor of the spawner's copied state.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: ending the process has no preconditions.
+    unsafe { libc::_exit(code) }
+}
+
+impl Child<'_> {
+    /// Everything that depends on the profile and the limits alone.
+    fn prepare(&mut self) -> Result<(), StepFailure> {
+        self.apply(Phase::Prepare)
+    }
+
+    /// Everything that belongs to this run. Ends by starting the command.
+    fn release(&mut self) -> Result<(), StepFailure> {
+        self.apply(Phase::Release)
+    }
+
+    fn apply(&mut self, phase: Phase) -> Result<(), StepFailure> {
+        let orders = self.orders;
+        for (index, step) in orders.steps.iter().enumerate().filter(|(_, step)| step.phase == phase) {
+            if let Err((what, error)) = self.step(index, step) {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                let failure = StepFailure {
+                    step: step.number,
+                    what: what.to_owned(),
+                    errno,
+                };
+                match step.need {
+                    Need::Preferred => self.tell(&Answer::Degraded(failure)),
+                    Need::Required | Need::Off => return Err(failure),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does one step; a failure says in a few words what was tried.
+    fn step(&mut self, index: usize, step: &Step) -> Result<(), (&'static str, io::Error)> {
+        let during = |what: &'static str| move |error: io::Error| (what, error);
+        match &step.op {
+            Op::NewSession => identity::new_session().map_err(during("setsid")),
+            Op::MapIds { inside, outside } => self.map_ids(*inside, *outside).map_err(during("write the id maps")),
+            Op::BecomeUser(ids) => identity::become_user(*ids).map_err(during("set the ids")),
+            Op::DieWithSpawner => identity::die_with_parent(self.belongings.spawner.as_ref())
+                .map_err(during("set the parent-death signal")),
+            Op::RootCgroupNamespace => {
+                identity::root_cgroup_namespace().map_err(during("unshare the cgroup namespace"))
+            }
+            Op::Hostname(name) => {
+                rustix::system::sethostname(name.as_bytes()).map_err(|error| ("set the host name", error.into()))
+            }
+            Op::HostView => self.enter_host_mounts(index).map_err(during("enter the host's mounts")),
+            Op::AdoptOrphans => self.adopt_orphans().map_err(during("adopt orphans")),
+            Op::SharedMemory { bytes } => root::shared_memory(*bytes).map_err(during("mount /dev/shm")),
+            Op::Proc => self.fresh_proc().map_err(during("mount a fresh /proc")),
+            Op::Mask { path } => root::mask(path).map_err(during("mask")),
+            Op::MountWorkspace { target, .. } => self
+                .mount(index, target, BindKind::Directory)
+                .map_err(during("mount the workspace")),
+            Op::BindDescriptor { target, kind, .. } => self.mount(index, target, *kind).map_err(during("mount")),
+            Op::ResourceLimits(limits) => confine::limit_resources(limits).map_err(during("set resource limits")),
+            Op::WorkingDirectory { path } => {
+                rustix::process::chdir(path.as_str()).map_err(|error| ("enter the working directory", error.into()))
+            }
+            Op::DropCapabilities => confine::drop_capabilities().map_err(during("drop capabilities")),
+            Op::Undumpable => confine::undumpable().map_err(during("become undumpable")),
+            Op::NoNewPrivileges => confine::no_new_privileges().map_err(during("set no_new_privs")),
+            Op::Landlock {
+                abi,
+                files,
+                refuse_tcp,
+                scope,
+            } => landlock::restrict(*abi, files.as_deref(), *refuse_tcp, *scope).map_err(during("apply Landlock")),
+            Op::CloseDescriptors => self.arrange_descriptors().map_err(during("close descriptors")),
+            Op::Seccomp { program, .. } => crate::seccomp::load(program).map_err(during("load the filter")),
+            Op::EnterCgroup => {
+                self.join = Some(step.need);
+                Ok(())
+            }
+            Op::Exec => self.start_and_reap().map_err(during("start the command")),
+            // The spawner's own steps, which never have a phase of the child.
+            Op::PrivateMounts
+            | Op::NewRoot { .. }
+            | Op::Directory { .. }
+            | Op::MountPoint { .. }
+            | Op::Link { .. }
+            | Op::File { .. }
+            | Op::BindHost { .. }
+            | Op::Devices { .. }
+            | Op::OuterProc
+            | Op::SealRoot
+            | Op::EnterRoot
+            | Op::CreateCgroup(_)
+            | Op::Network { .. }
+            | Op::Clone { .. } => Err(("find the step's place", io::Error::from_raw_os_error(libc::EINVAL))),
+        }
+    }
+
+    fn map_ids(&self, inside: Ids, outside: Ids) -> io::Result<()> {
+        let proc = self
+            .belongings
+            .proc
+            .as_ref()
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        write_id_maps(proc.as_fd(), inside, outside)
+    }
+
+    /// A fresh `/proc`, or none: what must never stay in view is the outer one.
+    fn fresh_proc(&self) -> io::Result<()> {
+        root::fresh_proc().inspect_err(|_| {
+            if let Err(error) = root::cover_proc() {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                self.tell(&Answer::Failed(StepFailure {
+                    step: 0,
+                    what: "cover the outer /proc".to_owned(),
+                    errno,
+                }));
+                exit(SETUP_FAILED);
+            }
+        })
+    }
+
+    fn mount(&mut self, index: usize, target: &str, kind: BindKind) -> io::Result<()> {
+        let mount = self.belongings.mounts[index]
+            .take()
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        root::bind(mount.as_fd(), target, kind)
+    }
+
+    /// A run without mounts of its own sees those of the host.
+    fn enter_host_mounts(&mut self, index: usize) -> io::Result<()> {
+        // The spawner's way of keeping capabilities while ids change is not for the command.
+        let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::empty());
+        match self.belongings.mounts[index].take() {
+            Some(host) => Ok(move_into_link_name_space(host.as_fd(), Some(LinkNameSpaceType::Mount))?),
+            // The spawner has no stage of its own and never left.
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the server. One that is gone is noticed by the reaper.
+    pub(super) fn tell(&self, what: &Answer) {
+        if let Some(answers) = &self.belongings.answers {
+            let _: io::Result<()> = answer(answers.as_fd(), what, &[]);
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Launches with every layer of the default profile.
+
+mod trial;
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
+use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, ScriptEnd, Workspace};
+use trial::{Run, has, is_root, spawner, wait_for};
+
+#[test]
+fn exit_codes_and_signals_are_told_apart() {
+    let spawner = spawner();
+    for (script, end) in [
+        ("true", ScriptEnd::Exited(0)),
+        ("exit 3", ScriptEnd::Exited(3)),
+        ("exit 137", ScriptEnd::Exited(137)),
+        ("kill -9 $$", ScriptEnd::Signaled(9)),
+        ("kill -SEGV $$", ScriptEnd::Signaled(11)),
+    ] {
+        let done = Run::bash(script).launch(&spawner);
+        assert_eq!(done.ended.end, end, "{script}");
+        assert_eq!(done.ended.exec_error, None);
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_is_no_failure_of_the_sandbox() {
+    let spawner = spawner();
+    for (words, code, errno) in [
+        (["/no/such/program"].as_slice(), 127, libc::ENOENT),
+        (&["no-such-program"], 127, libc::ENOENT),
+        (&["/usr"], 126, libc::EACCES),
+        (&["/etc/passwd"], 126, libc::EACCES),
+    ] {
+        let done = Run::argv(words).launch(&spawner);
+        assert_eq!(
+            (done.ended.end, done.ended.exec_error),
+            (ScriptEnd::Exited(code), Some(errno)),
+            "{words:?}"
+        );
+    }
+    let done = Run::bash("echo : > work/empty; chmod +x work/empty; exec work/empty").launch(&spawner);
+    assert_eq!(
+        done.ended.end,
+        ScriptEnd::Exited(0),
+        "a shell runs a text without a shebang by itself"
+    );
+}
+
+#[test]
+fn a_step_that_fails_is_named() {
+    let spawner = spawner();
+    let mut run = Run::bash("true");
+    run.job.cwd = "/workspace/nowhere".to_owned();
+    let error = run.start(&spawner).err().unwrap();
+    let LaunchError::Step { step, code, source, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(step, "chdir        /workspace/nowhere");
+    assert_eq!(
+        (code, source.raw_os_error()),
+        (ErrorCode::InvalidRequest, Some(libc::ENOENT))
+    );
+}
+
+#[test]
+fn every_layer_is_enforced_for_root() {
+    if !is_root() {
+        return;
+    }
+    let done = Run::bash("true").launch(&spawner());
+    assert_eq!(done.ended.applied.tier, Tier::T0);
+    for (layer, state) in &done.ended.applied.layers {
+        assert_eq!(*state, LayerState::Enforced, "{layer}");
+    }
+}
+
+#[test]
+fn the_script_is_an_ordinary_user_in_an_own_world() {
+    let spawner = spawner();
+    let done =
+        Run::bash("id -u; id -un; hostname; echo $$; ls /; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
+            .launch(&spawner);
+    assert_eq!(
+        done.ok(),
+        "1000\nskill\nskillbox\n2\nbin\ndev\netc\nlib\nlib64\nproc\nrun\nsbin\ntmp\nusr\nvar\nworkspace\n\
+         CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n\
+         CapAmb:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2"
+    );
+}
+
+#[test]
+fn only_the_named_environment_and_the_three_streams_come_in() {
+    let spawner = spawner();
+    let done = Run::bash("env -i /usr/bin/env; env; ls /proc/self/fd | wc -l").launch(&spawner);
+    let mut names: Vec<&str> = done.ok().lines().map(|line| line.split('=').next().unwrap()).collect();
+    names.sort_unstable();
+    // Bash adds three of its own; `ls` has the directory open beside the three streams.
+    assert_eq!(names, ["4", "HOME", "LANG", "PATH", "PWD", "SHLVL", "TMPDIR", "_"]);
+}
+
+#[test]
+fn streams_can_be_opened_by_name_and_input_arrives() {
+    let spawner = spawner();
+    let mut run = Run::bash("cat > /dev/stdout; echo oops > /dev/stderr; cat /dev/stdin | wc -c");
+    run.stdin = b"hello".to_vec();
+    let done = run.launch(&spawner);
+    assert_eq!(done.ok(), "hello0");
+    assert_eq!(done.stderr, "oops\n");
+}
+
+#[test]
+fn the_workspace_is_writable_bounded_and_readable_afterwards() {
+    let spawner = spawner();
+    let mut run = Run::bash(
+        "echo result > out/a; head -c 2M /dev/zero > out/big; for i in $(seq 200); do : > work/$i; done; ls work | wc -l",
+    );
+    run.profile.limits.default.workspace = skillbox_model::ByteSize::mib(1);
+    run.profile.limits.default.workspace_inodes = 100;
+    let done = run.launch(&spawner);
+    assert_eq!(done.file("out/a"), "result\n");
+    assert!(done.stderr.contains("No space left on device"), "{}", done.stderr);
+    let made: u32 = done.stdout.trim().parse().unwrap();
+    assert!(made < 100, "{made}");
+}
+
+#[test]
+fn home_tmp_and_shared_memory_work_and_are_private() {
+    let spawner = spawner();
+    for directory in ["$HOME", "$TMPDIR", "/tmp", "/var/tmp", "/dev/shm"] {
+        let script = format!("ls -A {directory}; echo x > {directory}/left && cat {directory}/left");
+        assert_eq!(Run::bash(&script).launch(&spawner).ok(), "x", "{directory}");
+        assert_eq!(Run::bash(&script).launch(&spawner).ok(), "x", "{directory}, again");
+    }
+}
+
+#[test]
+fn what_is_not_named_is_absent_and_what_is_named_is_read_only() {
+    let spawner = spawner();
+    let done = Run::bash("for p in /etc/shadow /root /home /sys /boot /opt /srv /mnt /etc/hostname /etc/machine-id /dev/tty /dev/ptmx /dev/kmsg; do test -e $p && echo $p; done; true").launch(&spawner);
+    assert_eq!(done.ok(), "");
+    let done = Run::bash("for d in / /usr /etc /dev /proc /run /var; do touch $d/x 2>&1; done; echo x >> /etc/passwd; echo 1 > /proc/self/oom_score_adj; true").launch(&spawner);
+    assert_eq!(done.stdout.lines().count(), 7, "{}", done.stdout);
+    assert!(!done.ok().contains("cannot touch") || done.stdout.lines().all(|line| line.contains("cannot touch")));
+    assert_eq!(done.stderr.lines().count(), 2, "{}", done.stderr);
+}
+
+#[test]
+fn a_daemon_that_is_left_behind_dies_with_the_command() {
+    let spawner = spawner();
+    let started = Run::bash("setsid bash -c 'sleep 60; echo late > /workspace/out/late' > /dev/null 2>&1 & echo done")
+        .start(&spawner)
+        .unwrap();
+    let done = started.wait();
+    assert_eq!(done.ok(), "done");
+    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+}
+
+#[test]
+fn a_grandchild_that_holds_the_output_open_does_not_hold_the_end_up() {
+    let done = Run::bash("sleep 60 & echo done").launch(&spawner());
+    assert_eq!(done.ok(), "done");
+    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+}
+
+#[test]
+fn kill_ends_everything() {
+    let spawner = spawner();
+    let started = Run::bash("trap '' TERM INT HUP; sleep 60 & sleep 60")
+        .start(&spawner)
+        .unwrap();
+    started.sandbox.kill().unwrap();
+    let done = started.wait();
+    assert_eq!(done.ended.end, ScriptEnd::Killed);
+    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+}
+
+#[test]
+fn dropping_a_sandbox_kills_it() {
+    let spawner = spawner();
+    let started = Run::bash("sleep 60").start(&spawner).unwrap();
+    let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
+    drop(started);
+    assert!(wait_for(pidfd.as_fd(), Duration::from_secs(5)));
+}
+
+#[test]
+fn a_fork_bomb_hits_the_limit_of_processes() {
+    let spawner = spawner();
+    let mut run = Run::bash("for i in $(seq 100); do sleep 5 & done; exit 7");
+    run.profile.limits.default.pids = 20;
+    let done = run.launch(&spawner);
+    assert!(
+        done.stderr.contains("Resource temporarily unavailable"),
+        "{}",
+        done.stderr
+    );
+    if is_root() && has("a pids controller", spawner.facts().unwrap().cgroup.pids.is_available()) {
+        assert!(done.ended.hits.pids);
+    }
+}
+
+#[test]
+fn a_memory_bomb_hits_the_limit_of_memory() {
+    let spawner = spawner();
+    if !is_root()
+        || !has(
+            "a memory controller",
+            spawner.facts().unwrap().cgroup.memory.is_available(),
+        )
+    {
+        return;
+    }
+    let mut run = Run::python("x = bytearray(900 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1");
+    run.profile.limits.default.memory = skillbox_model::ByteSize::mib(700);
+    let done = run.launch(&spawner);
+    assert_eq!(done.ended.end, ScriptEnd::Signaled(9));
+    assert!(done.ended.hits.memory);
+    let peak = done.ended.usage.peak_memory_bytes.unwrap();
+    assert!((600 << 20..=701 << 20).contains(&peak), "{peak}");
+    // The next run is not affected.
+    Run::bash("true").launch(&spawner).ok();
+}
+
+#[test]
+fn cpu_time_is_counted_while_and_after() {
+    let spawner = spawner();
+    let started = Run::bash("end=$((SECONDS+2)); while [ $SECONDS -lt $end ]; do :; done")
+        .start(&spawner)
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let used = started.sandbox.cpu_used();
+    let done = started.wait();
+    assert!(done.ended.cpu > Duration::from_millis(500), "{:?}", done.ended.cpu);
+    assert!(
+        used.is_some_and(|used| used > Duration::from_millis(50) && used < done.ended.cpu),
+        "{used:?}"
+    );
+}
+
+#[test]
+fn binds_are_read_only_and_links_on_the_way_are_refused() {
+    let spawner = spawner();
+    let skill = tempfile::tempdir().unwrap();
+    std::fs::write(skill.path().join("SKILL.md"), "text").unwrap();
+    std::fs::set_permissions(skill.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let bind = |target: &str| Bind {
+        target: target.to_owned(),
+        kind: BindKind::Directory,
+        access: Access::ReadOnly,
+    };
+    let mut run = Run::bash("cat skills/a/SKILL.md; touch skills/a/x; echo; ls /extra");
+    run.job.binds = vec![bind("/workspace/skills/a"), bind("/extra")];
+    run.binds = vec![
+        File::open(skill.path()).unwrap().into(),
+        File::open(skill.path()).unwrap().into(),
+    ];
+    let done = run.launch(&spawner);
+    assert_eq!(done.ok(), "text\nSKILL.md");
+    assert!(done.stderr.contains("Read-only file system"), "{}", done.stderr);
+
+    let mut run = Run::bash("true");
+    run.job.binds = vec![bind("/workspace/trap/a")];
+    run.binds = vec![File::open(skill.path()).unwrap().into()];
+    let workspace = spawner.create_workspace(skillbox_model::ByteSize::mib(1), 100).unwrap();
+    rustix::fs::symlinkat("/etc", &workspace, "trap").unwrap();
+    run.workspace = Some(workspace);
+    let error = run.start(&spawner).err().unwrap();
+    assert_eq!(error.code(), ErrorCode::PathEscape, "{error}");
+}
+
+#[test]
+fn a_workspace_on_disk_keeps_what_was_written() {
+    if !is_root() {
+        return;
+    }
+    let spawner = spawner();
+    let directory = tempfile::tempdir().unwrap();
+    let owner = spawner.script_ids().unwrap();
+    std::os::unix::fs::chown(directory.path(), Some(owner.uid), Some(owner.gid)).unwrap();
+    let mut run = Run::bash("echo kept > file; chmod u+s file; stat -c %u file");
+    run.job.workspace = Workspace::Directory {
+        quota: LayerState::Partial {
+            reason: "watched".to_owned(),
+        },
+    };
+    run.workspace = Some(File::open(directory.path()).unwrap().into());
+    let done = run.launch(&spawner);
+    assert_eq!(done.ok(), "1000");
+    assert_eq!(
+        done.ended.applied.layers[&Layer::WorkspaceQuota],
+        LayerState::Partial {
+            reason: "watched".to_owned()
+        }
+    );
+    assert_eq!(
+        std::fs::read_to_string(directory.path().join("file")).unwrap(),
+        "kept\n"
+    );
+    let metadata = std::fs::metadata(directory.path().join("file")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&metadata), owner.uid);
+}
+
+#[test]
+fn loopback_works_only_where_the_profile_says_so() {
+    let server = "import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\nc = socket.create_connection(s.getsockname())\nprint('connected')";
+    let spawner = spawner();
+    assert_eq!(
+        Run::python(server).profile("loopback").launch(&spawner).ok(),
+        "connected"
+    );
+    let refused = Run::python(server).launch(&spawner);
+    assert_eq!(refused.ended.end, ScriptEnd::Exited(1));
+    assert!(
+        refused.stderr.contains("Address family not supported"),
+        "{}",
+        refused.stderr
+    );
+    // A run after one with loopback has none of it.
+    let done = Run::bash(
+        "cat /proc/net/dev | tail -n +3 | wc -l; cat /sys/class/net/lo/operstate 2>/dev/null; cat /proc/net/if_inet6",
+    )
+    .launch(&spawner);
+    assert_eq!(done.ok(), "1");
+}
+
+#[test]
+fn many_runs_at_once_do_not_meet() {
+    let spawner = spawner();
+    let threads: Vec<_> = (0..16)
+        .map(|number| {
+            let spawner = spawner.clone();
+            std::thread::spawn(move || {
+                let script =
+                    format!("echo {number} > /dev/shm/x; sleep 0.2; cat /dev/shm/x; ls /proc | grep -c '^[0-9]'");
+                (number, Run::bash(&script).launch(&spawner).ok().to_owned())
+            })
+        })
+        .collect();
+    for thread in threads {
+        let (number, output) = thread.join().unwrap();
+        let seen: Vec<&str> = output.lines().collect();
+        assert_eq!(seen[0], number.to_string());
+        // Bash, its substitution's ls and grep: the reaper is not visible.
+        assert!(seen[1].parse::<u32>().unwrap() <= 3, "{output}");
+    }
+}
+
+#[test]
+fn a_long_command_line_arrives_whole() {
+    let long = "x".repeat(100_000);
+    let mut run = Run::argv(&["bash", "-c", "echo ${#1} ${#V}", "bash", &long]);
+    run.job.env.push(("V".into(), "y".repeat(100_000).into()));
+    assert_eq!(run.launch(&spawner()).ok(), "100000 100000");
+}

@@ -1,0 +1,22 @@
+//! The laboratory: one small world for each test, the program under test, and an eye on what it leaves behind.
+
+mod ask;
+mod canary;
+mod control;
+mod degrade;
+mod host;
+mod ledger;
+mod leftovers;
+mod process;
+mod scene;
+mod subset;
+mod turn;
+
+pub use ask::{Answer, is_refusal};
+pub use canary::{AbstractListener, CanaryProcess, TcpListeners};
+pub use degrade::{Degraded, degradations};
+pub use host::{cgroup_version, need, need_root, ordinary_user};
+pub use ledger::Ledger;
+pub use process::{program, reap, reap_orphans, run_to_end};
+pub use scene::{Scene, tree_digest};
+pub use subset::subset;

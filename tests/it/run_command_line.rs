@@ -1,0 +1,198 @@
+//! `skillbox run` as people type it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::lab::{Scene, reap};
+
+#[test]
+fn one_word_is_a_shell_line_and_several_are_an_argv() {
+    let scene = Scene::new();
+    let run = |words: &[&str]| {
+        scene
+            .tell(&[&["run", "probe", "--json", "--"], words].concat())
+            .go()
+            .reported()
+            .stdout()
+            .to_owned()
+    };
+    assert_eq!(run(&["echo a | tr a b; echo $SKILL_NAME"]), "b\nprobe\n");
+    assert_eq!(run(&["echo", "a | tr a b", "$SKILL_NAME"]), "a | tr a b $SKILL_NAME\n");
+}
+
+#[test]
+fn every_option_has_its_effect() {
+    let scene = Scene::new();
+    let input = scene.host_file("in.txt", "from the host\n");
+    let text = scene.host_file("stdin.txt", "from a file\n");
+    let kept = scene.path("kept");
+    let from = format!("host://{}=work/here.txt", input.display());
+    let linked = format!("host://{}=work/linked.txt,link", input.display());
+    let line = "cat; cat work/here.txt work/linked.txt; echo $A $B; pwd; cat work/here.txt > out/copy.txt";
+    let answer = scene
+        .tell(&[
+            "run",
+            "probe",
+            "--json",
+            "--env",
+            "A=1",
+            "--env",
+            "B=two words",
+            "--stdin",
+            text.to_str().unwrap(),
+            "--input",
+            &from,
+            "--input",
+            &linked,
+        ])
+        .with(&[
+            "--output",
+            "out/*.txt",
+            "--output",
+            "out/*.md",
+            "--timeout",
+            "20",
+            "--cwd",
+            ".",
+            "--out-dir",
+            kept.to_str().unwrap(),
+            "--save",
+            "kept/",
+            "--session",
+            "cli",
+        ])
+        .with(&["--profile", "default", "--executor", "local"])
+        .host_allowed()
+        .with(&["--", line])
+        .go()
+        .reported();
+    assert_eq!(
+        answer.stdout(),
+        "from a file\nfrom the host\nfrom the host\n1 two words\n/workspace/skills/probe\n",
+        "{}",
+        answer.told()
+    );
+    assert_eq!(answer.outputs(), ["out/copy.txt"]);
+    assert_eq!(
+        fs::read_to_string(kept.join("out/copy.txt")).unwrap(),
+        "from the host\n"
+    );
+    assert_eq!(
+        answer["artifact_files"][0]["name"],
+        "kept/out/copy.txt",
+        "{}",
+        answer.told()
+    );
+    assert_eq!(
+        (&answer["profile"], &answer["executor"]),
+        (&json!("default"), &json!("local"))
+    );
+}
+
+#[test]
+fn standard_input_can_be_ours() {
+    let scene = Scene::new();
+    let answer = scene
+        .tell(&["run", "probe", "--json", "--stdin", "-", "--", "cat"])
+        .stdin("through a pipe\n")
+        .go()
+        .reported();
+    assert_eq!(answer.stdout(), "through a pipe\n");
+    // Unless it is asked for, what stands on our standard input is not the script's.
+    let answer = scene
+        .tell(&["run", "probe", "--json", "--", "cat"])
+        .stdin("not for the script\n")
+        .go()
+        .reported();
+    assert_eq!(answer.stdout(), "");
+}
+
+#[test]
+fn a_request_can_come_from_a_file() {
+    let scene = Scene::new();
+    let file = scene.path("request.json");
+    fs::write(
+        &file,
+        json!({"skill": "probe", "command": "echo from a file"}).to_string(),
+    )
+    .unwrap();
+    let answer = scene
+        .tell(&["run", "--json", "--request", file.to_str().unwrap()])
+        .go()
+        .reported();
+    assert_eq!(answer.stdout(), "from a file\n");
+}
+
+#[test]
+fn for_people_the_streams_pass_through() {
+    let scene = Scene::new();
+    let answer = scene
+        .tell(&[
+            "run",
+            "probe",
+            "--",
+            "echo data; echo talk >&2; printf 'no newline'; exit 7",
+        ])
+        .go();
+    assert_eq!(answer.code, Some(7));
+    assert_eq!(
+        answer.finished.stdout,
+        b"data\nno newline",
+        "stdout is data: {}",
+        answer.told()
+    );
+    assert!(answer.mentions("talk\n"));
+    let bytes = scene.tell(&["run", "probe", "--", "printf '\\xff\\x00\\x1b'"]).go();
+    assert_eq!(bytes.finished.stdout, b"\xff\0\x1b", "every byte as it came");
+}
+
+#[test]
+fn for_people_output_comes_as_it_is_written() {
+    let scene = Scene::new();
+    let mut child = scene
+        .tell(&["run", "probe", "--", "echo first; sleep 1.5; echo second"])
+        .begin();
+    let begin = Instant::now();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "first");
+    let first = begin.elapsed();
+    assert_eq!(lines.next().unwrap().unwrap(), "second");
+    assert!(
+        begin.elapsed() - first > Duration::from_millis(1000),
+        "both lines came together"
+    );
+    assert!(child.wait().unwrap().success());
+    reap(&mut child);
+}
+
+#[test]
+fn a_closed_output_does_not_hang() {
+    let scene = Scene::new();
+    let mut child = scene.tell(&["run", "probe", "--timeout", "1", "--", "yes"]).begin();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut first)
+        .unwrap();
+    assert_eq!(first, "y\n");
+    // The reader is gone now, as with `| head -n 1`: the run goes on to its end, for its files may be wanted.
+    scene.wait_for("the end", Duration::from_secs(5), || child.try_wait().unwrap());
+    reap(&mut child);
+}
+
+#[test]
+fn usage_errors_are_told() {
+    let scene = Scene::new();
+    for words in [
+        &["run"][..],
+        &["run", "probe"],
+        &["run", "probe", "--no-such-option", "--", "true"],
+        &["run", "probe", "--executor", "cloud", "--", "true"],
+    ] {
+        let answer = scene.tell(words).go();
+        assert!(matches!(answer.code, Some(2 | 125)), "{words:?}: {}", answer.told());
+        assert!(!answer.finished.stderr.is_empty());
+    }
+}

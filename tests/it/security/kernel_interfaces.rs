@@ -1,0 +1,272 @@
+//! 3.4: /proc, /sys, /dev and what else the kernel shows.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::lab::{CanaryProcess, Scene, is_refusal, need_root};
+
+#[test]
+fn h046_processes_of_the_host_are_invisible() {
+    let scene = Scene::new();
+    let canary = CanaryProcess::start(&scene);
+    let word = scene.canary();
+    assert_eq!(scene.control("find_process.py", &["cmdline", word]), "seen");
+    assert_eq!(scene.probe("find_process.py", &["cmdline", word]), "unseen");
+    // The canary's own pid is either nobody or a process of the sandbox.
+    let answer = scene.sh(&format!(
+        "cat /proc/{}/cmdline /proc/{}/comm; ls -d /proc/[0-9]* | wc -l",
+        canary.pid(),
+        canary.pid()
+    ));
+    assert!(!answer.mentions(word), "{}", answer.told());
+    let count: usize = answer.stdout().lines().last().unwrap().trim().parse().unwrap();
+    assert!(count < 10, "{count} processes are seen");
+}
+
+#[test]
+fn h047_the_first_process_tells_nothing() {
+    let scene = Scene::new();
+    let canary = CanaryProcess::start(&scene);
+    assert_eq!(scene.control("find_process.py", &["environ", scene.canary()]), "seen");
+    drop(canary);
+    let answer =
+        scene.sh("for f in environ cmdline maps auxv status stat; do echo == $f; cat /proc/1/$f | tr '\\0' ' '; done");
+    for secret in [
+        scene.canary(),
+        "skillbox-it-",
+        "SECRET_CANARY",
+        env!("CARGO_MANIFEST_DIR"),
+    ] {
+        assert!(!answer.stdout().contains(secret), "{secret}: {}", answer.told());
+    }
+    assert_eq!(scene.control("trace.py", &["mem", "child"]), "allowed");
+    scene.refuses_inside(&[("trace.py", &["mem", "init"]), ("read_file.py", &["/proc/1/environ"])]);
+}
+
+#[test]
+fn h048_kernel_secrets_are_masked() {
+    let scene = Scene::new();
+    let files = [
+        "kcore",
+        "kallsyms",
+        "keys",
+        "key-users",
+        "timer_list",
+        "sched_debug",
+        "latency_stats",
+        "slabinfo",
+        "config.gz",
+        "kmsg",
+        "vmallocinfo",
+        "iomem",
+        "ioports",
+        "modules",
+        "kpagecount",
+        "kpageflags",
+        "kpagecgroup",
+        "vmcore",
+    ];
+    let mut controls = 0;
+    for file in files {
+        let path = format!("/proc/{file}");
+        controls += usize::from(Path::new(&path).exists() && file != "kmsg");
+        let word = scene.probe("read_file.py", &[&path]);
+        assert!(
+            is_refusal(&word) || word == "empty" || harmless(&scene, &path),
+            "{path}: {word}"
+        );
+    }
+    assert!(controls > 3, "only {controls} of these exist on this host");
+}
+
+/// Readable, but without an address or a name of the host's processes.
+fn harmless(scene: &Scene, path: &str) -> bool {
+    let answer = scene.sh(&format!(
+        "head -c 20000 {path} | grep -aE '[1-9a-f][0-9a-f]{{11,}}|0x[1-9a-f]' | head -n 3"
+    ));
+    answer.stdout().is_empty() && path != "/proc/kcore" && path != "/proc/kmsg"
+}
+
+#[test]
+fn h049_kernel_settings_cannot_be_written() {
+    let scene = Scene::new();
+    let settings = [
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/vm/drop_caches",
+        "/proc/sysrq-trigger",
+    ];
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let before: Vec<String> = settings[..2].iter().map(|path| read(path)).collect();
+    if need_root() {
+        for path in &settings[..3] {
+            assert_eq!(scene.control("open_for_writing.py", &[path]), "allowed");
+        }
+    }
+    for path in settings {
+        scene.refuses_inside(&[("open_for_writing.py", &[path])]);
+    }
+    scene.refuses_inside(&[
+        ("write_file.py", &["/proc/self/oom_score_adj", "-900"]),
+        ("write_file.py", &["/proc/self/uid_map", "0 0 1"]),
+        ("write_file.py", &["/proc/self/gid_map", "0 0 1"]),
+        ("write_file.py", &["/proc/self/setgroups", "allow"]),
+    ]);
+    let all = scene.sh("find /proc/sys -type f -writable 2>/dev/null | head; for f in $(find /proc/sys -type f 2>/dev/null); do (echo x > $f) 2>/dev/null && echo wrote $f; done");
+    assert!(!all.stdout().contains("wrote"), "{}", all.told());
+    let after: Vec<String> = settings[..2].iter().map(|path| read(path)).collect();
+    assert_eq!(before, after);
+    assert_eq!(
+        scene.control("write_file.py", &["/proc/self/oom_score_adj", "100"]),
+        "allowed"
+    );
+}
+
+#[test]
+fn h050_settings_of_a_process_end_with_it() {
+    let scene = Scene::new();
+    let own = |file: &str| std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
+    let before = ["loginuid", "coredump_filter", "timerslack_ns"].map(own);
+    let answer = scene.sh("for f in attr/current attr/exec attr/fscreate coredump_filter loginuid timerslack_ns; do \
+        (echo 1 > /proc/self/$f) 2>/dev/null && echo wrote $f; (echo 1 > /proc/1/$f) 2>/dev/null && echo wrote init $f; done; true");
+    assert!(!answer.stdout().contains("wrote init"), "{}", answer.told());
+    assert!(!answer.stdout().contains("attr"), "{}", answer.told());
+    let next = scene.sh("cat /proc/self/coredump_filter");
+    assert_eq!(next["exit_code"], 0);
+    assert_eq!(before, ["loginuid", "coredump_filter", "timerslack_ns"].map(own));
+}
+
+#[test]
+fn h051_sysfs_is_absent() {
+    let scene = Scene::new();
+    for path in ["/sys/class/net", "/sys/block", "/sys/fs/cgroup", "/sys/kernel"] {
+        assert_eq!(scene.control("read_file.py", &[path]), "allowed", "{path}");
+        scene.refuses_inside(&[("read_file.py", &[path])]);
+    }
+    let answer = scene.sh("find /sys 2>/dev/null | head -n 5; cat /sys/class/dmi/id/* /sys/kernel/tracing/* /sys/kernel/debug/* 2>/dev/null");
+    assert!(matches!(answer.stdout().trim(), "" | "/sys"), "{}", answer.told());
+}
+
+#[test]
+fn h052_devices_of_the_machine_are_absent() {
+    let scene = Scene::new();
+    let devices = [
+        "kmsg",
+        "mem",
+        "port",
+        "kvm",
+        "fuse",
+        "net/tun",
+        "loop-control",
+        "loop0",
+        "vsock",
+        "vhost-net",
+        "sda",
+        "vda",
+        "nvme0n1",
+        "console",
+        "tty",
+        "tty0",
+        "ptmx",
+        "hwrng",
+        "cpu_dma_latency",
+        "btrfs-control",
+        "snapshot",
+        "mapper/control",
+        "uinput",
+        "userfaultfd",
+    ];
+    let mut controls = 0;
+    for device in devices {
+        let path = format!("/dev/{device}");
+        controls += usize::from(Path::new(&path).exists());
+        scene.refuses_inside(&[("open_for_writing.py", &[&path])]);
+    }
+    assert!(controls > 2, "only {controls} of these exist on this host");
+    let answer = scene.sh("find /dev -type b -o -type c | sort | xargs");
+    for device in answer.stdout().split_whitespace() {
+        let harmless = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+        assert!(harmless.contains(&device), "{device}: {}", answer.told());
+    }
+}
+
+#[test]
+fn h053_the_kernel_log_is_closed() {
+    let scene = Scene::new();
+    if need_root() {
+        assert_eq!(scene.control("raw_call.py", &["syslog"]), "reached");
+    }
+    scene.refuses_inside(&[
+        ("raw_call.py", &["syslog"]),
+        ("read_file.py", &["/dev/kmsg"]),
+        ("read_file.py", &["/var/log"]),
+    ]);
+}
+
+#[test]
+fn h054_the_host_has_no_name_inside() {
+    let scene = Scene::new();
+    let host = scene.control_sh("uname -n");
+    let name = |scene: &Scene| {
+        scene
+            .sh("uname -n; cat /proc/sys/kernel/hostname; hostname 2>/dev/null || uname -n")
+            .stdout()
+            .to_owned()
+    };
+    let inside = name(&scene);
+    let fixed = inside.lines().next().unwrap();
+    assert!(inside.lines().all(|line| line == fixed), "{inside}");
+    assert_ne!(fixed, host, "the host's own name");
+    assert_eq!(name(&scene), inside, "the name is the same in every run");
+    scene.refuses_inside(&[
+        ("read_file.py", &["/etc/machine-id"]),
+        ("read_file.py", &["/etc/hostname"]),
+        ("read_file.py", &["/var/lib/dbus/machine-id"]),
+    ]);
+    let host_id = scene.host_content("/etc/machine-id");
+    if !host_id.is_empty() {
+        let id = String::from_utf8(host_id).unwrap();
+        assert!(
+            !scene
+                .sh("cat /proc/cmdline /proc/version /proc/net/arp /proc/sys/kernel/random/boot_id 2>/dev/null")
+                .mentions(id.trim())
+        );
+    }
+}
+
+#[test]
+fn h055_a_crash_leaves_no_core() {
+    let scene = Scene::new();
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if !pattern.starts_with(['|', '/']) {
+        let crash = format!(
+            "cd {} && ulimit -c unlimited && (sh -c 'kill -SEGV $$'; ls)",
+            scene.text("scratch")
+        );
+        if scene.control_sh("ulimit -H -c") == "unlimited" {
+            assert!(scene.control_sh(&crash).contains("core"), "the control leaves a core");
+        }
+    }
+    let request = json!({"argv": ["sh", "-c", "cd /workspace/work && kill -SEGV $$"], "output_files": ["**"]});
+    let answer = scene.ask(request).session("crash").go().reported();
+    assert_eq!(
+        (&answer["ended_by"], &answer["signal"], answer.code),
+        (&json!("signal"), &json!(11), Some(139))
+    );
+    assert!(
+        answer.outputs().iter().all(|name| !name.contains("core")),
+        "{}",
+        answer.told()
+    );
+    let look = scene.ask(
+        json!({"command": "ulimit -c unlimited 2>/dev/null; ulimit -c; ulimit -H -c; find /workspace -name '*core*'"}),
+    );
+    let limits = look.session("crash").go().reported();
+    // One block instead of none: a limit of none does not stop handlers behind a pipe.
+    assert!(
+        limits.stdout().lines().all(|line| matches!(line, "0" | "1")),
+        "{}",
+        limits.told()
+    );
+}

@@ -1,0 +1,19 @@
+//! The hostile cases, by number: what the sandbox, the interface and the collection must survive.
+//!
+//! Each test is named after its case (`h029_symlink_output_is_refused`). A test that something is refused first shows,
+//! where that is possible and harmless, that the same thing succeeds outside. NOT_COVERED.md lists the cases without a
+//! test, and why.
+
+mod coverage;
+mod cross_run;
+mod degradation;
+mod environment_and_descriptors;
+mod exhaustion;
+mod filesystem_reach;
+mod interface_traversal;
+mod kernel_interfaces;
+mod network;
+mod output_collection;
+mod privileged_calls;
+mod processes;
+mod text_and_reporting;
