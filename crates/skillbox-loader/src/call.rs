@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use skillbox_model::RunRequest;
 
 use crate::call_arguments::CallArguments;
-use crate::dialect::Dialect;
+use crate::delta::StateDelta;
+use crate::dialect::{Dialect, changed_keys};
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
 use crate::tools::{
@@ -36,15 +37,15 @@ impl Engine<'_> {
                 self.may_run(&request.skill)?;
                 Ok(Reply::Run(Box::new(request)))
             }
-            Tool::List => self.done(self.list(&arguments.parse::<ListInput>()?)?),
-            Tool::Load => self.done(self.load(&self.load_input(&arguments)?)?),
-            Tool::Unload => self.done(self.unload(&arguments.parse::<SkillInput>()?)?),
-            Tool::ListDocs => self.done(self.list_docs(&arguments.parse::<SkillInput>()?)?),
-            Tool::SelectDocs => self.done(self.select_docs(&arguments.parse::<SelectDocsInput>()?)?),
-            Tool::Read => self.done(self.read(&arguments.parse::<ReadInput>()?)?),
-            Tool::Search => self.done(self.search(&arguments.parse::<SearchInput>()?)?),
-            Tool::Disable => self.done(self.disable(&self.disable_input(&arguments)?)?),
-            Tool::Enable => self.done(self.enable(&arguments.parse::<SkillInput>()?)?),
+            Tool::List => self.done(tool, self.list(&arguments.parse::<ListInput>()?)?),
+            Tool::Load => self.done(tool, self.load(&self.load_input(&arguments)?)?),
+            Tool::Unload => self.done(tool, self.unload(&arguments.parse::<SkillInput>()?)?),
+            Tool::ListDocs => self.done(tool, self.list_docs(&arguments.parse::<SkillInput>()?)?),
+            Tool::SelectDocs => self.done(tool, self.select_docs(&arguments.parse::<SelectDocsInput>()?)?),
+            Tool::Read => self.done(tool, self.read(&arguments.parse::<ReadInput>()?)?),
+            Tool::Search => self.done(tool, self.search(&arguments.parse::<SearchInput>()?)?),
+            Tool::Disable => self.done(tool, self.disable(&self.disable_input(&arguments)?)?),
+            Tool::Enable => self.done(tool, self.enable(&arguments.parse::<SkillInput>()?)?),
         }
     }
 
@@ -55,13 +56,29 @@ impl Engine<'_> {
             .ok_or_else(|| self.unknown_tool(name))
     }
 
-    /// What the dialect's hosts take is a text in two of them, and an object in ours.
-    fn done<T: Serialize>(&self, answer: Answer<T>) -> Result<Reply, LoaderError> {
-        let result = match self.settings.dialect {
+    /// What the dialect's hosts take is a text in two of them, and an object in ours. A tool that can change the
+    /// state says what it changed.
+    fn done<T: Serialize>(&self, tool: Tool, answer: Answer<T>) -> Result<Reply, LoaderError> {
+        let mut result = match self.settings.dialect {
             Dialect::Deepagents | Dialect::Saa => with_host_part(&answer.text, &json!(answer.result)),
             _ => json!(answer.result),
         };
+        if let (Value::Object(result), false) = (&mut result, tool.is_read_only()) {
+            result.insert("state_delta".to_owned(), self.shown_delta(&answer.delta));
+        }
         Ok(Reply::Done(answer.map(|_| result)))
+    }
+
+    /// Our own hosts get the operations; others get what they would find under their own keys.
+    fn shown_delta(&self, delta: &StateDelta) -> Value {
+        match self.settings.dialect {
+            Dialect::Skillbox | Dialect::Agentskills => json!(delta),
+            dialect => {
+                let mut after = self.state.clone();
+                after.apply(delta);
+                Value::Object(changed_keys(dialect, self.state, &after, self.agent))
+            }
+        }
     }
 
     fn load_input(&self, arguments: &CallArguments<'_>) -> Result<LoadInput, LoaderError> {

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use skillbox_repository::{Catalog, SkillEntry};
+use skillbox_repository::{Catalog, SkillEntry, nearest};
 
 use crate::agent::AgentName;
 use crate::delta::StateDelta;
 use crate::dialect::Dialect;
 use crate::loader_error::LoaderError;
-use crate::nearest::nearest;
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::state::SkillsState;
@@ -95,12 +94,12 @@ impl<'e> Engine<'e> {
     pub(crate) fn unknown_skill(&self, name: &str) -> LoaderError {
         let visible = self.state.visible(self.agent).map(|skill| skill.name.as_str());
         let known = match self.settings.dialect {
-            Dialect::Deepagents => visible.map(str::to_owned).collect(),
+            Dialect::Deepagents => visible.collect(),
             _ => nearest(name, visible, 3),
         };
         LoaderError::UnknownSkill {
             name: name.to_owned(),
-            known,
+            known: known.into_iter().map(str::to_owned).collect(),
         }
     }
 

@@ -16,7 +16,6 @@ mod engine;
 #[cfg(test)]
 mod fixture;
 mod loader_error;
-mod nearest;
 mod one_line;
 mod operations;
 mod policy;

@@ -17,7 +17,7 @@ use crate::skill_view::SkillView;
 use crate::state::{LoadMode, SkillsState};
 use crate::steering::{FiredHook, HookEvent, Moment, fire};
 use crate::tools::{ToolDefinition, definitions};
-use crate::turn::TurnStart;
+use crate::turn::{TurnStart, refresh};
 use crate::turn_texts::TurnTexts;
 use crate::views::ViewCache;
 
@@ -105,7 +105,33 @@ impl Session {
         self.lock().apply(delta);
     }
 
+    /// Takes in what changed on disk without starting a turn, for hosts that have none: what is loaded stays,
+    /// and its words are read anew. None where no skill came, went or reads differently.
+    pub fn refresh(&self, catalog: &Catalog) -> Option<StateDelta> {
+        let newer = self.views.snapshot(catalog);
+        let mut state = self.lock();
+        self.texts.clear();
+        let delta = StateDelta::from(refresh(&state, &newer)?);
+        state.apply(&delta);
+        Some(delta)
+    }
+
     /// Starts an agent's turn; none where nothing changes.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use serde_json::json;
+    /// # use skillbox_loader::*;
+    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let catalog = repository.catalog();
+    /// # let mut settings = Settings::default();
+    /// let session = Session::new(settings, Arc::new(ViewCache::default()));
+    /// let turn = session.before_agent(&catalog, &AgentStart::main());
+    /// assert!(turn.is_some(), "the first turn takes the skills in");
+    /// let again = session.before_agent(&catalog, &AgentStart::main());
+    /// assert!(again.is_none(), "with nothing new, a second start changes nothing");
+    /// ```
     pub fn before_agent(&self, catalog: &Catalog, start: &AgentStart) -> Option<TurnStart> {
         let newer = self.views.snapshot(catalog);
         let mut state = self.lock();
@@ -120,6 +146,23 @@ impl Session {
     }
 
     /// What to add to the system prompt of the next model call; none where there is nothing to say.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use serde_json::json;
+    /// # use skillbox_loader::*;
+    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let catalog = repository.catalog();
+    /// # let mut settings = Settings::default();
+    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
+    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let agent = AgentName::default();
+    /// let section = session.modify_request(&catalog, &agent, History::Whole, &[]).unwrap();
+    /// assert!(section.text.contains("- csv-report: "));
+    /// let prompt = section.appended_to("You are a careful analyst.");
+    /// assert!(prompt.starts_with("You are a careful analyst.\n\n## Skills"));
+    /// ```
     pub fn modify_request(
         &self,
         catalog: &Catalog,
@@ -144,6 +187,26 @@ impl Session {
     }
 
     /// Decides a tool call, ours or the host's, before it is made.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use serde_json::json;
+    /// # use skillbox_loader::*;
+    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let catalog = repository.catalog();
+    /// # let mut settings = Settings::default();
+    /// settings.policy = PolicyKind::Strict;
+    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
+    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let agent = AgentName::default();
+    /// let arguments = json!({"command": "curl example.com"});
+    /// assert!(session.wrap_tool_call(&agent, "Bash", &arguments).is_ok(), "nothing is loaded yet");
+    /// session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
+    /// let blocked = session.wrap_tool_call(&agent, "WebFetch", &json!({})).unwrap_err();
+    /// assert_eq!(blocked.body(Dialect::Skillbox).code.as_str(), "tool_not_allowed");
+    /// # Ok::<(), LoaderError>(())
+    /// ```
     pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<ToolPass, LoaderError> {
         let mut state = self.lock();
         let skills = loaded_skills(&state, agent);
@@ -168,6 +231,23 @@ impl Session {
     }
 
     /// The tools that the agent is offered, with the names of the skills it can see.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use serde_json::json;
+    /// # use skillbox_loader::*;
+    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let catalog = repository.catalog();
+    /// # let mut settings = Settings::default();
+    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
+    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let agent = AgentName::default();
+    /// let tools: Vec<_> = session.tools(&agent).iter().map(|tool| tool.to_format(ToolFormat::Anthropic)).collect();
+    /// assert_eq!(tools[1]["name"], "skill_load");
+    /// let names = tools[1]["input_schema"]["properties"]["skill"]["enum"].as_array().unwrap();
+    /// assert!(names.contains(&json!("csv-report")));
+    /// ```
     pub fn tools(&self, agent: &AgentName) -> Vec<ToolDefinition> {
         let state = self.lock();
         let names: Vec<&str> = state.visible(agent).map(|skill| skill.name.as_str()).collect();
@@ -187,6 +267,28 @@ impl Session {
     }
 
     /// Makes one call of one of our tools, within the policy.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use serde_json::json;
+    /// # use skillbox_loader::*;
+    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let catalog = repository.catalog();
+    /// # let mut settings = Settings::default();
+    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
+    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let agent = AgentName::default();
+    /// let load = session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
+    /// let Reply::Done(answer) = load else { unreachable!() };
+    /// assert_eq!(answer.result["skill"], "csv-report");
+    /// assert!(session.state().loaded(&agent).any(|loaded| loaded.skill.as_str() == "csv-report"));
+    ///
+    /// let run = json!({"skill": "csv-report", "command": "ls"});
+    /// let run = session.call(&catalog, &agent, Caller::Model, "skill_run", &run)?;
+    /// assert!(matches!(run, Reply::Run(_)), "what runs is the executor's business");
+    /// # Ok::<(), LoaderError>(())
+    /// ```
     pub fn call(
         &self,
         catalog: &Catalog,

@@ -208,6 +208,15 @@ impl SkillsState {
         self.skills.as_ref()
     }
 
+    /// The same without the skills it knows, for stores of hosts that look for skills at every start anyway. What
+    /// is loaded comes back into sight with the next turn.
+    pub fn without_snapshot(&self) -> Self {
+        Self {
+            skills: None,
+            ..self.clone()
+        }
+    }
+
     /// The skills that the agent can see: not filtered away, not disabled.
     pub fn visible<'s>(&'s self, agent: &AgentName) -> impl Iterator<Item = &'s Arc<SkillView>> + Clone + use<'s> {
         let filter = self.agents.get(agent).map(|agent| &agent.filter);

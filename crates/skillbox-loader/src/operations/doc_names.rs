@@ -1,11 +1,10 @@
 //! A skill's documents by the names that callers use.
 
 use skillbox_model::RelPath;
-use skillbox_repository::SkillDir;
+use skillbox_repository::{SkillDir, nearest};
 
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::nearest::nearest;
 use crate::skill_view::SkillView;
 use crate::tools::SkillInput;
 
@@ -52,11 +51,17 @@ impl Engine<'_> {
             Err(LoaderError::UnknownDoc {
                 skill: skill.name.to_string(),
                 path: text.clone(),
-                nearest: nearest(text, available.iter().filter_map(RelPath::to_str), 3),
+                nearest: nearest_paths(text, available.iter()),
             })
         };
         named.iter().map(find).collect()
     }
+}
+
+/// The three paths most like the one that was asked for.
+pub(crate) fn nearest_paths<'p>(wanted: &str, paths: impl Iterator<Item = &'p RelPath>) -> Vec<String> {
+    let found = nearest(wanted, paths.filter_map(RelPath::to_str), 3);
+    found.into_iter().map(str::to_owned).collect()
 }
 
 pub(crate) fn texts(docs: &[RelPath]) -> Vec<String> {

@@ -5,10 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use skillbox_model::{ContentEncoding, RelPath};
 use skillbox_repository::{SkillDir, SkillReadError};
 
-use super::doc_names::unreadable;
+use super::doc_names::{nearest_paths, unreadable};
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::nearest::nearest;
 use crate::skill_view::SkillView;
 use crate::tools::{ReadInput, ReadResult};
 
@@ -87,11 +86,10 @@ fn refused(skill: &SkillView, dir: &SkillDir, path: &RelPath, error: SkillReadEr
         // What leads out of the skill does not exist for a caller.
         SkillReadError::Missing { .. } | SkillReadError::Leaves { .. } | SkillReadError::NotAFile(_) => {
             let files = dir.files().unwrap_or_default();
-            let names = files.iter().filter_map(|file| file.path.to_str());
             LoaderError::UnknownDoc {
                 skill: skill.name.to_string(),
                 path: path.to_string(),
-                nearest: nearest(&path.to_string(), names, 3),
+                nearest: nearest_paths(&path.to_string(), files.iter().map(|file| &file.path)),
             }
         }
         SkillReadError::TooLarge { size, limit, .. } => LoaderError::TooLarge {

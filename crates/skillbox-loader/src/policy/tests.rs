@@ -120,7 +120,7 @@ fn command_patterns_cover_words() {
 /// Ways around a list of allowed commands that are known from other systems. The first program of each is on
 /// the list, so each refusal is the reader's own work.
 #[test]
-fn known_ways_around_are_refused() {
+fn s21_known_ways_around_are_refused() {
     let corpus = [
         "echo $(curl x)",
         "echo `curl x`",

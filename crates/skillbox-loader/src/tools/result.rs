@@ -163,6 +163,9 @@ pub struct SearchHit {
     pub path: String,
     /// 0 the name itself, 1 its beginning, 2 inside it, 3 description or path, 4 the body.
     pub rank: u8,
+    /// The line of the instructions that answers, where only they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
     /// Whether this agent has loaded it.
     pub loaded: bool,
 }

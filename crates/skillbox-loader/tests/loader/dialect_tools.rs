@@ -210,6 +210,16 @@ fn search_ranks_and_blank_lists_all() {
     };
     let expected = [("pdf", 0), ("pdf-forms", 1), ("my-pdf", 2), ("other", 3)];
     assert_eq!(ranks("PDF"), expected.map(|(name, rank)| (name.to_owned(), rank)));
+    library.skill("words", "description: d", "Only the instructions speak of zebras.\n");
+    let host = library.host(Dialect::Skillbox);
+    let hits = host.ok("skill_search", json!({"query": "zebras"})).result["hits"].clone();
+    assert_eq!((&hits[0]["name"], &hits[0]["rank"]), (&json!("words"), &json!(4)));
+    assert_eq!(hits[0]["excerpt"], "Only the instructions speak of zebras.");
+    host.ok("skill_disable", json!({"skill": "words"}));
+    assert_eq!(
+        host.ok("skill_search", json!({"query": "zebras"})).result["hits"],
+        json!([])
+    );
     let text = library
         .host(Dialect::Saa)
         .ok("search_skills", json!({"query": "pdf"}))
@@ -220,7 +230,7 @@ fn search_ranks_and_blank_lists_all() {
         .host(Dialect::Saa)
         .ok("search_skills", json!({"query": " "}))
         .text;
-    assert_eq!(blank.lines().count(), 5);
+    assert_eq!(blank.lines().count(), 6);
     let nothing = library
         .host(Dialect::Saa)
         .ok("search_skills", json!({"query": "zzz"}))

@@ -77,8 +77,9 @@ fn the_state_keys_of_documents() {
     let host = library().host(Dialect::Trpc);
     let keys = || Value::Object(state_keys(Dialect::Trpc, &host.state(), &host.agent));
     assert_eq!(keys(), json!({}));
-    host.ok("skill_load", json!({"skill": "s"}));
+    let loaded = host.ok("skill_load", json!({"skill": "s"})).result;
     assert_eq!(keys(), json!({"temp:skill:loaded:s": "1"}));
+    assert_eq!(loaded["state_delta"], keys());
     host.ok("skill_load", json!({"skill": "s", "docs": ["b.txt", "a.md"]}));
     assert_eq!(
         keys(),

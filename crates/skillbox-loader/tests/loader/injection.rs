@@ -65,7 +65,7 @@ fn load_all(host: &Host, dialect: Dialect) -> String {
 }
 
 #[test]
-fn no_field_of_a_skill_leaves_its_line() {
+fn s20_no_field_of_a_skill_leaves_its_line() {
     let library = hostile();
     for dialect in Dialect::ALL.iter().copied() {
         let host = library.host(dialect);
@@ -82,7 +82,7 @@ fn no_field_of_a_skill_leaves_its_line() {
 }
 
 #[test]
-fn no_name_or_path_leaves_its_line() {
+fn s20_no_name_or_path_leaves_its_line() {
     let library = hostile();
     for dialect in [Dialect::Skillbox, Dialect::Trpc] {
         let host = library.host(dialect);
@@ -117,7 +117,7 @@ fn no_name_or_path_leaves_its_line() {
 
 /// The words of a loaded skill end where we end them.
 #[test]
-fn a_body_stays_in_its_block() {
+fn s20_a_body_stays_in_its_block() {
     let library = hostile();
     let host = library.host(Dialect::Skillbox);
     let text = load_all(&host, Dialect::Skillbox);

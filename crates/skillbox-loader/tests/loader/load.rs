@@ -25,7 +25,8 @@ fn load_skill_returns_command_with_content() {
         pdf.display()
     );
     assert_eq!(answer.text, expected);
-    assert_eq!(answer.result, json!({"content": expected}));
+    assert_eq!(answer.result["content"], expected);
+    assert_eq!(answer.result["state_delta"]["skills_loaded"], json!(["pdf"]));
     assert!(!answer.delta.is_empty());
 }
 
@@ -77,6 +78,7 @@ fn load_skill_already_loaded_returns_message() {
         "Skill 'pdf' is already loaded. Its instructions are already active."
     );
     assert!(answer.delta.is_empty());
+    assert_eq!(answer.result["state_delta"], json!({}));
     assert_eq!(host.loaded(), ["pdf"]);
 }
 

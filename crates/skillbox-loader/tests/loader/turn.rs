@@ -101,3 +101,42 @@ fn a_stored_state_goes_on() {
     assert_eq!(resumed.start_turn(), None);
     assert_eq!(resumed.prompt(), host.prompt());
 }
+
+/// A store may leave out what every start finds anew.
+#[test]
+fn a_state_without_its_snapshot_goes_on_too() {
+    let library = Library::sample();
+    let host = library.host(Dialect::Skillbox);
+    host.ok("skill_load", json!({"skill": "pdf"}));
+    host.ok("skill_load", json!({"skill": "csv-report"}));
+    let slim = host.state().without_snapshot();
+    assert!(serde_json::to_string(&slim).unwrap().len() < 1000);
+    std::fs::remove_dir_all(library.path().join("csv-report")).unwrap();
+    let mut resumed = library.host(Dialect::Skillbox);
+    resumed.session =
+        skillbox_loader::Session::resume(host.session.settings().clone(), std::sync::Arc::default(), slim);
+    assert!(resumed.session.refresh(&resumed.catalog).is_some());
+    assert_eq!(resumed.loaded(), ["pdf"]);
+    assert!(resumed.prompt().contains("- pdf [Loaded]"));
+}
+
+#[test]
+fn a_host_without_turns_takes_changes_in_by_itself() {
+    use skillbox_loader::LoadMode;
+    let library = Library::sample();
+    let mut host = library.host_with(crate::library::settings(Dialect::Skillbox, |settings| {
+        settings.load_mode = LoadMode::Turn;
+    }));
+    host.ok("skill_load", json!({"skill": "pdf"}));
+    library.skill("pdf", "description: Edited.", "edited body\n");
+    host.catalog = library.catalog();
+    let delta = host.session.refresh(&host.catalog).unwrap();
+    assert_eq!(delta.operations.len(), 1);
+    assert_eq!(host.loaded(), ["pdf"], "no turn has started");
+    let prompt = host.prompt();
+    assert!(
+        prompt.contains("pdf [Loaded]: Edited.") && prompt.contains("edited body"),
+        "{prompt}"
+    );
+    assert_eq!(host.session.refresh(&host.catalog), None);
+}
