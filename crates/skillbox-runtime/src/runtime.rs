@@ -49,6 +49,7 @@ impl RuntimeSettings {
             state_dir: state_dir.into(),
             default_profile: "default".to_owned(),
             allowed_profiles: None,
+            broken_profiles: BTreeMap::new(),
             default_executor: ExecutorKind::Local,
             host_directories: HostDirectories::default(),
             host_environment: BTreeMap::new(),

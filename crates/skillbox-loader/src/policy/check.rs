@@ -174,23 +174,29 @@ fn covers_command(entries: &[&Entry], arguments: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The simple commands of a call: of its command line, or its script with arguments.
+/// The simple commands of a call: of its command line, its words, or its script with arguments.
 fn segments(arguments: &Value) -> Result<Vec<Segment>, String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
     let unreadable = || "the call names no command that can be checked".to_owned();
-    match (arguments.get("command"), arguments.get("script")) {
-        (Some(Value::String(command)), None | Some(Value::Null)) => {
-            split(command).map_err(|refusal| refusal.to_string())
+    let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
+    let words = |value: Option<&Value>| -> Result<Vec<String>, String> {
+        let Some(value) = value else { return Ok(Vec::new()) };
+        let text = |word: &Value| word.as_str().map(str::to_owned);
+        let read = value.as_array().and_then(|words| words.iter().map(text).collect());
+        read.ok_or_else(unreadable)
+    };
+    let argv = words(given("argv"))?;
+    let exact = |words: Vec<String>| {
+        let words = words.into_iter().map(Word::exact).collect();
+        vec![Segment { words }]
+    };
+    match (given("command"), given("script"), argv.is_empty()) {
+        (Some(Value::String(command)), None, true) => split(command).map_err(|refusal| refusal.to_string()),
+        (None, Some(Value::String(script)), true) => {
+            let mut call = vec![script.clone()];
+            call.extend(words(given("args"))?);
+            Ok(exact(call))
         }
-        (None | Some(Value::Null), Some(Value::String(script))) => {
-            let given = match arguments.get("args") {
-                None | Some(Value::Null) => Vec::new(),
-                Some(Value::Array(args)) => args.iter().map(text).collect::<Option<_>>().ok_or_else(unreadable)?,
-                Some(_) => return Err(unreadable()),
-            };
-            let words = std::iter::once(script.clone()).chain(given).map(Word::exact).collect();
-            Ok(vec![Segment { words }])
-        }
+        (None, None, false) => Ok(exact(argv)),
         _ => Err(unreadable()),
     }
 }

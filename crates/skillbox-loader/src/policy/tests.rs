@@ -288,6 +288,15 @@ fn a_script_without_a_shell_is_one_command() {
     );
     check("Bash(git:*)", json!({"command": "git status", "env": {}}), true);
     check("Bash(git:*)", json!({"command": ["git", "status"]}), false);
+    check("Bash(git:*)", json!({"argv": ["git", "log", "$(x); y"]}), true);
+    check("Bash(git:*)", json!({"argv": ["curl", "x"]}), false);
+    check("Bash(git:*)", json!({"argv": ["git", 1]}), false);
+    check(
+        "Bash(git:*)",
+        json!({"command": "git status", "argv": ["curl", "x"]}),
+        false,
+    );
+    check("Bash(git:*)", json!({"command": "git status", "argv": []}), true);
     check("Bash(git:*)", json!({}), false);
 }
 
