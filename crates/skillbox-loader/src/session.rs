@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::state::{LoadMode, SkillsState};
 use crate::steering::{FiredHook, HookEvent, Moment, fire};
-use crate::tools::{ToolDefinition, definitions};
+use crate::tools::{Tool, ToolDefinition, definitions};
 use crate::turn::{TurnStart, refresh};
 use crate::turn_texts::TurnTexts;
 use crate::views::ViewCache;
@@ -211,7 +211,10 @@ impl Session {
         let mut state = self.lock();
         let skills = loaded_skills(&state, agent);
         self.check_policy(&skills, tool, arguments)?;
-        let pass = fire_all(&state, agent, &skills, HookEvent::PreToolUse, tool);
+        // No hook is asked about dropping a skill: it could keep its own skill for ever.
+        let drops_skill = matches!(self.settings.dialect.tool(tool), Some(Tool::Unload | Tool::Disable));
+        let asked: &[_] = if drops_skill { &[] } else { &skills };
+        let pass = fire_all(&state, agent, asked, HookEvent::PreToolUse, tool);
         state.apply(&pass.delta);
         Ok(pass)
     }

@@ -62,9 +62,12 @@ pub fn open(
 }
 
 /// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.
-pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
+/// Without a spawner it runs nothing.
+pub fn of_built_in(spawner: Option<Spawner>, place: &Path) -> Result<Runtime, Failure> {
     let profiles = Profiles::shipped();
-    let local = local(spawner, &profiles, Unconfined::Refuse)?;
+    let local = spawner
+        .map(|spawner| local(spawner, &profiles, Unconfined::Refuse))
+        .transpose()?;
     let host_directories = HostDirectories::open(&[place.to_owned()]).map_err(|(path, error)| {
         Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display()))
     })?;
@@ -80,7 +83,7 @@ pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
         watch_skills: false,
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
-    Ok(Runtime::new(Arc::new(repository), profiles, Some(local), settings))
+    Ok(Runtime::new(Arc::new(repository), profiles, local, settings))
 }
 
 /// The local executor on a running spawner.

@@ -117,6 +117,23 @@ fn a_guard_that_cannot_run_lets_nothing_pass() {
     assert_eq!(offered["hooks"][0]["handler"]["command"], "bash check.sh");
 }
 
+#[test]
+fn no_hook_keeps_its_own_skill() {
+    let world = guarded("  PreToolUse:\n    - hooks: [{type: command, command: \"exit 2\"}]");
+    ok(&world, "skill_load", &json!({"skill": "guard"}), "--session s");
+    assert_eq!(
+        refused(&world, "skill_list", &json!({}), "--session s")["code"],
+        "tool_not_allowed"
+    );
+    ok(&world, "skill_unload", &json!({"skill": "guard"}), "--session s");
+    ok(&world, "skill_list", &json!({}), "--session s");
+    let saa = "--session saa --dialect saa";
+    ok(&world, "read_skill", &json!({"skill_name": "guard"}), saa);
+    refused(&world, "search_skills", &json!({"query": "x"}), saa);
+    ok(&world, "disable_skill", &json!({"skill_name": "guard"}), saa);
+    ok(&world, "search_skills", &json!({"query": "x"}), saa);
+}
+
 /// The control is the test's own look: the file is there, and readable, on the host.
 #[test]
 fn a_command_never_runs_on_the_host() {

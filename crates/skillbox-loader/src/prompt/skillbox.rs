@@ -56,7 +56,7 @@ fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Optio
         write!(out, " (arguments: {})", one_line(hint))?;
     }
     if let Some(needs) = &skill.compatibility {
-        write!(out, " (needs: {})", one_line(needs))?;
+        write!(out, " (compatibility: {})", one_line(needs))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod command;
 mod completions;
 mod create;
 mod demo;
+mod demo_disclose;
 mod demo_run;
 mod doctor;
 mod help;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use skillbox_model::ExitCode;
+use skillbox_model::{ErrorCode, ExitCode};
 use skillbox_runtime::{AgentName, AgentSession, Dialect, History, LoadInput, StateDelta};
 
 use super::Context;
@@ -70,9 +70,13 @@ fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> R
             skill: name.clone(),
             ..LoadInput::default()
         };
-        session
-            .load_for_user(agent, &input)
-            .map_err(|error| refused(&error, &session))?;
+        session.load_for_user(agent, &input).map_err(|error| {
+            let mut body = error.body(session.settings().dialect).in_field("loaded");
+            if body.code == ErrorCode::UnknownSkill {
+                body.hint = Some("`skillbox list` names every skill".to_owned());
+            }
+            Failure::from_body(body)
+        })?;
     }
     Ok(session)
 }
