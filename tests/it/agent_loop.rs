@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use skillbox_executor::LocalExecutor;
+use skillbox_executor::{Launcher, LocalExecutor};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{Dialect, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner, Unconfined};
+use skillbox_sandbox::{Profiles, Spawner};
 
 use crate::workspace::root;
 
@@ -22,8 +22,7 @@ use model::ScriptedModel;
 fn play(dialect: Dialect) -> Ended {
     let spawner = Spawner::start(Path::new(env!("CARGO_BIN_EXE_skillbox"))).unwrap();
     let profiles = Profiles::shipped();
-    let facts = spawner.facts().unwrap().clone().with_paths_of(profiles.iter());
-    let executor = LocalExecutor::new(spawner, facts, Unconfined::Refuse);
+    let executor = LocalExecutor::new(Launcher::new(spawner, profiles.iter()).unwrap(), None);
     let skills = Source::Directory {
         path: root().join("skills"),
         scope: Scope::Project,

@@ -355,6 +355,37 @@ fn the_shipped_profiles_are_listed_and_sound() {
     }
 }
 
+#[test]
+fn without_isolation_a_run_needs_the_hosts_switch_and_says_so() {
+    let scene = Scene::new();
+    let words = ["run", "probe", "--json", "--profile", "unconfined", "--timeout", "10"];
+    let refused = scene.tell(&words).with(&["--", "echo it ran"]).go();
+    assert_eq!(
+        (refused.refused().1, refused.code),
+        (Some("profile"), Some(125)),
+        "{}",
+        refused.told()
+    );
+    let line = "cat SKILL.md | head -n 1; echo made > out/made.txt; exit 3";
+    let answer = scene
+        .tell(&words)
+        .with(&["--allow-unconfined", "--output", "out/*", "--", line])
+        .go()
+        .reported();
+    assert_eq!(
+        (answer.stdout(), answer.code, &answer["profile"]),
+        ("---\n", Some(3), &json!("unconfined")),
+        "{}",
+        answer.told()
+    );
+    assert_eq!(answer.output("out/made.txt")["content"], "made\n");
+    assert_eq!(
+        (answer.layer("seccomp"), answer.layer("wall_clock")),
+        ("not_requested", "enforced")
+    );
+    assert_ne!(answer["enforcement"]["tier"], "T0");
+}
+
 /// Kills skillbox at so many points of a run, spread over its whole length.
 fn kill_at_points(scene: &Scene, points: u32, victim: impl Fn(u32) -> Option<i32>) {
     let token = format!("{}-killed", scene.canary());

@@ -18,5 +18,5 @@ pub use cancel::Cancel;
 pub use capture::{Capture, Captured};
 pub use event_sink::EventSink;
 pub use finished::Finished;
-pub use local::{LocalError, LocalExecutor};
+pub use local::{Launcher, LocalError, LocalExecutor};
 pub use placement::Placement;

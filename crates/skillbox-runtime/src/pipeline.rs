@@ -14,14 +14,14 @@ use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, c
 use skillbox_executor::{Cancel, EventSink, Finished, LocalExecutor, Placement};
 use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
 use skillbox_repository::Catalog;
-use skillbox_sandbox::Profile;
+use skillbox_sandbox::{Backing, Profile};
 use tracing::info_span;
 
 use crate::export::write_out;
 use crate::inputs::Sources;
 use crate::report::{Facts, report};
 use crate::save::save;
-use crate::session::{OpenSession, Pins, RunLock};
+use crate::session::{OpenSession, Pins, RunLock, Scratch};
 use crate::{RunError, Runtime};
 
 /// Around a request: whose session, who listens, who may cancel.
@@ -52,6 +52,12 @@ struct SessionHold {
     _lock: RunLock,
 }
 
+/// A workspace, and what goes with it.
+struct Room {
+    workspace: Workspace,
+    _scratch: Option<Scratch>,
+}
+
 const PINS: &str = "pins.json";
 /// Without a request for files, so many of `out/` are listed.
 const LISTED_BY_DEFAULT: usize = 20;
@@ -72,14 +78,15 @@ impl Runtime {
             run_id: accepted.spec.run_id.clone(),
         });
         let skills = self.freeze_all(&accepted.spec, &catalog)?;
-        let workspace = self.workspace(&mut accepted)?;
-        let staged = self.stage(&accepted, &catalog, &workspace)?;
+        let room = self.room(&mut accepted)?;
+        let workspace = &room.workspace;
+        let staged = self.stage(&accepted, &catalog, workspace)?;
         events.emit(|| RunEvent::Staged {
             inputs: staged.inputs.len(),
         });
         let digest = skills[0].1.digest();
-        let (finished, staged) = self.execute(&accepted, skills, staged, &workspace, &cancel, &mut events)?;
-        let mut outputs = self.collect(&accepted, &workspace)?;
+        let (finished, staged) = self.execute(&accepted, skills, staged, workspace, &cancel, &mut events)?;
+        let mut outputs = self.collect(&accepted, workspace)?;
         events.emit(|| RunEvent::Collected {
             files: outputs.files.len(),
         });
@@ -99,7 +106,7 @@ impl Runtime {
             write_out(directory, &mut outputs)?;
         }
         let _span = info_span!("workspace.cleanup").entered();
-        drop(workspace);
+        drop(room);
         Ok(report(Facts {
             run_id: accepted.spec.run_id,
             skill: accepted.spec.skill.to_string(),
@@ -172,24 +179,31 @@ impl Runtime {
         Ok(skills)
     }
 
-    fn workspace(&self, accepted: &mut Accepted<'_>) -> Result<Workspace, RunError> {
+    fn room(&self, accepted: &mut Accepted<'_>) -> Result<Room, RunError> {
         let _span = info_span!("workspace.create").entered();
-        let workspace = match &accepted.session {
-            Some(hold) => {
-                let workspace = hold.session.workspace()?;
-                workspace.clear_skills()?;
-                // No file may outgrow what is left of the quota: a session that is full can only shrink.
-                let limits = &mut accepted.spec.limits;
-                let used = workspace.used_bytes(limits.workspace_inodes);
-                limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
-                workspace
+        let (workspace, scratch) = match &accepted.session {
+            Some(hold) => (hold.session.workspace()?, None),
+            None if accepted.profile.workspace.backing == Backing::Disk => {
+                let scratch = Scratch::new(&self.scratch, &accepted.spec.run_id)?;
+                (scratch.session.workspace()?, Some(scratch))
             }
-            None => accepted
-                .executor
-                .create_workspace(accepted.profile, &accepted.spec.limits)?,
+            None => {
+                let limits = &accepted.spec.limits;
+                (accepted.executor.create_workspace(accepted.profile, limits)?, None)
+            }
         };
+        if accepted.session.is_some() {
+            workspace.clear_skills()?;
+            // No file may outgrow what is left of the quota: a session that is full can only shrink.
+            let limits = &mut accepted.spec.limits;
+            let used = workspace.used_bytes(limits.workspace_inodes);
+            limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
+        }
         workspace.prepare(&accepted.spec.run_id)?;
-        Ok(workspace)
+        Ok(Room {
+            workspace,
+            _scratch: scratch,
+        })
     }
 
     fn stage(&self, accepted: &Accepted<'_>, catalog: &Catalog, workspace: &Workspace) -> Result<Staged, RunError> {

@@ -71,6 +71,8 @@ pub struct Runtime {
     pub(crate) sessions: SessionStore,
     /// What agents are shown of skills, made once for all of them.
     pub(crate) views: Arc<ViewCache>,
+    /// Workspaces on disk for runs that belong to no session: sessions of a single run.
+    pub(crate) scratch: SessionStore,
 }
 
 impl Runtime {
@@ -88,6 +90,7 @@ impl Runtime {
             frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
             sessions: SessionStore::new(below("sessions"), owner),
             views: Arc::default(),
+            scratch: SessionStore::new(below("scratch"), owner),
             repository,
             profiles,
             local,
@@ -115,13 +118,15 @@ impl Runtime {
         &self.profiles
     }
 
-    /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots.
+    /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots,
+    /// workspaces of runs that were interrupted.
     pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {
         let removed = self.sessions.collect_garbage(session_ttl)?;
         for id in &removed {
             self.artifacts
                 .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
         }
+        self.scratch.collect_garbage(Duration::ZERO)?;
         self.frozen.store().sweep()?;
         Ok(removed)
     }

@@ -29,10 +29,10 @@ pub use host::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
 
 pub use plan::{
     Access, Bind, BindKind, CgroupLimits, CgroupVersion, Command, FileRights, Ids, Job, LandlockRule, LaunchPlan,
-    Namespace, Op, Phase, PlanError, Resource, ResourceLimit, Step, Unconfined, Workspace, plan,
+    Namespace, Op, Ownership, Phase, PlanError, Resource, ResourceLimit, Step, Unconfined, Workspace, plan,
 };
 
 pub use spawner::{
-    Ended, LaunchError, LaunchFds, LimitHits, Sandbox, ScriptEnd, Spawner, SpawnerError, SpawnerOptions,
+    Ended, LaunchError, LaunchFds, LimitHits, Sandbox, ScriptEnd, Spawner, SpawnerError, SpawnerKind, SpawnerOptions,
     become_spawner_if_asked,
 };

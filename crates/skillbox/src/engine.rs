@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use skillbox_executor::LocalExecutor;
+use skillbox_executor::{Launcher, LocalExecutor};
 use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
 use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
 use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions, Unconfined};
+use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions};
 
 use crate::catalogue;
 use crate::commands::Context;
@@ -20,8 +20,7 @@ use crate::settings::{Environment, HostSettings};
 /// Starts the process that makes sandboxes. It is forked off this one, so it comes first: before any thread, and
 /// before anything of the user's is read.
 pub fn spawner() -> Result<Spawner, Failure> {
-    Spawner::fork_here(SpawnerOptions::default())
-        .map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())
+    Spawner::fork_here(SpawnerOptions::default()).map_err(unavailable)
 }
 
 /// A runtime for this host; `also_allowed` are directories that the person named by using them.
@@ -33,13 +32,8 @@ pub fn open(
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let (profiles, broken_profiles) = profiles(context, terminal)?;
-    let unconfined = if host.allow_unconfined {
-        Unconfined::Allow
-    } else {
-        Unconfined::Refuse
-    };
     let local = spawner
-        .map(|spawner| local(spawner, &profiles, unconfined))
+        .map(|spawner| local(spawner, &profiles, host.allow_unconfined))
         .transpose()?;
     let allowed: Vec<PathBuf> = host.allow_host.iter().chain(also_allowed).cloned().collect();
     let host_directories = HostDirectories::open(&allowed).map_err(|(path, error)| {
@@ -65,9 +59,7 @@ pub fn open(
 /// Without a spawner it runs nothing.
 pub fn of_built_in(spawner: Option<Spawner>, place: &Path) -> Result<Runtime, Failure> {
     let profiles = Profiles::shipped();
-    let local = spawner
-        .map(|spawner| local(spawner, &profiles, Unconfined::Refuse))
-        .transpose()?;
+    let local = spawner.map(|spawner| local(spawner, &profiles, false)).transpose()?;
     let host_directories = HostDirectories::open(&[place.to_owned()]).map_err(|(path, error)| {
         Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display()))
     })?;
@@ -86,13 +78,20 @@ pub fn of_built_in(spawner: Option<Spawner>, place: &Path) -> Result<Runtime, Fa
     Ok(Runtime::new(Arc::new(repository), profiles, local, settings))
 }
 
-/// The local executor on a running spawner.
-pub fn local(spawner: Spawner, profiles: &Profiles, unconfined: Unconfined) -> Result<LocalExecutor, Failure> {
-    let facts = spawner
-        .facts()
-        .map_err(|error| Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal())?;
-    let facts = facts.clone().with_paths_of(profiles.iter());
-    Ok(LocalExecutor::new(spawner, facts, unconfined))
+/// The local executor on a running spawner. Runs without isolation have a spawner of their own, where they are allowed.
+pub fn local(spawner: Spawner, profiles: &Profiles, allow_unconfined: bool) -> Result<LocalExecutor, Failure> {
+    let launcher = |spawner| Launcher::new(spawner, profiles.iter()).map_err(unavailable);
+    let plain = if allow_unconfined {
+        let plain = Spawner::fork_here(SpawnerOptions::plain()).map_err(unavailable)?;
+        Some(launcher(plain)?)
+    } else {
+        None
+    };
+    Ok(LocalExecutor::new(launcher(spawner)?, plain))
+}
+
+fn unavailable(error: SpawnerError) -> Failure {
+    Failure::from_error(ErrorCode::ExecutorUnavailable, &error).refusal()
 }
 
 /// Only the variables that some profile names leave this crate.

@@ -87,7 +87,7 @@ pub fn degradations(scene: &Scene) -> Vec<Degraded> {
             &["mount_namespace"],
             false,
         ),
-        root("root of a nested user namespace", nested, &[], false),
+        root("root of a nested user namespace", nested, &[], true),
         root(
             "no control groups",
             sh("mount -t tmpfs none /sys/fs/cgroup"),
@@ -130,7 +130,7 @@ pub fn degradations(scene: &Scene) -> Vec<Degraded> {
             "an old kernel",
             no_calls(&["clone3=ENOSYS", "close_range=ENOSYS", "pidfd_open=ENOSYS"]),
             &[],
-            false,
+            true,
         ),
     ]
 }

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use skillbox_executor::{Cancel, EventSink, LocalExecutor};
+use skillbox_executor::{Cancel, EventSink, Launcher, LocalExecutor};
 use skillbox_model::{ExecutorKind, OutputSpec, RunReport, RunRequest};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, RunContext, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner, Unconfined};
+use skillbox_sandbox::{Profiles, Spawner};
 
 /// A runtime, and where its skills and state lie.
 pub(crate) struct Ready {
@@ -25,7 +25,7 @@ impl Ready {
         make_skill(directory.path(), "large", 1_000)?;
         let spawner = Spawner::start(&std::env::current_exe()?).context("the spawner did not start")?;
         let profiles = Profiles::shipped();
-        let facts = spawner.facts()?.clone().with_paths_of(profiles.iter());
+        let launcher = Launcher::new(spawner, profiles.iter())?;
         let source = Source::Directory {
             path: directory.path().join("skills"),
             scope: Scope::Project,
@@ -42,7 +42,7 @@ impl Ready {
             session_wait: DEFAULT_SESSION_WAIT,
             watch_skills: true,
         };
-        let local = LocalExecutor::new(spawner, facts, Unconfined::Refuse);
+        let local = LocalExecutor::new(launcher, None);
         Ok(Self {
             runtime: Runtime::new(repository, profiles, Some(local), settings),
             directory,

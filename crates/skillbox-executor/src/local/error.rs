@@ -5,6 +5,8 @@ use std::io;
 use skillbox_model::ErrorCode;
 use skillbox_sandbox::{LaunchError, PlanError, SpawnerError};
 
+use crate::workspace::WorkspaceError;
+
 /// Our own failure, never the script's.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
@@ -23,6 +25,9 @@ pub enum LocalError {
     /// No descriptor for the script's streams or its workspace.
     #[error("cannot open a descriptor for the run")]
     Pipe(#[source] io::Error),
+    /// The workspace could not be filled.
+    #[error(transparent)]
+    Workspace(WorkspaceError),
     /// The sandbox could not be watched to its end.
     #[error("cannot watch the sandbox")]
     Watch(#[source] io::Error),
@@ -36,6 +41,7 @@ impl LocalError {
             Self::Launch(error) => error.code(),
             Self::Isolation(_) => ErrorCode::IsolationUnavailable,
             Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
+            Self::Workspace(_) => ErrorCode::Storage,
             Self::Pipe(_) | Self::Watch(_) => ErrorCode::Internal,
         }
     }

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::pipe::PipeFlags;
-use skillbox_model::{LayerState, Limits, RunEvent};
+use skillbox_model::{Layer, LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
-    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Profile, Sandbox, ScriptEnd, Spawner, SpawnerError,
-    Unconfined,
+    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Need, Ownership, Profile, Sandbox, ScriptEnd,
+    Spawner, SpawnerError, Unconfined,
 };
 
 use super::LocalError;
@@ -28,34 +28,56 @@ const WATCH_EVERY: Duration = Duration::from_millis(50);
 /// Runs jobs as processes of this host.
 #[derive(Clone, Debug)]
 pub struct LocalExecutor {
+    confining: Launcher,
+    plain: Option<Launcher>,
+}
+
+/// A running spawner, and what it found on this host.
+#[derive(Clone, Debug)]
+pub struct Launcher {
     spawner: Spawner,
     facts: HostFacts,
-    unconfined: Unconfined,
+}
+
+impl Launcher {
+    /// Waits for the spawner's facts and adds what the profiles ask about.
+    pub fn new<'a>(spawner: Spawner, profiles: impl Iterator<Item = &'a Profile>) -> Result<Self, SpawnerError> {
+        let facts = spawner.facts()?.clone().with_paths_of(profiles);
+        Ok(Self { spawner, facts })
+    }
 }
 
 impl LocalExecutor {
-    /// An executor on a running spawner. `unconfined` says whether a profile without isolation may be used.
-    pub fn new(spawner: Spawner, facts: HostFacts, unconfined: Unconfined) -> Self {
-        Self {
-            spawner,
-            facts,
-            unconfined,
-        }
+    /// An executor. Profiles without a view of their own need a plain spawner, whose children see the host as the
+    /// caller does; without one they are refused.
+    pub fn new(confining: Launcher, plain: Option<Launcher>) -> Self {
+        Self { confining, plain }
     }
 
     /// What this host can enforce.
     pub fn facts(&self) -> &HostFacts {
-        &self.facts
+        &self.confining.facts
+    }
+
+    /// Who launches under a profile.
+    fn launcher(&self, profile: &Profile) -> &Launcher {
+        match &self.plain {
+            Some(plain) if !shows_own_root(profile) => plain,
+            _ => &self.confining,
+        }
     }
 
     /// The script's user on the host, where that is not ours.
     pub fn owner(&self) -> Option<Owner> {
-        owner(&self.facts)
+        owner(&self.confining.facts)
     }
 
     /// An empty workspace in memory, within the limits.
     pub fn create_workspace(&self, profile: &Profile, limits: &Limits) -> Result<Workspace, LocalError> {
-        let made = self.spawner.create_workspace(limits.workspace, limits.workspace_inodes);
+        let made = self
+            .confining
+            .spawner
+            .create_workspace(limits.workspace, limits.workspace_inodes);
         let mount = made.map_err(|error| match error {
             // Where not even a mount can be had, the plan says which layer of the profile is missing, and why.
             SpawnerError::Refused { .. } => match self.plan(profile, limits, &Placement::empty(), Backing::Tmpfs) {
@@ -76,7 +98,7 @@ impl LocalExecutor {
         backing: Backing,
     ) -> Result<LaunchPlan, LocalError> {
         let job = self.job(placement, backing);
-        skillbox_sandbox::plan(profile, limits, &self.facts, &job).map_err(LocalError::Plan)
+        skillbox_sandbox::plan(profile, limits, &self.launcher(profile).facts, &job).map_err(LocalError::Plan)
     }
 
     /// Runs a staged job until everything of it is dead.
@@ -89,8 +111,14 @@ impl LocalExecutor {
         cancel: &Cancel,
         events: &mut EventSink<'_>,
     ) -> Result<Finished, LocalError> {
+        let placement = if shows_own_root(profile) {
+            placement
+        } else {
+            placement.in_the_open(workspace)?
+        };
         let plan = self.plan(profile, &spec.limits, &placement, workspace.backing())?;
-        let (sandbox, pipes) = self.launch(spec, &plan, &placement, workspace)?;
+        let spawner = &self.launcher(profile).spawner;
+        let (sandbox, pipes) = launch(spawner, spec, &plan, &placement, workspace)?;
         let begin = Instant::now();
         events.emit(|| RunEvent::Started);
         let mut disk = DiskWatch::new(spec.limits.workspace, spec.limits.workspace_inodes);
@@ -158,11 +186,13 @@ impl LocalExecutor {
             target: format!("{}/{}", layout::ROOT, layout::SKILLS),
             kind: BindKind::Directory,
             access: Access::ReadOnly,
+            owner: Ownership::Kept,
         });
         let skills = placement.skills.iter().map(|(name, _)| Bind {
             target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
             kind: BindKind::Directory,
             access: Access::ReadOnly,
+            owner: Ownership::Kept,
         });
         let links = placement.links.iter().map(|link| Bind {
             target: format!("{}/{}", layout::ROOT, link.to),
@@ -172,6 +202,7 @@ impl LocalExecutor {
                 BindKind::File
             },
             access: Access::ReadOnly,
+            owner: Ownership::Script,
         });
         Job {
             argv: placement.argv.clone(),
@@ -188,46 +219,55 @@ impl LocalExecutor {
             },
             workspace_target: layout::ROOT.to_owned(),
             binds: places.chain(skills).chain(links).collect(),
-            unconfined: self.unconfined,
+            unconfined: if self.plain.is_some() {
+                Unconfined::Allow
+            } else {
+                Unconfined::Refuse
+            },
         }
     }
+}
 
-    fn launch(
-        &self,
-        spec: &JobSpec,
-        plan: &LaunchPlan,
-        placement: &Placement,
-        workspace: &Workspace,
-    ) -> Result<(Sandbox, Pipes), LocalError> {
-        let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Pipe(error.into()));
-        let (out_read, out_write) = pipe()?;
-        let (err_read, err_write) = pipe()?;
-        // Nothing to read is an immediate end, not a terminal and not a wait.
-        let (stdin_read, stdin_write) = if spec.stdin.is_empty() {
-            let null = File::open("/dev/null").map_err(LocalError::Pipe)?;
-            (OwnedFd::from(null), None)
-        } else {
-            let (read, write) = pipe()?;
-            (read, Some((write, spec.stdin.clone())))
-        };
-        let places = placement.places.iter().map(OwnedFd::as_fd);
-        let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
-        let links = placement.links.iter().map(|link| link.source.as_fd());
-        let fds = LaunchFds {
-            workspace: Some(workspace.mountable()),
-            binds: places.chain(skills).chain(links).collect(),
-            stdin: stdin_read.as_fd(),
-            stdout: out_write.as_fd(),
-            stderr: err_write.as_fd(),
-        };
-        let sandbox = self.spawner.launch(plan, &fds).map_err(LocalError::Launch)?;
-        let pipes = Pipes {
-            stdin: stdin_write,
-            stdout: out_read,
-            stderr: err_read,
-        };
-        Ok((sandbox, pipes))
-    }
+fn launch(
+    spawner: &Spawner,
+    spec: &JobSpec,
+    plan: &LaunchPlan,
+    placement: &Placement,
+    workspace: &Workspace,
+) -> Result<(Sandbox, Pipes), LocalError> {
+    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Pipe(error.into()));
+    let (out_read, out_write) = pipe()?;
+    let (err_read, err_write) = pipe()?;
+    // Nothing to read is an immediate end, not a terminal and not a wait.
+    let (stdin_read, stdin_write) = if spec.stdin.is_empty() {
+        let null = File::open("/dev/null").map_err(LocalError::Pipe)?;
+        (OwnedFd::from(null), None)
+    } else {
+        let (read, write) = pipe()?;
+        (read, Some((write, spec.stdin.clone())))
+    };
+    let places = placement.places.iter().map(OwnedFd::as_fd);
+    let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
+    let links = placement.links.iter().map(|link| link.source.as_fd());
+    let fds = LaunchFds {
+        workspace: Some(workspace.mountable()),
+        binds: places.chain(skills).chain(links).collect(),
+        stdin: stdin_read.as_fd(),
+        stdout: out_write.as_fd(),
+        stderr: err_write.as_fd(),
+    };
+    let sandbox = spawner.launch(plan, &fds).map_err(LocalError::Launch)?;
+    let pipes = Pipes {
+        stdin: stdin_write,
+        stdout: out_read,
+        stderr: err_read,
+    };
+    Ok((sandbox, pipes))
+}
+
+/// Whether scripts see mounts of their own, and so the workspace at its usual place.
+fn shows_own_root(profile: &Profile) -> bool {
+    profile.need(Layer::MountNamespace) != Need::Off
 }
 
 fn owner(facts: &HostFacts) -> Option<Owner> {

@@ -3,9 +3,10 @@
 mod disk_watch;
 mod error;
 mod executor;
+mod in_the_open;
 mod supervise;
 mod trial;
 mod verdict;
 
 pub use error::LocalError;
-pub use executor::LocalExecutor;
+pub use executor::{Launcher, LocalExecutor};

@@ -14,4 +14,5 @@ pub(crate) use beneath::{open_directory, open_parent, tree_usage};
 pub use collect::{Collected, Outputs, collect};
 pub use remove::remove_tree;
 pub use space::{Backing, Owner, Workspace, WorkspaceError};
+pub(crate) use stage::copy_tree;
 pub use stage::{InputSource, ReadyInput, StageError, Staged, StagedLink, open_in_workspace, stage_inputs};

@@ -140,6 +140,26 @@ impl Staged {
     }
 }
 
+/// Copies a file or a directory with everything in it but special files.
+pub(crate) fn copy_tree(workspace: &Workspace, source: BorrowedFd<'_>, to: &RelPath) -> Result<(), WorkspaceError> {
+    let stat = rustix::fs::fstat(source).map_err(WorkspaceError::new("look at the source of", to))?;
+    let (parent, name) = workspace.make_parent(to)?;
+    if beneath::file_type(&stat) != FileType::Directory {
+        let again = source.try_clone_to_owned().map_err(|error| {
+            WorkspaceError::new("open the source of", to)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })?;
+        return copy_file_at(workspace, parent.as_fd(), name, to, &mut File::from(again)).map(drop);
+    }
+    let mut tree = TreeCopy {
+        workspace,
+        warnings: &mut Vec::new(),
+        bytes: 0,
+    };
+    // A descriptor that only names a directory cannot be listed.
+    let listed = beneath::open_child_directory(source, b".").map_err(WorkspaceError::new("open the source of", to))?;
+    tree.copy_directory(listed.as_fd(), parent.as_fd(), name, to, 0)
+}
+
 fn make_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Result<(), WorkspaceError> {
     let failed = |action| WorkspaceError::new(action, to);
     let (parent, name) = workspace.make_parent(to)?;

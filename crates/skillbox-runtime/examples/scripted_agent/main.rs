@@ -12,10 +12,10 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use skillbox_executor::LocalExecutor;
+use skillbox_executor::{Launcher, LocalExecutor};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{Dialect, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions, Unconfined};
+use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions};
 
 use host::Host;
 use model::ScriptedModel;
@@ -51,8 +51,7 @@ fn play(runtime: &Arc<Runtime>, dialect: Dialect) -> Result<(), Box<dyn Error>> 
 
 fn runtime(spawner: Spawner, state: &Path) -> Result<Runtime, Box<dyn Error>> {
     let profiles = Profiles::shipped();
-    let facts = spawner.facts()?.clone().with_paths_of(profiles.iter());
-    let executor = LocalExecutor::new(spawner, facts, Unconfined::Refuse);
+    let executor = LocalExecutor::new(Launcher::new(spawner, profiles.iter())?, None);
     let skills = Source::Directory {
         path: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills"),
         scope: Scope::Project,

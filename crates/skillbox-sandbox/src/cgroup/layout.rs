@@ -103,7 +103,9 @@ impl Layout {
                 Ok(()) => {
                     bases.insert(controller, base);
                 }
-                Err(error) => refused = Some((base, error)),
+                Err(error) => {
+                    refused.get_or_insert((base, error));
+                }
             }
         }
         match (bases.is_empty(), refused) {
@@ -237,8 +239,8 @@ fn usable_v2(base: &Path, is_top: bool, family: &[i32]) -> Result<(Vec<String>, 
         .iter()
         .filter_map(|pid| pid.parse().ok())
         .collect();
+    // Only the real root, which has no type, may hold processes beside groups with controllers.
     if !is_top || base.join("cgroup.type").exists() {
-        // Only the real root may hold processes beside groups with controllers.
         if let Some(stranger) = inside.iter().find(|pid| !family.contains(pid)) {
             return Err(format!(
                 "{shown} holds other processes, such as {stranger}, and can give its groups no controllers"

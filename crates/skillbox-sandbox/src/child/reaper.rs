@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "signal masks and handlers are set through raw structures")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
 use super::Child;
@@ -106,11 +106,13 @@ impl Child<'_> {
     pub(super) fn adopt_orphans(&mut self) -> io::Result<()> {
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let pid = rustix::process::getpid().as_raw_nonzero();
-        let children = open(
-            format!("/proc/self/task/{pid}/children"),
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
+        let open = |directory: BorrowedFd<'_>, path: String| {
+            openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        };
+        let children = match &self.belongings.proc {
+            Some(proc) => open(proc.as_fd(), format!("self/task/{pid}/children"))?,
+            None => open(CWD, format!("/proc/self/task/{pid}/children"))?,
+        };
         self.hunts = Some(Hunt { children });
         Ok(())
     }

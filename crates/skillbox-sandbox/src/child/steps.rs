@@ -4,10 +4,6 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::thread::{
-    CapabilitiesSecureBits, LinkNameSpaceType, move_into_link_name_space, set_capabilities_secure_bits,
-};
-
 use super::{confine, identity, landlock};
 use crate::plan::{BindKind, Ids, Op, Phase, Step};
 use crate::profile::Need;
@@ -123,7 +119,6 @@ impl Child<'_> {
             Op::Hostname(name) => {
                 rustix::system::sethostname(name.as_bytes()).map_err(|error| ("set the host name", error.into()))
             }
-            Op::HostView => self.enter_host_mounts(index).map_err(during("enter the host's mounts")),
             Op::AdoptOrphans => self.adopt_orphans().map_err(during("adopt orphans")),
             Op::SharedMemory { bytes } => root::shared_memory(*bytes).map_err(during("mount /dev/shm")),
             Op::Proc => self.fresh_proc().map_err(during("mount a fresh /proc")),
@@ -166,6 +161,7 @@ impl Child<'_> {
             | Op::EnterRoot
             | Op::CreateCgroup(_)
             | Op::Network { .. }
+            | Op::HostView
             | Op::Clone { .. } => Err(("find the step's place", io::Error::from_raw_os_error(libc::EINVAL))),
         }
     }
@@ -199,17 +195,6 @@ impl Child<'_> {
             .take()
             .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
         root::bind(mount.as_fd(), target, kind)
-    }
-
-    /// A run without mounts of its own sees those of the host.
-    fn enter_host_mounts(&mut self, index: usize) -> io::Result<()> {
-        // The spawner's way of keeping capabilities while ids change is not for the command.
-        let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::empty());
-        match self.belongings.mounts[index].take() {
-            Some(host) => Ok(move_into_link_name_space(host.as_fd(), Some(LinkNameSpaceType::Mount))?),
-            // The spawner has no stage of its own and never left.
-            None => Ok(()),
-        }
     }
 
     /// Tells the server. One that is gone is noticed by the reaper.

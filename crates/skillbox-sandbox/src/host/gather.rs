@@ -5,7 +5,9 @@
 )]
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::thread::CapabilitySet;
@@ -66,7 +68,8 @@ fn path_fact(path: &str) -> Option<PathFact> {
     }
 }
 
-/// Root with the capabilities that the direct way needs. Root of a container often lacks them.
+/// Root with the capabilities that the direct way needs, over the mounts too. Root of a container often lacks them, and
+/// root of a user namespace alone has them over nothing that was there before.
 fn is_privileged() -> bool {
     let needed = CapabilitySet::SYS_ADMIN
         | CapabilitySet::SETUID
@@ -75,7 +78,25 @@ fn is_privileged() -> bool {
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::KILL
         | CapabilitySet::SYS_CHROOT;
-    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) && owns_mounts()
+}
+
+/// Whether the mount namespace belongs to the user namespace that our capabilities are of.
+fn owns_mounts() -> bool {
+    /// `NS_GET_USERNS`: the user namespace that owns a namespace; refused when that is beyond our own.
+    const GET_USER_NAMESPACE: libc::c_ulong = 0xb701;
+    let (Ok(mounts), Ok(own)) = (File::open("/proc/self/ns/mnt"), rustix::fs::stat("/proc/self/ns/user")) else {
+        return false;
+    };
+    // SAFETY: the request takes no argument and returns a new descriptor or an error.
+    let owner = unsafe { libc::ioctl(mounts.as_raw_fd(), GET_USER_NAMESPACE) };
+    if owner < 0 {
+        // A kernel too old to say has no such namespaces worth the question.
+        return io::Error::last_os_error().raw_os_error() == Some(libc::ENOTTY);
+    }
+    // SAFETY: the kernel just made this descriptor for us.
+    let owner = unsafe { OwnedFd::from_raw_fd(owner) };
+    rustix::fs::fstat(&owner).is_ok_and(|owner| (owner.st_dev, owner.st_ino) == (own.st_dev, own.st_ino))
 }
 
 /// The ids as asked for, or the highest ones that this process's own user namespace knows.

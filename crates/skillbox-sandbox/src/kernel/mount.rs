@@ -31,6 +31,17 @@ pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Dept
     call_setattr(mount, &request, depth)
 }
 
+/// Shows the owner of a mount's files as someone else, by the maps of a user namespace.
+pub(crate) fn map_owners(mount: BorrowedFd<'_>, user_namespace: BorrowedFd<'_>) -> io::Result<()> {
+    let request = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_IDMAP,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: user_namespace.as_raw_fd() as u64,
+    };
+    call_setattr(mount, &request, Depth::One)
+}
+
 fn call_setattr(mount: BorrowedFd<'_>, request: &libc::mount_attr, depth: Depth) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | if depth == Depth::Whole { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the empty path is a C string, the request is as long as said, both outlive the call and are only read.

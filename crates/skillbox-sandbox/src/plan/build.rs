@@ -141,6 +141,9 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         let loopback = profile.network == NetworkPolicy::Loopback;
         steps.must(&[Layer::NetworkNamespace], Op::Network { loopback });
     }
+    if !asked(Layer::MountNamespace) {
+        steps.must(&[], Op::HostView);
+    }
     let (namespaces, namespace_layers) = namespaces(&asked);
     steps.must(
         &namespace_layers,
@@ -165,8 +168,6 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     }
     if asked(Layer::MountNamespace) {
         root::private_mounts(&mut steps, profile, asked(Layer::Proc));
-    } else {
-        steps.must(&[], Op::HostView);
     }
     if asked(Layer::ResourceLimits) {
         steps.must(

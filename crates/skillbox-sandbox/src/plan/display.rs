@@ -4,7 +4,7 @@ use std::fmt;
 
 use skillbox_model::ByteSize;
 
-use super::job::{Access, BindKind};
+use super::job::{Access, BindKind, Ownership};
 use super::op::{CgroupLimits, CgroupVersion, FileRights, LaunchPlan, Namespace, Op, Phase, Resource, Step};
 use crate::profile::{Backing, Need};
 
@@ -132,14 +132,19 @@ impl fmt::Display for Op {
                 target,
                 kind,
                 access,
+                owner,
             } => {
                 let access = match access {
                     Access::ReadOnly => "read-only",
                     Access::ReadWrite => "writable",
                 };
+                let owner = match owner {
+                    Ownership::Kept => "",
+                    Ownership::Script => ", shown as the script's own",
+                };
                 write!(
                     f,
-                    "bind         descriptor {index} at {target}, {}, {access}, nosuid, nodev",
+                    "bind         descriptor {index} at {target}, {}, {access}, nosuid, nodev{owner}",
                     kind.as_str()
                 )
             }

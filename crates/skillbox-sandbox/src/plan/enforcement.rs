@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use skillbox_model::{Enforcement, Layer, LayerState};
+use skillbox_model::{Enforcement, Layer, LayerState, Tier};
 
 use super::build::PlanError;
 use super::job::{Job, Workspace};
@@ -32,10 +32,12 @@ pub(super) fn settle(profile: &Profile, facts: &HostFacts, job: &Job) -> Result<
         };
         layers.insert(layer, state);
     }
-    Ok(Enforcement {
-        tier: facts.tier(),
-        layers,
-    })
+    let tier = if profile.is_unconfined() {
+        Tier::T4
+    } else {
+        facts.tier()
+    };
+    Ok(Enforcement { tier, layers })
 }
 
 fn refuse_gap(profile: &Profile, layer: Layer, offer: &Offer) -> Result<(), PlanError> {

@@ -45,6 +45,20 @@ pub struct Bind {
     pub kind: BindKind,
     /// Whether the script can write to it.
     pub access: Access,
+    /// Whose files it shows.
+    pub owner: Ownership,
+}
+
+/// Whose files a mounted thing shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ownership {
+    /// Those of their owners. A script that is another user reads what everyone may read.
+    Kept,
+    /// Those of the script, where they belong to the owner of the mounted thing: for inputs that only their owner may
+    /// read. On a filesystem that cannot show them so they stay with their owners; without root rights nothing is
+    /// changed, since the script is the caller's own user then.
+    Script,
 }
 
 /// What a mounted thing is.

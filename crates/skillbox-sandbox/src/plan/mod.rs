@@ -9,7 +9,7 @@ mod root;
 mod text_bytes;
 
 pub use build::{PlanError, plan};
-pub use job::{Access, Bind, BindKind, Job, Unconfined, Workspace};
+pub use job::{Access, Bind, BindKind, Job, Ownership, Unconfined, Workspace};
 pub use op::{
     CgroupLimits, CgroupVersion, Command, FileRights, Ids, LandlockRule, LaunchPlan, Namespace, Op, Phase, Resource,
     ResourceLimit, Step,

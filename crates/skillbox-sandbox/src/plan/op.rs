@@ -5,7 +5,7 @@ use std::ffi::CString;
 use serde::{Deserialize, Serialize};
 use skillbox_model::{Enforcement, Layer, ProfileName};
 
-use super::job::{Access, BindKind};
+use super::job::{Access, BindKind, Ownership};
 use crate::profile::{Backing, Need};
 use crate::seccomp::Instruction;
 
@@ -298,6 +298,8 @@ pub enum Op {
         kind: BindKind,
         /// Whether it can be written to.
         access: Access,
+        /// Whose files it shows.
+        owner: Ownership,
     },
     /// Make the root itself read-only.
     SealRoot,

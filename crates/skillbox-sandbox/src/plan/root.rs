@@ -128,6 +128,7 @@ pub(super) fn complete(steps: &mut Steps<'_>, job: &Job) {
             target: bind.target.clone(),
             kind: bind.kind,
             access: bind.access,
+            owner: bind.owner,
         };
         steps.must(&[], op);
     }

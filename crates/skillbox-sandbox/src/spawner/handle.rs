@@ -37,11 +37,31 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct SpawnerOptions {
     /// The ids on the host that scripts run with when skillbox is started by root.
     pub script: Ids,
+    /// What it can launch.
+    pub kind: SpawnerKind,
+}
+
+/// What a spawner can launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SpawnerKind {
+    /// Everything with isolation.
+    Confining,
+    /// Unconfined runs. Such a spawner enters no namespace, so that its children are the caller's own processes: an
+    /// ordinary user's other spawner cannot leave its user namespace any more.
+    Plain,
 }
 
 impl SpawnerOptions {
     /// An id above every range that distributions and container engines give out.
     pub const SCRIPT_ID: u32 = 1_900_001_000;
+
+    /// For unconfined runs.
+    pub fn plain() -> Self {
+        Self {
+            kind: SpawnerKind::Plain,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for SpawnerOptions {
@@ -51,6 +71,7 @@ impl Default for SpawnerOptions {
                 uid: Self::SCRIPT_ID,
                 gid: Self::SCRIPT_ID,
             },
+            kind: SpawnerKind::Confining,
         }
     }
 }
@@ -219,7 +240,7 @@ impl Spawner {
         match unsafe { nix::unistd::fork() } {
             Ok(nix::unistd::ForkResult::Child) => {
                 drop(ours);
-                // A parent that dies is noticed by its socket too; this is the second way.
+                // The end of the socket tells of the parent's death; this is the second way, and as orderly.
                 let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
                 let code = i32::from(process::live(theirs).is_err());
                 // SAFETY: ending the process has no preconditions; destructors of the parent's state must not run.
@@ -234,7 +255,7 @@ impl Spawner {
 
     fn begin(socket: OwnedFd, process: Process, options: SpawnerOptions) -> Result<Self, SpawnerError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
-        ask(socket.as_fd(), &Request::Begin(options), theirs.as_fd(), &[]).map_err(SpawnerError::Socket)?;
+        ask(socket.as_fd(), &Request::Begin(options), theirs.as_fd(), &[]).map_err(not_heard)?;
         let inner = Inner {
             socket: Some(socket),
             first_answer: Mutex::new(Some(ours)),
@@ -325,10 +346,7 @@ impl Spawner {
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(), SpawnerError> {
         let socket = self.inner.socket.as_ref().ok_or(SpawnerError::Gone)?;
-        ask(socket.as_fd(), request, answers.as_fd(), descriptors).map_err(|error| match error.raw_os_error() {
-            Some(libc::EPIPE | libc::ECONNRESET) => SpawnerError::Gone,
-            _ => SpawnerError::Socket(error),
-        })
+        ask(socket.as_fd(), request, answers.as_fd(), descriptors).map_err(not_heard)
     }
 
     /// The spawner's process id, for whoever watches it.
@@ -362,6 +380,13 @@ impl Drop for Inner {
             }
             None => {}
         }
+    }
+}
+
+fn not_heard(error: io::Error) -> SpawnerError {
+    match error.raw_os_error() {
+        Some(libc::EPIPE | libc::ECONNRESET) => SpawnerError::Gone,
+        _ => SpawnerError::Socket(error),
     }
 }
 

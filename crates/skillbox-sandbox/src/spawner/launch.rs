@@ -3,20 +3,20 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, fchown, fstat, open};
-use rustix::process::{Gid, PidfdFlags, Uid, getpid, pidfd_open};
+use rustix::fs::{FileType, fchown, fstat};
+use rustix::process::{Gid, Uid};
 
 use super::network::Wanted;
 use super::process::clone_single_threaded;
 use super::protocol::{Orders, StepFailure};
 use super::set_up::Spawning;
-use super::stage::Stage;
+use super::sources::open_sources;
+use super::stage::enter;
 use crate::cgroup::Group;
-use crate::child::{self, Belongings};
+use crate::child;
 use crate::kernel::clone::Cloned;
-use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
-use crate::plan::{Access, Ids, Namespace, Op, Phase, Step};
-use crate::profile::{Backing, Need};
+use crate::plan::{Ids, Namespace, Op, Phase, Step};
+use crate::profile::Need;
 
 /// The descriptors of a launch, in the order of the protocol.
 pub(super) struct Descriptors {
@@ -73,7 +73,7 @@ pub(super) fn launch(
 ) -> Result<Launched, StepFailure> {
     let mut degraded = Vec::new();
     let mut group: Option<Group> = None;
-    let mut belongings = collect_mounts(spawning.stage.as_ref(), orders, &descriptors)?;
+    let mut belongings = open_sources(spawning, orders, &descriptors)?;
     let Descriptors { answers, stdio, .. } = descriptors;
     if spawning.facts.privileged {
         give_pipes(&stdio, spawning.facts.script);
@@ -181,8 +181,11 @@ impl Spawning {
                 .map_err(CloneFailure::Template)?,
             None => None,
         };
-        if let Some(template) = template {
-            super::stage::enter(template.as_fd())?;
+        match (&self.stage, template) {
+            (_, Some(template)) => enter(template.as_fd())?,
+            // A run without mounts of its own sees those of the host.
+            (Some(stage), None) => stage.enter_host()?,
+            (None, None) => {}
         }
         if switch {
             set_effective(self.facts.script)?;
@@ -194,7 +197,7 @@ impl Spawning {
         if switch {
             set_effective(Ids { uid: 0, gid: 0 })?;
         }
-        if let (Some(stage), Some(_)) = (&self.stage, template) {
+        if let Some(stage) = &self.stage {
             stage.come_back()?;
         }
         Ok(cloned?)
@@ -232,90 +235,5 @@ fn give_pipes(stdio: &[OwnedFd; 3], script: Ids) {
                 Some(Gid::from_raw(script.gid)),
             );
         }
-    }
-}
-
-/// Opens everything that the child will mount, while the host is in view.
-fn collect_mounts(
-    stage: Option<&Stage>,
-    orders: &Orders<'_>,
-    descriptors: &Descriptors,
-) -> Result<Belongings, StepFailure> {
-    let mut belongings = Belongings::new(orders.steps.len());
-    let Some(stage) = stage else { return Ok(belongings) };
-    belongings.proc = stage.proc.try_clone().ok();
-    belongings.spawner = pidfd_open(getpid(), PidfdFlags::empty()).ok();
-    let from_host = |op: &Op| {
-        matches!(
-            op,
-            Op::BindDescriptor { .. }
-                | Op::MountWorkspace {
-                    backing: Backing::Disk,
-                    ..
-                }
-        )
-    };
-    if orders.steps.iter().any(|step| from_host(&step.op)) {
-        let opened = stage.at_host(|| {
-            for (index, step) in orders.steps.iter().enumerate().filter(|(_, step)| from_host(&step.op)) {
-                let mount = open_mount(stage.depth, &step.op, descriptors);
-                belongings.mounts[index] = Some(mount.map_err(|error| failure(step, "open", &error))?);
-            }
-            Ok(())
-        });
-        opened.map_err(|error| StepFailure {
-            step: 0,
-            what: "enter the host's mounts".to_owned(),
-            errno: error.raw_os_error().unwrap_or(libc::EIO),
-        })??;
-    }
-    for (index, step) in orders.steps.iter().enumerate() {
-        let mount = match &step.op {
-            Op::HostView => stage.host_mounts(),
-            Op::MountWorkspace {
-                backing: Backing::Tmpfs,
-                ..
-            } => {
-                let workspace = descriptors.workspace.as_ref();
-                workspace.map_or_else(|| Err(io::Error::from_raw_os_error(libc::EBADF)), OwnedFd::try_clone)
-            }
-            _ => continue,
-        };
-        belongings.mounts[index] = Some(mount.map_err(|error| failure(step, "open", &error))?);
-    }
-    Ok(belongings)
-}
-
-fn open_mount(depth: Depth, op: &Op, descriptors: &Descriptors) -> io::Result<OwnedFd> {
-    let (source, access) = match op {
-        Op::BindDescriptor { index, access, .. } => (descriptors.binds.get(usize::from(*index)), *access),
-        _ => (descriptors.workspace.as_ref(), Access::ReadWrite),
-    };
-    let source = source.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?.as_fd();
-    let copy = match mount::copy_tree(source, "", depth) {
-        // The descriptor was opened in another mount namespace than the one that an ordinary user's spawner holds.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            mount::copy_tree(same_here(source)?.as_fd(), "", depth)?
-        }
-        copy => copy?,
-    };
-    let attributes = match access {
-        Access::ReadOnly => READ_ONLY | NO_SUID | NO_DEVICES,
-        Access::ReadWrite => NO_SUID | NO_DEVICES,
-    };
-    mount::set_attributes(copy.as_fd(), attributes, depth)?;
-    Ok(copy)
-}
-
-/// The same file or directory, found by its path in this mount namespace and recognised by its identity.
-fn same_here(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    use std::os::fd::AsRawFd;
-    let path = rustix::fs::readlink(format!("/proc/self/fd/{}", descriptor.as_raw_fd()), Vec::new())?;
-    let found = open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
-    let (wanted, here) = (fstat(descriptor)?, fstat(&found)?);
-    if (wanted.st_dev, wanted.st_ino) == (here.st_dev, here.st_ino) {
-        Ok(found)
-    } else {
-        Err(io::Error::from_raw_os_error(libc::ESTALE))
     }
 }

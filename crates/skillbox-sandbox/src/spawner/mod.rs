@@ -3,14 +3,17 @@
 mod handle;
 mod launch;
 mod network;
+mod owner_maps;
 mod process;
 pub(crate) mod protocol;
+mod sampling;
 mod sandbox;
 mod sanitize;
 mod set_up;
+mod sources;
 mod stage;
 mod template;
 
-pub use handle::{LaunchError, LaunchFds, Spawner, SpawnerError, SpawnerOptions, become_spawner_if_asked};
+pub use handle::{LaunchError, LaunchFds, Spawner, SpawnerError, SpawnerKind, SpawnerOptions, become_spawner_if_asked};
 pub use sandbox::{Ended, LimitHits, Sandbox, ScriptEnd};
 pub(crate) use stage::write_id_maps;

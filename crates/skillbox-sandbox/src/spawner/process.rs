@@ -7,8 +7,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, kill_process};
 
 use super::launch::{Descriptors, Launched, launch};
 use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file};
@@ -43,9 +45,13 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
         tell(answers, &Answer::Facts(Box::new(spawning.facts.clone())), &[]);
     }
     drop(first);
+    let termination = termination()?;
     let mut runs: Vec<Run> = Vec::new();
     loop {
-        let event = wait(&socket, &runs, spawning.has_preparations())?;
+        let event = wait(&socket, &termination, &runs, spawning.has_preparations())?;
+        if event.terminated {
+            break;
+        }
         for index in event.changed {
             runs[index].change();
         }
@@ -71,6 +77,8 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
 
 /// What woke the spawner.
 struct Event {
+    /// The server's end, or someone's wish.
+    terminated: bool,
     asked: bool,
     /// Runs that died or were let go.
     changed: Vec<usize>,
@@ -78,9 +86,10 @@ struct Event {
     idle: bool,
 }
 
-fn wait(socket: &OwnedFd, runs: &[Run], has_preparations: bool) -> io::Result<Event> {
-    let mut watched = Vec::with_capacity(runs.len() + 1);
+fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], has_preparations: bool) -> io::Result<Event> {
+    let mut watched = Vec::with_capacity(runs.len() + 2);
     watched.push(PollFd::new(socket, PollFlags::IN));
+    watched.push(PollFd::new(termination, PollFlags::IN));
     watched.extend(runs.iter().map(|run| match &run.alive {
         Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
         None => PollFd::new(&run.answers, PollFlags::empty()),
@@ -92,14 +101,25 @@ fn wait(socket: &OwnedFd, runs: &[Run], has_preparations: bool) -> io::Result<Ev
             result => break result?,
         }
     };
-    let changed = (0..runs.len())
-        .filter(|index| !watched[index + 1].revents().is_empty())
-        .collect();
+    let happened = |index: usize| !watched[index].revents().is_empty();
+    let changed = (0..runs.len()).filter(|index| happened(index + 2)).collect();
     Ok(Event {
-        asked: !watched[0].revents().is_empty(),
+        terminated: happened(1),
+        asked: happened(0),
         changed,
         idle: count == 0,
     })
+}
+
+/// A wish to end becomes readable instead of ending the spawner where it stands: there is something to clean up.
+fn termination() -> io::Result<SignalFd> {
+    let mut wish = SigSet::empty();
+    wish.add(Signal::SIGTERM);
+    wish.thread_block()?;
+    Ok(SignalFd::with_flags(
+        &wish,
+        SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
+    )?)
 }
 
 /// Clones the spawner.
@@ -176,7 +196,7 @@ impl Spawning {
                 let (meters, files) = group.as_ref().map(|group| group.meters().give()).unwrap_or_default();
                 let mut given = vec![pidfd.as_fd()];
                 given.extend(files);
-                tell(&answers, &Answer::Launched { meters }, &given);
+                tell(&answers, &Answer::Launched { pid, meters }, &given);
                 Some(Run {
                     pid,
                     alive: Some(pidfd),
@@ -195,7 +215,7 @@ impl Spawning {
 impl Run {
     fn kill(&self) {
         if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.alive.is_some()) {
-            let _ = kill_process(pid, Signal::KILL);
+            let _ = kill_process(pid, rustix::process::Signal::KILL);
         }
     }
 

@@ -41,6 +41,7 @@ pub(crate) enum Answer {
     Workspace,
     /// The child exists. Descriptors: its pidfd, and the meters that the mask names.
     Launched {
+        pid: i32,
         meters: u8,
     },
     /// The command runs.

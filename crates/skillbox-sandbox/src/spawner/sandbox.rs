@@ -10,12 +10,14 @@ use skillbox_model::{Enforcement, ErrorCode, Usage};
 
 use super::handle::{LaunchError, SpawnerError, wait_for_answer};
 use super::protocol::{Answer, Reaped, StepFailure};
+use super::sampling;
 use crate::cgroup::Meters;
 use crate::plan::{LaunchPlan, Namespace, Op};
 
 /// A launched command and everything it started. Dropping it kills them all.
 #[derive(Debug)]
 pub struct Sandbox {
+    pid: i32,
     pidfd: OwnedFd,
     answers: OwnedFd,
     meters: Meters,
@@ -24,7 +26,46 @@ pub struct Sandbox {
     has_pid_namespace: bool,
     applied: Enforcement,
     exec_error: Option<i32>,
+    /// The command's status, where it ended before the spawner had told of its launch.
+    ended: Option<i32>,
     finished: bool,
+}
+
+/// What spawner and child said until the command ran. Each of them keeps its own order; between the two there is none.
+#[derive(Default)]
+struct Start {
+    launched: Option<(i32, u8, Vec<OwnedFd>)>,
+    exec_error: Option<i32>,
+    degraded: Vec<StepFailure>,
+    failed: Option<StepFailure>,
+    ended: Option<i32>,
+}
+
+impl Start {
+    fn wait(answers: &OwnedFd) -> Result<Self, SpawnerError> {
+        let mut start = Self::default();
+        let mut running = false;
+        while start.launched.is_none() || !running {
+            match wait_for_answer(answers)? {
+                (Answer::Launched { pid, meters }, descriptors) => start.launched = Some((pid, meters, descriptors)),
+                (Answer::Started, _) => running = true,
+                (Answer::NotExecuted { errno }, _) => {
+                    start.exec_error = Some(errno);
+                    running = true;
+                }
+                (Answer::Degraded(failure), _) => start.degraded.push(failure),
+                (Answer::Failed(failure), _) => {
+                    start.failed = Some(failure);
+                    break;
+                }
+                (Answer::Ended { status }, _) => start.ended = Some(status),
+                // The child is dead before the command ran: killed from outside.
+                (Answer::Reaped(_), _) => return Err(SpawnerError::Gone),
+                (Answer::Facts(_) | Answer::Workspace, _) => {}
+            }
+        }
+        Ok(start)
+    }
 }
 
 /// How a run ended, what it used, and what was enforced.
@@ -69,26 +110,15 @@ pub struct LimitHits {
 impl Sandbox {
     /// Waits until the command runs.
     pub(super) fn started(plan: &LaunchPlan, answers: OwnedFd) -> Result<Self, LaunchError> {
-        let mut applied = plan.enforcement.clone();
-        let mut launched = None;
-        let mut exec_error = None;
-        let mut running = false;
-        while launched.is_none() || !running {
-            match wait_for_answer(&answers)? {
-                (Answer::Launched { meters }, descriptors) => launched = Some((meters, descriptors)),
-                (Answer::Started, _) => running = true,
-                (Answer::NotExecuted { errno }, _) => {
-                    exec_error = Some(errno);
-                    running = true;
-                }
-                (Answer::Degraded(failure), _) => degrade(plan, &mut applied, &failure),
-                (Answer::Failed(failure), _) => return Err(step_error(plan, failure)),
-                // The child is dead before the command ran: killed from outside.
-                (Answer::Reaped(_), _) => return Err(SpawnerError::Gone.into()),
-                (Answer::Facts(_) | Answer::Workspace | Answer::Ended { .. }, _) => {}
-            }
+        let start = Start::wait(&answers)?;
+        if let Some(failure) = start.failed {
+            return Err(step_error(plan, failure));
         }
-        let (meters, descriptors) = launched.unwrap_or_default();
+        let mut applied = plan.enforcement.clone();
+        for failure in &start.degraded {
+            degrade(plan, &mut applied, failure);
+        }
+        let (pid, meters, descriptors) = start.launched.unwrap_or_default();
         let mut descriptors = descriptors.into_iter();
         let pidfd = descriptors.next().ok_or(SpawnerError::Gone)?;
         let namespaces = plan.steps.iter().find_map(|step| match &step.op {
@@ -96,13 +126,15 @@ impl Sandbox {
             _ => None,
         });
         Ok(Self {
+            pid,
             pidfd,
             answers,
             meters: Meters::take(meters, descriptors),
             counts_by_group: meters != 0,
             has_pid_namespace: namespaces.unwrap_or_default().contains(&Namespace::Pid),
             applied,
-            exec_error,
+            exec_error: start.exec_error,
+            ended: start.ended,
             finished: false,
         })
     }
@@ -127,15 +159,16 @@ impl Sandbox {
         }
     }
 
-    /// The CPU time used so far by everything in the sandbox; none where the host does not count it.
+    /// The CPU time used so far by everything in the sandbox: counted by its control group, or summed up over its
+    /// processes where there is none, which misses those that nobody waited for.
     pub fn cpu_used(&self) -> Option<Duration> {
-        self.meters.cpu()
+        self.meters.cpu().or_else(|| sampling::cpu_of_tree(self.pid))
     }
 
     /// Waits until everything is dead and returns what became of it.
     pub fn finish(mut self) -> Result<Ended, SpawnerError> {
         wait_for_death(&self.pidfd)?;
-        let mut end = ScriptEnd::Killed;
+        let mut end = self.ended.map_or(ScriptEnd::Killed, script_end);
         let mut reaped = Reaped::default();
         loop {
             // The reaper's word came before its death; the spawner's is worth waiting for only when nothing else counts.
@@ -245,5 +278,24 @@ fn step_error(plan: &LaunchPlan, failure: StepFailure) -> LaunchError {
         what: failure.what,
         code,
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::answer;
+    use super::*;
+    use crate::kernel::socket;
+
+    #[test]
+    fn a_command_that_ends_before_the_spawner_speaks_is_not_taken_for_killed() {
+        let (ours, theirs) = socket::pair().unwrap();
+        let tell = |what: Answer| answer(theirs.as_fd(), &what, &[]).unwrap();
+        tell(Answer::Started);
+        tell(Answer::Ended { status: 3 << 8 });
+        tell(Answer::Launched { pid: 7, meters: 0 });
+        let start = Start::wait(&ours).unwrap();
+        assert_eq!(start.launched.map(|(pid, ..)| pid), Some(7));
+        assert_eq!(start.ended.map(script_end), Some(ScriptEnd::Exited(3)));
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
     )?;
     let socket = keep_only(socket)?;
     reset_signals();
-    forget_environment();
+    forget_birth();
     rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::chdir("/")?;
     // A terminal's signals are not for the spawner. Failing means that it leads a session already.
@@ -84,9 +84,9 @@ fn reset_signals() {
     }
 }
 
-/// Overwrites the environment's strings. A spawner that was forked has its parent's in memory, and so would every
+/// Overwrites arguments and environment. A spawner that was forked has its parent's in memory, and so would every
 /// child of it.
-fn forget_environment() {
+fn forget_birth() {
     unsafe extern "C" {
         static mut environ: *mut *mut libc::c_char;
     }
@@ -94,14 +94,34 @@ fn forget_environment() {
     // null pointer, each entry is a writable C string, and the list is emptied afterwards.
     unsafe {
         let mut entry = environ;
-        if entry.is_null() {
-            return;
-        }
-        while !(*entry).is_null() {
+        while !entry.is_null() && !(*entry).is_null() {
             let length = libc::strlen(*entry);
             std::ptr::write_bytes(*entry, 0, length);
             *entry = std::ptr::null_mut();
             entry = entry.add(1);
         }
     }
+    for (start, end) in birth_ranges() {
+        // SAFETY: the kernel put the arguments and the environment of this process there, at the far end of its own
+        // writable stack, and no reference to them is in use: this process never looks at them again.
+        unsafe { std::ptr::write_bytes(start as *mut u8, 0, end - start) };
+    }
+}
+
+/// Where the kernel put the arguments and the environment.
+fn birth_ranges() -> Vec<(usize, usize)> {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<usize> = stat
+        .rsplit(") ")
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or(0))
+        .collect();
+    // The fields 48 to 51 of proc_pid_stat(5), counted from the third, which follows the name.
+    [(45, 46), (47, 48)]
+        .into_iter()
+        .filter_map(|(start, end)| Some((*fields.get(start)?, *fields.get(end)?)))
+        .filter(|(start, end)| *start > 0 && start < end)
+        .collect()
 }

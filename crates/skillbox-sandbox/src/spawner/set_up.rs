@@ -3,12 +3,13 @@
 use rustix::process::Pid;
 use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
-use super::SpawnerOptions;
 use super::network::Network;
+use super::owner_maps::OwnerMaps;
 use super::stage::Stage;
 use super::template::Templates;
+use super::{SpawnerKind, SpawnerOptions};
 use crate::cgroup::{Groups, Layout};
-use crate::host::{Availability, CgroupFacts, HostFacts};
+use crate::host::{Availability, CgroupFacts, HostFacts, MountApi};
 
 /// The belongings of a spawner.
 pub(super) struct Spawning {
@@ -17,12 +18,27 @@ pub(super) struct Spawning {
     pub templates: Templates,
     pub network: Option<Network>,
     pub groups: Option<Groups>,
+    pub owner_maps: OwnerMaps,
 }
 
 impl Spawning {
     /// Makes what can be made; what cannot is a fact for the planner.
     pub fn set_up(options: &SpawnerOptions) -> Self {
         let mut facts = HostFacts::gather(options);
+        if options.kind == SpawnerKind::Plain {
+            let (reason, fix) = ("this spawner is for unconfined runs", "use a confining spawner");
+            facts.namespaces = Availability::missing(reason, fix);
+            facts.cgroup = CgroupFacts::none(reason, fix);
+            let templates = Templates::default();
+            return Self {
+                facts,
+                stage: None,
+                templates,
+                network: None,
+                groups: None,
+                owner_maps: OwnerMaps::default(),
+            };
+        }
         let groups = groups(&mut facts);
         if facts.privileged {
             // The ids change around each clone, and the capabilities stay.
@@ -37,6 +53,7 @@ impl Spawning {
             templates: Templates::default(),
             network,
             groups,
+            owner_maps: OwnerMaps::default(),
         }
     }
 
@@ -75,6 +92,13 @@ fn groups(facts: &mut HostFacts) -> Option<Groups> {
 
 fn stage(facts: &mut HostFacts) -> Option<Stage> {
     if !facts.namespaces.is_available() {
+        return None;
+    }
+    if facts.mount_api == MountApi::Paths {
+        facts.namespaces = Availability::missing(
+            "the kernel, or a filter in front of it, lacks open_tree, move_mount or mount_setattr",
+            "use Linux 5.12 or later, or let the filter pass these calls",
+        );
         return None;
     }
     match Stage::set_up(facts) {

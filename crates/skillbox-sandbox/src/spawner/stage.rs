@@ -53,9 +53,9 @@ impl Stage {
         })
     }
 
-    /// The mount namespace that shows the host.
-    pub fn host_mounts(&self) -> io::Result<OwnedFd> {
-        self.host.try_clone()
+    /// Goes to where the host is in view, until [`Self::come_back`].
+    pub fn enter_host(&self) -> io::Result<()> {
+        enter(self.host.as_fd())
     }
 
     /// Does something with the host's mounts in view.

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use skillbox_executor::LocalExecutor;
 use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier};
-use skillbox_sandbox::{Availability, HostFacts, Profiles, Unconfined};
+use skillbox_sandbox::{Availability, HostFacts, Profiles};
 
 use super::{Answer, Context};
 use crate::engine;
@@ -56,7 +56,7 @@ const DEFAULT: &str = "default";
 pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<Findings, Failure> {
     let spawner = engine::spawner()?;
     let (profiles, _) = engine::profiles(context, terminal)?;
-    let executor = engine::local(spawner, &profiles, Unconfined::Refuse)?;
+    let executor = engine::local(spawner, &profiles, false)?;
     Ok(examine(&executor, &profiles))
 }
 

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, Layer};
+use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, Layer, LayerState};
 use skillbox_sandbox::{
-    Access, Bind, BindKind, HostFacts, Job, LaunchPlan, Need, Profile, Profiles, SpawnerOptions, Unconfined, Workspace,
+    Access, Backing, Bind, BindKind, HostFacts, Job, LaunchPlan, Need, Ownership, Profile, Profiles, SpawnerOptions,
+    Unconfined, Workspace,
 };
 
 use super::{Answer, Context, show};
@@ -108,17 +109,26 @@ fn check(profiles: &Profiles, file: &PathBuf) -> Result<Checked, Failure> {
 /// The plan of a small run: what a real one adds is its own skill, inputs and command.
 fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
     let facts = HostFacts::gather(&SpawnerOptions::default()).with_paths_of(profiles.iter());
+    let shows_own_root = profile.need(Layer::MountNamespace) != Need::Off;
     let job = Job {
         argv: ["bash", "-c", "COMMAND"].map(Into::into).to_vec(),
         env: profile.environment(|_| None),
         cwd: "/workspace/skills/SKILL".to_owned(),
-        workspace: Workspace::Tmpfs,
+        workspace: match profile.workspace.backing {
+            Backing::Tmpfs => Workspace::Tmpfs,
+            Backing::Disk => Workspace::Directory {
+                quota: LayerState::Partial {
+                    reason: "looked at while the run writes".to_owned(),
+                },
+            },
+        },
         workspace_target: "/workspace".to_owned(),
-        binds: vec![Bind {
+        binds: Vec::from_iter(shows_own_root.then(|| Bind {
             target: "/workspace/skills/SKILL".to_owned(),
             kind: BindKind::Directory,
             access: Access::ReadOnly,
-        }],
+            owner: Ownership::Kept,
+        })),
         unconfined: Unconfined::Allow,
     };
     skillbox_sandbox::plan(profile, &profile.limits.default, &facts, &job).map_err(|error| {

@@ -1,14 +1,12 @@
 //! Launches with every layer of the default profile.
 
-mod trial;
-
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use crate::trial::{Run, has, is_root, spawner, wait_for};
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
-use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, ScriptEnd, Workspace};
-use trial::{Run, has, is_root, spawner, wait_for};
+use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, Ownership, ScriptEnd, Workspace};
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {
@@ -251,6 +249,7 @@ fn binds_are_read_only_and_links_on_the_way_are_refused() {
         target: target.to_owned(),
         kind: BindKind::Directory,
         access: Access::ReadOnly,
+        owner: Ownership::Kept,
     };
     let mut run = Run::bash("cat skills/a/SKILL.md; touch skills/a/x; echo; ls /extra");
     run.job.binds = vec![bind("/workspace/skills/a"), bind("/extra")];
@@ -355,4 +354,35 @@ fn a_long_command_line_arrives_whole() {
     let mut run = Run::argv(&["bash", "-c", "echo ${#1} ${#V}", "bash", &long]);
     run.job.env.push(("V".into(), "y".repeat(100_000).into()));
     assert_eq!(run.launch(&spawner()).ok(), "100000 100000");
+}
+
+#[test]
+fn a_private_input_is_readable_as_the_scripts_own_and_the_original_is_untouched() {
+    if !is_root() {
+        return;
+    }
+    let spawner = spawner();
+    // On the disk under the build directory: not every kernel can show a tmpfs with other owners.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().join("private");
+    std::fs::write(&path, "secret").unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let run = |owner: Ownership| {
+        let mut run = Run::bash("cat work/in; stat -c %u work/in; echo x > work/in");
+        run.job.binds = vec![Bind {
+            target: "/workspace/work/in".to_owned(),
+            kind: BindKind::File,
+            access: Access::ReadOnly,
+            owner,
+        }];
+        run.binds = vec![File::open(&path).unwrap().into()];
+        run.launch(&spawner)
+    };
+    let done = run(Ownership::Script);
+    assert_eq!(done.stdout, "secret1000\n", "{}", done.stderr);
+    assert!(done.stderr.contains("Read-only file system"), "{}", done.stderr);
+    let done = run(Ownership::Kept);
+    assert!(done.stderr.contains("Permission denied"), "{}", done.stderr);
+    let metadata = std::fs::metadata(&path).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&metadata), 0);
 }

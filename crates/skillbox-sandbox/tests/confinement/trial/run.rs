@@ -1,17 +1,10 @@
-//! A small executor for the tests: a workspace, pipes, a launch with a deadline, and what came out.
-#![expect(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "a test that cannot go on says so and ends; some ways are for the tests of single layers"
-)]
+//! One run of the tests: a workspace, pipes, a launch with a deadline, and what came out.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,31 +17,6 @@ use skillbox_sandbox::{
 
 /// No test run takes longer.
 const DEADLINE: Duration = Duration::from_secs(20);
-
-/// The program that the tests start as a spawner.
-pub fn spawner_program() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_sandbox-test-spawner"))
-}
-
-pub fn spawner() -> Spawner {
-    Spawner::start(&spawner_program()).unwrap()
-}
-
-/// Whether a test can go on. Without what it needs it says so; on a machine that must have everything it fails.
-pub fn has(what: &str, there: bool) -> bool {
-    if !there {
-        assert!(
-            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-            "this machine must have {what}"
-        );
-        println!("skipped: this machine has no {what}");
-    }
-    there
-}
-
-pub fn is_root() -> bool {
-    has("root rights for the tests", rustix::process::geteuid().is_root())
-}
 
 /// One run of a shell script under a profile.
 pub struct Run {
@@ -247,17 +215,4 @@ impl Done {
         File::from(file.unwrap()).read_to_string(&mut text).unwrap();
         text
     }
-}
-
-/// The same shell script without any sandbox: what a denial is measured against.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a control runs outside of the sandbox on purpose"
-)]
-pub fn control(script: &str) -> std::process::Output {
-    std::process::Command::new("bash")
-        .arg("-c")
-        .arg(script)
-        .output()
-        .unwrap()
 }

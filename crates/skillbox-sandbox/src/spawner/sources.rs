@@ -1,0 +1,120 @@
+//! What the child of a run will mount, opened by the spawner while the host is in view.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+use super::launch::{Descriptors, failure};
+use super::owner_maps::OwnerMaps;
+use super::protocol::{Orders, StepFailure};
+use super::set_up::Spawning;
+use super::stage::Stage;
+use crate::child::Belongings;
+use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
+use crate::plan::{Access, Ids, Op, Ownership};
+use crate::profile::Backing;
+
+/// Opens everything that the steps of the child need.
+pub(super) fn open_sources(
+    spawning: &mut Spawning,
+    orders: &Orders<'_>,
+    descriptors: &Descriptors,
+) -> Result<Belongings, StepFailure> {
+    let mut belongings = Belongings::new(orders.steps.len());
+    let Some(stage) = &spawning.stage else {
+        return Ok(belongings);
+    };
+    belongings.proc = stage.proc.try_clone().ok();
+    belongings.spawner = pidfd_open(getpid(), PidfdFlags::empty()).ok();
+    let from_host = |op: &Op| {
+        matches!(
+            op,
+            Op::BindDescriptor { .. }
+                | Op::MountWorkspace {
+                    backing: Backing::Disk,
+                    ..
+                }
+        )
+    };
+    if orders.steps.iter().any(|step| from_host(&step.op)) {
+        let opened = stage.at_host(|| {
+            for (index, step) in orders.steps.iter().enumerate().filter(|(_, step)| from_host(&step.op)) {
+                let mount =
+                    open_bind(stage.depth, &step.op, descriptors).map_err(|error| failure(step, "open", &error))?;
+                belongings.mounts[index] = Some(mount);
+            }
+            Ok(())
+        });
+        opened.map_err(|error| StepFailure {
+            step: 0,
+            what: "enter the host's mounts".to_owned(),
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+        })??;
+    }
+    for (index, step) in orders.steps.iter().enumerate() {
+        let mount = match &step.op {
+            Op::MountWorkspace {
+                backing: Backing::Tmpfs,
+                ..
+            } => {
+                let workspace = descriptors.workspace.as_ref();
+                workspace.map_or_else(|| Err(io::Error::from_raw_os_error(libc::EBADF)), OwnedFd::try_clone)
+            }
+            Op::BindDescriptor {
+                owner: Ownership::Script,
+                ..
+            } if spawning.facts.privileged => {
+                let mount = belongings.mounts[index].take();
+                show_as_script(stage, &mut spawning.owner_maps, mount, spawning.facts.script)
+            }
+            _ => continue,
+        };
+        belongings.mounts[index] = Some(mount.map_err(|error| failure(step, "open", &error))?);
+    }
+    Ok(belongings)
+}
+
+fn show_as_script(stage: &Stage, maps: &mut OwnerMaps, mount: Option<OwnedFd>, script: Ids) -> io::Result<OwnedFd> {
+    let mount = mount.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+    match maps.apply(stage.proc.as_fd(), mount.as_fd(), script) {
+        // A filesystem that cannot: its files stay those of their owners, and what everyone may read can be read.
+        Err(error) if error.raw_os_error() != Some(libc::EINVAL) => Err(error),
+        _ => Ok(mount),
+    }
+}
+
+/// A detached copy of the tree at a descriptor, without devices and setuid.
+fn open_bind(depth: Depth, op: &Op, descriptors: &Descriptors) -> io::Result<OwnedFd> {
+    let (source, access) = match op {
+        Op::BindDescriptor { index, access, .. } => (descriptors.binds.get(usize::from(*index)), *access),
+        _ => (descriptors.workspace.as_ref(), Access::ReadWrite),
+    };
+    let source = source.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?.as_fd();
+    let copy = match mount::copy_tree(source, "", depth) {
+        // The descriptor was opened in another mount namespace than the one that an ordinary user's spawner holds.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            mount::copy_tree(same_here(source)?.as_fd(), "", depth)?
+        }
+        copy => copy?,
+    };
+    let attributes = match access {
+        Access::ReadOnly => READ_ONLY | NO_SUID | NO_DEVICES,
+        Access::ReadWrite => NO_SUID | NO_DEVICES,
+    };
+    mount::set_attributes(copy.as_fd(), attributes, depth)?;
+    Ok(copy)
+}
+
+/// The same file or directory, found by its path in this mount namespace and recognised by its identity.
+fn same_here(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = rustix::fs::readlink(format!("/proc/self/fd/{}", descriptor.as_raw_fd()), Vec::new())?;
+    let found = open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    let (wanted, here) = (fstat(descriptor)?, fstat(&found)?);
+    if (wanted.st_dev, wanted.st_ino) == (here.st_dev, here.st_ino) {
+        Ok(found)
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESTALE))
+    }
+}

@@ -1,0 +1,302 @@
+//! Plans are pure: what would be done on hosts that this machine is not.
+
+use std::collections::BTreeMap;
+
+use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
+use skillbox_sandbox::{
+    Access, Availability, Bind, BindKind, CgroupFacts, CgroupVersion, HostFacts, Ids, Job, LaunchPlan, MountApi, Need,
+    Ownership, PathFact, Phase, PlanError, Profile, Profiles, Resource, Unconfined, Workspace, plan,
+};
+
+fn missing(reason: &str, fix: &str) -> Availability {
+    Availability::Missing {
+        reason: reason.to_owned(),
+        fix: fix.to_owned(),
+    }
+}
+
+/// Root on a host with everything.
+fn root() -> HostFacts {
+    let path = |path: &str, fact: PathFact| (path.to_owned(), fact);
+    HostFacts {
+        kernel: "6.18.0".to_owned(),
+        privileged: true,
+        script: Ids {
+            uid: 1_900_001_000,
+            gid: 1_900_001_000,
+        },
+        namespaces: Availability::Available,
+        proc: Availability::Available,
+        mount_api: MountApi::Descriptors,
+        landlock_abi: 7,
+        seccomp: Availability::Available,
+        cgroup: CgroupFacts {
+            version: Some(CgroupVersion::V1),
+            memory: Availability::Available,
+            swap: Availability::Available,
+            pids: Availability::Available,
+            cpu_quota: Availability::Available,
+            cpu_time: Availability::Available,
+        },
+        hard_limits: BTreeMap::from([(Resource::OpenFiles, 512)]),
+        paths: BTreeMap::from([
+            path("/usr", PathFact::Directory),
+            path("/bin", PathFact::Link("usr/bin".to_owned())),
+            path("/lib", PathFact::Directory),
+            path("/etc/ld.so.cache", PathFact::File),
+        ]),
+    }
+}
+
+/// An ordinary user on a cgroup v1 host with an older kernel.
+fn user() -> HostFacts {
+    let none = || missing("/sys/fs/cgroup/memory cannot be written to", "run as root");
+    HostFacts {
+        kernel: "5.15.0".to_owned(),
+        privileged: false,
+        script: Ids { uid: 1001, gid: 1001 },
+        landlock_abi: 1,
+        cgroup: CgroupFacts {
+            version: None,
+            memory: none(),
+            swap: none(),
+            pids: none(),
+            cpu_quota: none(),
+            cpu_time: none(),
+        },
+        ..root()
+    }
+}
+
+fn job() -> Job {
+    Job {
+        argv: vec!["bash".into(), "-c".into(), "echo \"hello\"".into()],
+        env: vec![
+            ("PATH".into(), "/bin".into()),
+            ("A".into(), "first".into()),
+            ("A".into(), "last".into()),
+        ],
+        cwd: "/workspace/skills/demo".to_owned(),
+        workspace: Workspace::Tmpfs,
+        workspace_target: "/workspace".to_owned(),
+        binds: vec![
+            Bind {
+                target: "/workspace/skills/demo".to_owned(),
+                kind: BindKind::Directory,
+                access: Access::ReadOnly,
+                owner: Ownership::Kept,
+            },
+            Bind {
+                target: "/workspace/work/inputs/private.csv".to_owned(),
+                kind: BindKind::File,
+                access: Access::ReadOnly,
+                owner: Ownership::Script,
+            },
+        ],
+        unconfined: Unconfined::Refuse,
+    }
+}
+
+fn profile(name: &str) -> Profile {
+    Profiles::shipped().get(name).unwrap().clone()
+}
+
+fn planned(profile: &Profile, facts: &HostFacts, job: &Job) -> Result<LaunchPlan, PlanError> {
+    plan(profile, &profile.limits.default, facts, job)
+}
+
+#[test]
+fn default_as_root() {
+    let plan = planned(&profile("default"), &root(), &job()).unwrap();
+    insta::assert_snapshot!(plan);
+    assert!(plan.steps.iter().zip(1..).all(|(step, number)| step.number == number));
+    assert!(plan.steps.is_sorted_by_key(|step| step.phase));
+    let env: Vec<_> = plan.command.env.iter().map(|pair| pair.to_str().unwrap()).collect();
+    assert_eq!(env, ["PATH=/bin", "A=last"]);
+}
+
+#[test]
+fn default_as_an_ordinary_user() {
+    let plan = planned(&profile("default"), &user(), &job()).unwrap();
+    insta::assert_snapshot!(plan);
+    let state = |layer| &plan.enforcement.layers[&layer];
+    assert_eq!(plan.enforcement.tier, Tier::T1);
+    assert_eq!(*state(Layer::Pids), LayerState::Enforced);
+    assert!(matches!(state(Layer::Memory), LayerState::Absent { .. }));
+    assert!(matches!(state(Layer::Cpu), LayerState::Partial { .. }));
+    assert!(matches!(state(Layer::LandlockFiles), LayerState::Partial { .. }));
+    assert!(matches!(state(Layer::LandlockScope), LayerState::Absent { .. }));
+}
+
+#[test]
+fn loopback_with_version_2_and_a_workspace_on_disk() {
+    let mut facts = root();
+    facts.cgroup.version = Some(CgroupVersion::V2);
+    let mut profile = profile("loopback");
+    profile.limits.default.cpu_quota_millis = Some(1500);
+    let mut job = job();
+    job.workspace = Workspace::Directory {
+        quota: LayerState::Partial {
+            reason: "watched".to_owned(),
+        },
+    };
+    job.binds.push(Bind {
+        target: "/opt/data".to_owned(),
+        kind: BindKind::Directory,
+        access: Access::ReadWrite,
+        owner: Ownership::Kept,
+    });
+    let plan = planned(&profile, &facts, &job).unwrap();
+    insta::assert_snapshot!(plan);
+    assert_eq!(
+        plan.enforcement.layers[&Layer::LandlockNetwork],
+        LayerState::NotRequested
+    );
+    assert_eq!(
+        plan.enforcement.layers[&Layer::WorkspaceQuota],
+        LayerState::Partial {
+            reason: "watched".to_owned()
+        }
+    );
+}
+
+#[test]
+fn unconfined() {
+    let mut job = job();
+    job.binds.clear();
+    job.cwd = "/srv/work".to_owned();
+    job.workspace_target = "/srv/work".to_owned();
+    job.workspace = Workspace::Directory {
+        quota: LayerState::NotRequested,
+    };
+    let refused = planned(&profile("unconfined"), &root(), &job).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::ProfileUnknown);
+    job.unconfined = Unconfined::Allow;
+    insta::assert_snapshot!(planned(&profile("unconfined"), &root(), &job).unwrap());
+}
+
+#[test]
+fn as_data() {
+    let mut profile = profile("default");
+    profile.filesystem.masked.clear();
+    profile.filesystem.files.clear();
+    profile.layers.insert(Layer::Seccomp, Need::Off);
+    let plan = planned(&profile, &root(), &job()).unwrap();
+    insta::assert_json_snapshot!(plan);
+    let back: LaunchPlan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(back, plan);
+}
+
+#[test]
+fn a_required_layer_that_is_missing_refuses_the_run_with_cause_and_fix() {
+    let gaps: [(&str, fn(&mut HostFacts)); 7] = [
+        ("user_namespace", |facts| {
+            facts.namespaces = missing("it is off", "turn it on")
+        }),
+        ("proc", |facts| facts.proc = missing("it is covered", "uncover it")),
+        ("landlock_files", |facts| facts.landlock_abi = 0),
+        ("landlock_network", |facts| facts.landlock_abi = 3),
+        ("landlock_scope", |facts| facts.landlock_abi = 5),
+        ("seccomp", |facts| {
+            facts.seccomp = missing("no filters", "another kernel")
+        }),
+        ("memory", |facts| {
+            facts.cgroup.swap = missing("swap is not counted", "swapaccount=1")
+        }),
+    ];
+    for (layer, take_away) in gaps {
+        let mut facts = root();
+        take_away(&mut facts);
+        let error = planned(&profile("strict"), &facts, &job()).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::IsolationUnavailable);
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("profile \"strict\" requires {layer}, which")),
+            "{error}"
+        );
+        assert!(!error.hint().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_preferred_layer_that_is_missing_is_told() {
+    let mut facts = root();
+    facts.landlock_abi = 0;
+    facts.cgroup.memory = missing("not delegated", "delegate");
+    let plan = planned(&profile("default"), &facts, &job()).unwrap();
+    assert_eq!(plan.enforcement.tier, Tier::T1);
+    assert_eq!(
+        plan.enforcement.layers[&Layer::Memory],
+        LayerState::Absent {
+            reason: "not delegated".to_owned()
+        }
+    );
+    let LayerState::Absent { reason } = &plan.enforcement.layers[&Layer::LandlockScope] else {
+        panic!()
+    };
+    assert_eq!(reason, "the kernel 6.18.0 has no Landlock, or it is not enabled");
+    assert!(!plan.to_string().contains("landlock"));
+}
+
+#[test]
+fn tiers_follow_from_what_is_missing() {
+    let mut facts = root();
+    assert_eq!(facts.tier(), Tier::T0);
+    facts.cgroup.pids = missing("no", "no");
+    assert_eq!(facts.tier(), Tier::T1);
+    facts.proc = missing("no", "no");
+    assert_eq!(facts.tier(), Tier::T2);
+    facts.namespaces = missing("no", "no");
+    assert_eq!(facts.tier(), Tier::T3);
+    (facts.landlock_abi, facts.seccomp) = (0, missing("no", "no"));
+    assert_eq!(facts.tier(), Tier::T4);
+}
+
+#[test]
+fn jobs_that_cannot_be_run_are_refused() {
+    let wrong: [(&str, fn(&mut Job)); 8] = [
+        ("argv", |job| job.argv.clear()),
+        ("argv", |job| job.argv[1] = "a\0b".into()),
+        ("env", |job| job.env.push(("A=B".into(), "c".into()))),
+        ("env", |job| job.env.push(("A".into(), "b\0c".into()))),
+        ("cwd", |job| job.cwd = "/workspace/../etc".to_owned()),
+        ("cwd", |job| job.cwd = "work".to_owned()),
+        ("workspace_target", |job| job.workspace_target = "/".to_owned()),
+        ("binds", |job| job.binds[0].target = "/workspace//x".to_owned()),
+    ];
+    for (field, change) in wrong {
+        let mut job = job();
+        change(&mut job);
+        let error = planned(&profile("default"), &root(), &job).unwrap_err();
+        assert!(
+            matches!(&error, PlanError::Job { field: named, .. } if *named == field),
+            "{field}: {error}"
+        );
+        assert_eq!(error.code(), ErrorCode::InvalidRequest);
+    }
+}
+
+#[test]
+fn nothing_of_a_run_is_needed_before_its_release() {
+    let run = |script: &str| {
+        let mut job = job();
+        job.argv = vec!["sh".into(), script.into()];
+        job.binds.pop();
+        job.cwd = "/workspace".to_owned();
+        planned(&profile("default"), &root(), &job).unwrap()
+    };
+    let before = |plan: &LaunchPlan| -> Vec<_> {
+        plan.steps
+            .iter()
+            .filter(|step| step.phase < Phase::Release)
+            .cloned()
+            .collect()
+    };
+    let first = planned(&profile("default"), &root(), &job()).unwrap();
+    assert_eq!(
+        before(&first),
+        before(&run("other")),
+        "a child could be prepared before the run is known"
+    );
+}

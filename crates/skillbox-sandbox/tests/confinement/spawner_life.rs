@@ -1,0 +1,172 @@
+//! The spawner itself: what it leaves behind, and what dies with it.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::trial::{Run, is_root, spawner, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use skillbox_model::ErrorCode;
+use skillbox_sandbox::{LaunchError, Spawner, SpawnerError};
+
+fn kill_spawner(spawner: &Spawner) {
+    kill_process(Pid::from_raw(spawner.pid().unwrap()).unwrap(), Signal::KILL).unwrap();
+}
+
+/// Directories of control groups that a spawner made.
+fn groups_of(pid: i32) -> Vec<String> {
+    let mut found = Vec::new();
+    for controller in ["memory", "pids", "cpuacct", "cpu"] {
+        let place = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let own = place
+            .lines()
+            .find_map(|line| line.split_once(&format!(":{controller}:")))
+            .map_or("/", |(_, own)| own);
+        let base = Path::new("/sys/fs/cgroup")
+            .join(controller)
+            .join(own.trim_start_matches('/'));
+        for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // skillbox-<pid namespace>-<pid>-<start time>-<number>
+            if name.starts_with("skillbox-") && name.split('-').nth(2) == Some(pid.to_string().as_str()) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} does not come true");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_killed_spawner_takes_its_sandboxes_along() {
+    let spawner = spawner();
+    let started = Run::bash("sleep 60").start(&spawner).unwrap();
+    let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
+    kill_spawner(&spawner);
+    assert!(
+        wait_for(pidfd.as_fd(), Duration::from_secs(5)),
+        "the sandbox outlives its spawner"
+    );
+    let error = Run::bash("true").start(&spawner).err().unwrap();
+    assert!(
+        matches!(
+            error,
+            LaunchError::Spawner(SpawnerError::Gone | SpawnerError::Socket(_))
+        ),
+        "{error:?}"
+    );
+    assert_eq!(error.code(), ErrorCode::ExecutorUnavailable);
+}
+
+#[test]
+fn a_dropped_spawner_ends_orderly() {
+    let spawner = spawner();
+    let pid = spawner.pid().unwrap();
+    let started = Run::bash("sleep 60").start(&spawner).unwrap();
+    let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
+    if is_root() {
+        assert!(!groups_of(pid).is_empty(), "the test looks at the wrong place");
+    }
+    drop(spawner);
+    assert!(wait_for(pidfd.as_fd(), Duration::from_secs(5)));
+    eventually("the removal of all groups", || groups_of(pid).is_empty());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn a_new_spawner_sweeps_what_a_killed_one_left() {
+    if !is_root() {
+        return;
+    }
+    let first = spawner();
+    let pid = first.pid().unwrap();
+    Run::bash("true").launch(&first).ok();
+    let started = Run::bash("sleep 60").start(&first).unwrap();
+    let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
+    kill_spawner(&first);
+    assert!(wait_for(pidfd.as_fd(), Duration::from_secs(5)));
+    drop((started, first));
+    assert!(!groups_of(pid).is_empty(), "nothing was left to sweep");
+    let second = spawner();
+    second.facts().unwrap();
+    assert_eq!(groups_of(pid), Vec::<String>::new());
+}
+
+#[test]
+fn hundreds_of_runs_leave_nothing_behind() {
+    let spawner = spawner();
+    let pid = spawner.pid().unwrap();
+    Run::bash("true").launch(&spawner).ok();
+    let count = |directory: &str| std::fs::read_dir(format!("/proc/{pid}/{directory}")).unwrap().count();
+    let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    std::thread::sleep(Duration::from_millis(100));
+    let (before, mounts, own_before) = (count("fd"), mount_count(pid), own());
+    for _ in 0..200 {
+        Run::bash("true").launch(&spawner).ok();
+    }
+    eventually("the spawner's rest", || count("fd") <= before);
+    eventually("the groups' removal", || groups_of(pid).len() <= 4 * 2);
+    assert_eq!(mount_count(pid), mounts);
+    assert!(own() <= own_before + 1, "{} descriptors, {own_before} before", own());
+    assert_eq!(children_of(pid), Vec::<String>::new());
+}
+
+fn mount_count(pid: i32) -> usize {
+    std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))
+        .unwrap()
+        .lines()
+        .count()
+}
+
+fn children_of(pid: i32) -> Vec<String> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    list.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_spawner_has_no_environment_no_arguments_and_no_strange_descriptors() {
+    let spawner = spawner();
+    spawner.facts().unwrap();
+    let pid = spawner.pid().unwrap();
+    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap();
+    assert!(read("environ").iter().all(|byte| *byte == 0));
+    assert!(read("cmdline").iter().all(|byte| *byte == 0));
+    let status = String::from_utf8(read("status")).unwrap();
+    assert!(
+        status.contains("Name:\tskillbox-spawn\n") && status.contains("\nThreads:\t1\n"),
+        "{status}"
+    );
+    for descriptor in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
+        let target = std::fs::read_link(descriptor.path()).unwrap();
+        let known = [
+            "/dev/null",
+            "socket:",
+            "/proc",
+            "mnt:",
+            "net:",
+            "/sys/fs/cgroup",
+            "/",
+            "anon_inode:[signalfd]",
+            "anon_inode:[pidfd]",
+        ];
+        assert!(
+            known.iter().any(|known| target.to_str().unwrap().starts_with(known)),
+            "{target:?}"
+        );
+    }
+}
+
+#[test]
+fn a_program_that_is_no_spawner_is_an_error_and_not_a_hang() {
+    let error = Spawner::start(Path::new("/no/such/program")).err().unwrap();
+    assert!(matches!(error, SpawnerError::Start { .. }), "{error:?}");
+    let deaf = Spawner::start(Path::new("/bin/true")).and_then(|spawner| spawner.facts().cloned());
+    assert!(matches!(deaf, Err(SpawnerError::Gone)), "{deaf:?}");
+}
