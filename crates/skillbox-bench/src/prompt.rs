@@ -30,7 +30,10 @@ pub(crate) struct Arguments {
 
 /// One line of the table.
 struct Row {
-    what: String,
+    /// What is measured.
+    group: String,
+    /// Under which circumstances.
+    label: String,
     samples: Samples,
     target: Option<Duration>,
     /// The same work done by deepagents.
@@ -42,18 +45,22 @@ const UNLIMITED: usize = usize::MAX / 2;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    for (skills, target) in [(1_000, Duration::from_millis(1)), (10_000, Duration::from_millis(10))] {
+    for (skills, shown_skills, target) in [
+        (1_000, "1,000", Duration::from_millis(1)),
+        (10_000, "10,000", Duration::from_millis(10)),
+    ] {
         for dialect in Dialect::ALL {
             for (budget, shown) in [
                 (Settings::default().description_budget, "16,000 characters"),
-                (UNLIMITED, "all"),
+                (UNLIMITED, "without a limit"),
             ] {
                 let samples = overview(arguments, *dialect, skills, budget)?;
                 let peer = (*dialect == Dialect::Deepagents && budget == UNLIMITED)
                     .then(|| deepagents::render(&arguments.python, skills))
                     .transpose()?;
                 rows.push(Row {
-                    what: format!("overview of {skills} skills, {dialect}, {shown}"),
+                    group: format!("overview of {shown_skills} skills"),
+                    label: format!("{dialect}, {shown}"),
                     samples,
                     target: Some(target),
                     peer,
@@ -63,14 +70,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     for call in ToolCall::ALL {
         rows.push(Row {
-            what: format!("policy with 10 loaded skills, {}", call.what()),
+            group: "policy check with 10 loaded skills".to_owned(),
+            label: call.what().to_owned(),
             samples: policy(arguments, *call)?,
             target: Some(Duration::from_micros(5)),
             peer: None,
         });
     }
     rows.push(Row {
-        what: "loading a skill of 40 KiB".to_owned(),
+        group: "loading".to_owned(),
+        label: "a skill of 40 KiB, warm".to_owned(),
         samples: load(arguments)?,
         target: Some(Duration::from_micros(300)),
         peer: None,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use skillbox_model::SkillName;
 
 use crate::agent::AgentName;
+use crate::policy::ToolName;
 use crate::state::SkillsState;
 
 /// The host's own tools that it keeps back until a skill is loaded, by name.
@@ -39,7 +40,7 @@ impl DynamicTools {
             for entry in skill.grant().entries {
                 self.known
                     .iter()
-                    .filter(|tool| entry.names(tool))
+                    .filter(|tool| entry.names(&ToolName::new(tool)))
                     .for_each(|tool| show(tool));
             }
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Which characters a line must not carry as they are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Markup {
+pub(crate) enum Markup {
     /// A line of Markdown: no tag can open, so none can close.
     Markdown,
     /// Text between the tags of an XML block.
@@ -19,6 +19,37 @@ enum Markup {
 /// out cannot start a heading, a list item, a fence or a tag, however the text was written.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     flatten(text, Markup::Markdown)
+}
+
+/// A text about which it is known whether something has to change in it.
+///
+/// The same descriptions stand in every prompt, and looking at each character of them is most of the work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flatness {
+    markdown: bool,
+    xml: bool,
+}
+
+impl Flatness {
+    pub(crate) fn of(text: &str) -> Self {
+        Self {
+            markdown: is_flat(text, Markup::Markdown),
+            xml: is_flat(text, Markup::Xml),
+        }
+    }
+
+    /// The text on one line.
+    pub(crate) fn line(self, text: &str, markup: Markup) -> Cow<'_, str> {
+        let is_flat = match markup {
+            Markup::Markdown => self.markdown,
+            Markup::Xml => self.xml,
+        };
+        if is_flat {
+            Cow::Borrowed(text)
+        } else {
+            flattened(text, markup)
+        }
+    }
 }
 
 /// Flattens a text to one line between XML tags; the five characters of markup are written as entities.
@@ -72,6 +103,10 @@ fn flatten(text: &str, markup: Markup) -> Cow<'_, str> {
     if is_flat(text, markup) {
         return Cow::Borrowed(text);
     }
+    flattened(text, markup)
+}
+
+fn flattened(text: &str, markup: Markup) -> Cow<'_, str> {
     let mut flat = String::with_capacity(text.len() + 16);
     let mut blank_due = false;
     for c in text.chars() {

@@ -1,5 +1,6 @@
 //! What a session knows about a skill without opening it.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 use skillbox_model::SkillName;
 
 use crate::derived::Derived;
+use crate::one_line::{Flatness, Markup};
 use crate::policy::{Entry, Grant};
 use crate::steering::SkillHooks;
 
@@ -48,6 +50,17 @@ pub struct SkillView {
     /// What it declares, read.
     #[serde(skip)]
     pub(crate) grants: Derived<Box<[Entry]>>,
+    /// What of its texts can stand in a line as it is: every prompt asks, and the answer stays.
+    #[serde(skip)]
+    pub(crate) flatness: Derived<TextFlatness>,
+}
+
+/// What is known about the texts of a skill that stand in lists.
+#[derive(Debug)]
+pub(crate) struct TextFlatness {
+    name: Flatness,
+    description: Flatness,
+    path: Flatness,
 }
 
 /// Frontmatter that steers how a skill is invoked.
@@ -154,6 +167,7 @@ impl SkillView {
             metadata: BTreeMap::new(),
             steering: None,
             grants: Derived::default(),
+            flatness: Derived::default(),
         }
     }
 
@@ -169,6 +183,29 @@ impl SkillView {
             is_declared: !self.allowed_tools.is_empty(),
             entries: self.grants.get(read),
         }
+    }
+
+    /// Its name as it may stand in one line of a prompt.
+    pub(crate) fn name_line(&self, markup: Markup) -> Cow<'_, str> {
+        self.flatness().name.line(self.name.as_str(), markup)
+    }
+
+    /// Its description as it may stand in one line of a prompt.
+    pub(crate) fn description_line(&self, markup: Markup) -> Cow<'_, str> {
+        self.flatness().description.line(&self.description, markup)
+    }
+
+    /// Its path as it may stand in one line of a prompt.
+    pub(crate) fn path_line(&self, markup: Markup) -> Cow<'_, str> {
+        self.flatness().path.line(&self.path, markup)
+    }
+
+    fn flatness(&self) -> &TextFlatness {
+        self.flatness.get(|| TextFlatness {
+            name: Flatness::of(self.name.as_str()),
+            description: Flatness::of(&self.description),
+            path: Flatness::of(&self.path),
+        })
     }
 
     /// The skill's directory, as the catalogue shows it.

@@ -106,6 +106,7 @@ fn view(entry: &SkillEntry, source_rank: u32, first_seen: Option<FirstSeen>) -> 
         metadata: meta.metadata.iter().cloned().collect(),
         steering: steering(meta),
         grants: Default::default(),
+        flatness: Default::default(),
     }
 }
 

@@ -54,6 +54,33 @@ fn descriptions_shorten_before_skills_are_left_out() {
     }
 }
 
+/// The format's list has no tool to search with, so every location stays as long as it fits.
+#[test]
+fn the_list_of_the_reference_shortens_descriptions_too() {
+    let world = wordy();
+    let block = |budget: usize| prompt(&world, &format!("--dialect agentskills --budget {budget}"));
+    let shown = block(BUDGET);
+    assert!(
+        shown.chars().count() <= BUDGET + 50,
+        "the frame is not counted: {shown}"
+    );
+    assert_eq!(shown.matches("<location>").count(), 20, "{shown}");
+    assert_eq!(shown.matches("Describes number").count(), 20, "{shown}");
+    let shown = block(2000);
+    assert_eq!(shown.matches("<location>").count(), 20, "{shown}");
+    assert!(!shown.contains("Describes number"), "{shown}");
+    let shown = block(500);
+    let listed = shown.matches("<location>").count();
+    let note = format!(
+        "<!-- ({} more skills are not listed: ask for them by name.) -->",
+        20 - listed
+    );
+    assert!((1..20).contains(&listed) && shown.contains(&note), "{shown}");
+    let loaded = prompt(&world, "--dialect agentskills --budget 0 --loaded skill-29");
+    assert_eq!(loaded.matches("<location>").count(), 1, "{loaded}");
+    assert!(loaded.contains("skill-29/SKILL.md"), "{loaded}");
+}
+
 #[test]
 fn then_names_alone_then_a_count_with_how_to_search() {
     let world = wordy();

@@ -8,9 +8,10 @@ use anyhow::bail;
 
 use super::library::description;
 
-/// Renders the list for so many skills, several times, and prints the median in seconds.
+/// Renders the list for so many skills, several times, and prints its version and the median in seconds.
 const PYTHON: &str = r#"
 import sys, time
+from importlib.metadata import version
 count, description = int(sys.argv[1]), sys.argv[2]
 try:
     from deepagents.middleware.skills import SkillsMiddleware
@@ -32,13 +33,18 @@ for _ in range(21):
         skills_locations=locations, skills_load_warnings="", skills_list=middleware._format_skills_list(skills))
     times.append(time.perf_counter() - start)
     assert len(text) > count * len(description)
-print(sorted(times)[len(times) // 2])
+print(version("deepagents"), sorted(times)[len(times) // 2])
 "#;
 
 /// What deepagents had to say.
 pub(crate) enum PeerTime {
     /// It rendered in this time.
-    Took(Duration),
+    Took {
+        /// Of which version this is true.
+        version: String,
+        /// The median of its rounds.
+        median: Duration,
+    },
     /// It is not installed, or Python is not.
     Missing(String),
 }
@@ -57,8 +63,15 @@ pub(crate) fn render(python: &Path, skills: usize) -> anyhow::Result<PeerTime> {
     if let Some(reason) = said.trim().strip_prefix("missing ") {
         return Ok(PeerTime::Missing(reason.to_owned()));
     }
-    match said.trim().parse() {
-        Ok(seconds) if output.status.success() => Ok(PeerTime::Took(Duration::from_secs_f64(seconds))),
+    let read = said
+        .trim()
+        .split_once(' ')
+        .and_then(|(version, seconds)| Some((version, seconds.parse().ok()?)));
+    match read {
+        Some((version, seconds)) if output.status.success() => Ok(PeerTime::Took {
+            version: version.to_owned(),
+            median: Duration::from_secs_f64(seconds),
+        }),
         _ => bail!("deepagents failed: {}", String::from_utf8_lossy(&output.stderr).trim()),
     }
 }

@@ -11,19 +11,28 @@ use super::deepagents::PeerTime;
 /// Prints a table and the verdicts.
 pub(super) fn print(rows: &[Row]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
+    let mut group = "";
     for row in rows {
+        if row.group != group {
+            let gap = if group.is_empty() { "" } else { "\n" };
+            group = &row.group;
+            writeln!(out, "{gap}{group:<37}{:>11}{:>11}{:>11}", "median", "fastest", "target")?;
+        }
         let median = row.samples.median().unwrap_or_default();
-        let (low, high) = row.samples.range().unwrap_or_default();
+        let (fastest, _) = row.samples.range().unwrap_or_default();
         let verdict = match row.target {
-            Some(target) if median <= target => format!("target {}: met", shown(target)),
-            Some(target) => format!("target {}: MISSED", shown(target)),
+            Some(target) if median <= target => format!("{:>11}  met", shown(target)),
+            Some(target) => format!("{:>11}  MISSED", shown(target)),
             None => String::new(),
         };
-        let (median, low, high) = (shown(median), shown(low), shown(high));
-        writeln!(out, "{:58} {median:>10}  ({low} to {high})  {verdict}", row.what)?;
+        let (median, fastest) = (shown(median), shown(fastest));
+        writeln!(out, "  {:<35}{median:>11}{fastest:>11}{verdict}", row.label)?;
         match &row.peer {
-            Some(PeerTime::Took(time)) => writeln!(out, "{:58} {:>10}", "  the same by deepagents", shown(*time))?,
-            Some(PeerTime::Missing(reason)) => writeln!(out, "  deepagents is not there to compare with: {reason}")?,
+            Some(PeerTime::Took { version, median }) => {
+                let label = format!("  the same by deepagents {version}");
+                writeln!(out, "  {label:<35}{:>11}", shown(*median))?;
+            }
+            Some(PeerTime::Missing(reason)) => writeln!(out, "    deepagents is not there to compare with: {reason}")?,
             None => {}
         }
     }
@@ -36,12 +45,12 @@ pub(super) fn print_json(rows: &[Row]) -> anyhow::Result<()> {
     let row = |row: &Row| {
         let median = row.samples.median();
         json!({
-            "what": row.what,
+            "what": format!("{}, {}", row.group, row.label),
             "median_us": median.map(micros),
             "target_us": row.target.map(micros),
             "met": median.zip(row.target).map(|(median, target)| median <= target),
             "deepagents_us": match &row.peer {
-                Some(PeerTime::Took(time)) => json!(micros(*time)),
+                Some(PeerTime::Took { median, .. }) => json!(micros(*median)),
                 _ => Value::Null,
             },
         })

@@ -27,7 +27,7 @@ impl Engine<'_> {
         let selection = self.state.docs(self.agent, &skill.name).cloned().unwrap_or_default();
         BodyText {
             name: skill.name.to_string(),
-            directory: shown_directory(self.settings, skill),
+            directory: shown_directory(self.settings, skill).into_owned(),
             text: match text {
                 Ok(text) => Ok(self.said(&text, loaded.arguments.as_deref())),
                 Err(error) => Err(error.body(self.settings.dialect).message),

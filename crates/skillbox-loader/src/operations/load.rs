@@ -103,7 +103,7 @@ impl Engine<'_> {
             skill: skill.name.clone(),
             already_loaded,
             mode: self.settings.load_mode,
-            directory: shown_directory(self.settings, skill),
+            directory: shown_directory(self.settings, skill).into_owned(),
             instructions: None,
             docs: Vec::new(),
             docs_available: 0,

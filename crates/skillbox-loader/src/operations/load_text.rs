@@ -39,7 +39,7 @@ pub(crate) fn load_text(
         Dialect::Skillbox | Dialect::Agentskills => {
             let body = BodyText {
                 name: skill.name.to_string(),
-                directory: shown_directory(settings, skill),
+                directory: shown_directory(settings, skill).into_owned(),
                 text: Ok(said.to_owned()),
                 allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
                 docs: docs.to_vec(),

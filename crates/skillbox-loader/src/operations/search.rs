@@ -64,7 +64,7 @@ impl Engine<'_> {
         SearchHit {
             name: skill.name.clone(),
             description: skill.description.to_string(),
-            path: shown_directory(self.settings, skill),
+            path: shown_directory(self.settings, skill).into_owned(),
             rank,
             excerpt: None,
             loaded: self.state.is_loaded(self.agent, &skill.name),

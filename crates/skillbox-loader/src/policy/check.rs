@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::command::{Invocation, Place};
-use super::entry::Entry;
+use super::entry::{Entry, ToolName};
 use super::shell::{Segment, split};
 use super::shell_words::Word;
 
@@ -126,10 +126,10 @@ fn covers(grants: &[Grant<'_>], tool: &str, arguments: &Value) -> Result<(), Opt
         tool,
         "skill_run" | "skill_exec" | "skill_write_stdin" | "skill_poll_session" | "skill_kill_session"
     );
+    let names = [ToolName::new(tool), ToolName::new("Bash")];
+    let names = if counts_as_bash { &names[..] } else { &names[..1] };
     let all = grants.iter().flat_map(|grant| grant.entries);
-    let about_it: Vec<&Entry> = all
-        .filter(|entry| entry.names(tool) || counts_as_bash && entry.names("Bash"))
-        .collect();
+    let about_it: Vec<&Entry> = all.filter(|entry| names.iter().any(|name| entry.names(name))).collect();
     if about_it.is_empty() {
         return Err(None);
     }

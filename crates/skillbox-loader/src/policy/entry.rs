@@ -9,10 +9,46 @@ use super::wildcard::{is_path_match, is_text_match};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     tool: Box<str>,
+    key: NameKey,
     /// Whether the name has a star in it.
     is_pattern: bool,
     /// What stands between the parentheses; `None` covers every argument.
     argument: Option<Argument>,
+}
+
+/// The name of a tool, to be held against many entries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToolName<'n> {
+    text: &'n str,
+    key: NameKey,
+}
+
+impl<'n> ToolName<'n> {
+    pub(crate) fn new(text: &'n str) -> Self {
+        Self {
+            text,
+            key: NameKey::of(text),
+        }
+    }
+}
+
+/// What two equal names have in common: most that differ are told apart without a look at their letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NameKey {
+    length: usize,
+    first: u8,
+    last: u8,
+}
+
+impl NameKey {
+    fn of(name: &str) -> Self {
+        let byte = |byte: Option<&u8>| byte.copied().unwrap_or_default();
+        Self {
+            length: name.len(),
+            first: byte(name.as_bytes().first()),
+            last: byte(name.as_bytes().last()),
+        }
+    }
 }
 
 /// The pattern for an argument.
@@ -34,6 +70,7 @@ impl Entry {
         let anything = matches!(argument, "" | "*" | ":*" | "**");
         (!tool.is_empty()).then(|| Self {
             tool: tool.into(),
+            key: NameKey::of(tool),
             is_pattern: tool.contains('*'),
             argument: (!anything).then(|| Argument {
                 text: argument.into(),
@@ -48,8 +85,8 @@ impl Entry {
     }
 
     /// Whether the entry speaks of this tool at all.
-    pub(crate) fn names(&self, tool: &str) -> bool {
-        *self.tool == *tool || self.is_pattern && is_text_match(&self.tool, tool)
+    pub(crate) fn names(&self, tool: &ToolName<'_>) -> bool {
+        self.key == tool.key && *self.tool == *tool.text || self.is_pattern && is_text_match(&self.tool, tool.text)
     }
 
     /// Whether the entry covers a call that is not a command line.
@@ -162,9 +199,15 @@ mod tests {
 
     #[test]
     fn tool_names_take_wildcards() {
-        assert!(Entry::parse("mcp__github__*").unwrap().names("mcp__github__list"));
-        assert!(!Entry::parse("mcp__github__*").unwrap().names("mcp__gitlab__list"));
-        assert!(!Entry::parse("Read").unwrap().names("ReadAll"));
-        assert!(!Entry::parse("read").unwrap().names("Read"));
+        let check = |entry: &str, tool: &str, expected: bool| {
+            let names = Entry::parse(entry).unwrap().names(&ToolName::new(tool));
+            assert_eq!(names, expected, "{entry} {tool}");
+        };
+        check("mcp__github__*", "mcp__github__list", true);
+        check("mcp__github__*", "mcp__gitlab__list", false);
+        check("Read", "Read", true);
+        check("Read", "Road", false);
+        check("Read", "ReadAll", false);
+        check("read", "Read", false);
     }
 }

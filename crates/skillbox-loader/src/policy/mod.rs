@@ -14,4 +14,4 @@ mod tests;
 
 pub(crate) use check::{Grant, Verdict, check};
 pub use check::{PolicyKind, default_always_allowed};
-pub(crate) use entry::Entry;
+pub(crate) use entry::{Entry, ToolName};

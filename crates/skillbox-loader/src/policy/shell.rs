@@ -173,7 +173,7 @@ fn check_command_word(segment: &Segment) -> Result<(), ShellRefusal> {
         return Err(ShellRefusal::Assignment(command.text.clone()));
     }
     let sets_variable = |word: &Word| !word.exact || word.text.starts_with("-v");
-    let changes_shell = SHELL_WORDS.contains(&command.text.as_str())
+    let changes_shell = SHELL_WORDS.binary_search(&command.text.as_str()).is_ok()
         || command.text == "printf" && arguments.first().is_some_and(sets_variable);
     if changes_shell {
         return Err(ShellRefusal::ShellWord(command.text.clone()));
@@ -194,8 +194,8 @@ fn is_assignment(word: &str) -> bool {
     rest.starts_with('=') || rest.starts_with("+=") || rest.starts_with('[') && rest.contains('=')
 }
 
-/// Keywords, and built-ins that change how later commands are found, read or run.
-const SHELL_WORDS: &[&str] = &[
+/// Keywords, and built-ins that change how later commands are found, read or run, in order.
+pub(super) const SHELL_WORDS: &[&str] = &[
     "!",
     ".",
     "[[",

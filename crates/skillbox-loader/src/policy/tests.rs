@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::check::{Grant, PolicyKind, Verdict, check, default_always_allowed};
 use super::entry::Entry;
-use super::shell::{ShellRefusal, split};
+use super::shell::{SHELL_WORDS, ShellRefusal, split};
 
 fn allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Value) -> bool {
     let entries: Vec<Vec<Entry>> = skills
@@ -243,6 +243,7 @@ fn s21_known_ways_around_are_refused() {
     }
     assert!(bash("Bash(echo:*)", "echo ok"), "the list itself works");
     assert!(!split(&"x".repeat(200_000)).is_ok_and(|_| true));
+    assert!(SHELL_WORDS.is_sorted(), "they are searched by halves");
     assert_eq!(split("eval x"), Err(ShellRefusal::ShellWord("eval".to_owned())));
 }
 

@@ -7,7 +7,7 @@ use super::fit::{EntryStyle, fit};
 use super::guidance::omitted_note;
 use super::listed::{Listed, listed};
 use super::section::PromptInput;
-use crate::one_line::xml_line;
+use crate::one_line::Markup;
 
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
     let mut text = String::new();
@@ -20,7 +20,7 @@ pub(crate) fn section(input: &PromptInput<'_>) -> String {
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     let skills = listed(input.state, input.agent);
     let style = EntryStyle {
-        flatten: xml_line,
+        markup: Markup::Xml,
         write: &write_entry,
     };
     let note = |omitted| format!("<!-- {} -->\n", omitted_note(input.settings, omitted));
@@ -42,17 +42,17 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
 
 /// The location stays when the description goes: without it the skill could not be opened.
 fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
-    write!(
-        out,
-        "<skill>\n<name>\n{}\n</name>\n",
-        xml_line(listed.skill.name.as_str())
-    )?;
-    if let Some(description) = description {
-        write!(out, "<description>\n{description}\n</description>\n")?;
+    let skill = listed.skill;
+    for part in ["<skill>\n<name>\n", &skill.name_line(Markup::Xml), "\n</name>\n"] {
+        out.write_str(part)?;
     }
-    write!(
-        out,
-        "<location>\n{}\n</location>\n</skill>",
-        xml_line(&listed.skill.path)
-    )
+    if let Some(description) = description {
+        for part in ["<description>\n", description, "\n</description>\n"] {
+            out.write_str(part)?;
+        }
+    }
+    for part in ["<location>\n", &skill.path_line(Markup::Xml), "\n</location>\n</skill>"] {
+        out.write_str(part)?;
+    }
+    Ok(())
 }

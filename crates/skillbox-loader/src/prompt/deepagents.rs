@@ -7,7 +7,7 @@ use super::resource_summary::resource_summary;
 use super::section::PromptInput;
 use super::source_label::locations;
 use super::warnings::load_warnings;
-use crate::one_line::{one_line, quoted};
+use crate::one_line::{Markup, one_line, quoted};
 use crate::skill_view::SkillView;
 
 const HEAD: &str = "
@@ -99,10 +99,18 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
 
 fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>) {
     let skill = listed.skill;
-    let name = one_line(skill.name.as_str());
+    let name = skill.name_line(Markup::Markdown);
     let status = if listed.loaded { " [Loaded]" } else { "" };
     let manual = if skill.is_manual_only() { " (Manual only)" } else { "" };
-    let _ = write!(entry, "- **{name}**{status}{manual}: {}", one_line(&skill.description));
+    entry.extend([
+        "- **",
+        &name,
+        "**",
+        status,
+        manual,
+        ": ",
+        &skill.description_line(Markup::Markdown),
+    ]);
     write_annotations(entry, skill);
     if !skill.allowed_tools.is_empty() {
         let tools: Vec<_> = skill.allowed_tools.iter().map(|tool| one_line(tool)).collect();
@@ -112,11 +120,8 @@ fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>)
         if skill.is_manual_only() {
             entry.push_str("\n  -> Do not load this skill yourself; the user does");
         } else {
-            let _ = write!(
-                entry,
-                "\n  -> Use `load_skill({})` to read full instructions",
-                quoted(skill.name.as_str())
-            );
+            let name = quoted(&name);
+            entry.extend(["\n  -> Use `load_skill(", &name, ")` to read full instructions"]);
         }
         return;
     }

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::listed::Listed;
-use crate::one_line::cut_chars;
+use crate::one_line::{Markup, cut_chars};
 
 /// Shorter than this a description says nothing any more, and the names stand alone.
 const SHORTEST_DESCRIPTION: usize = 20;
 
 /// How a dialect writes one entry.
 pub(crate) struct EntryStyle<'w> {
-    /// The description on one line, safe for this style.
-    pub(crate) flatten: fn(&str) -> Cow<'_, str>,
+    /// What a description must not carry as it is.
+    pub(crate) markup: Markup,
     /// Writes the entry without a line break at its end; without a description, the name alone.
     pub(crate) write: &'w WriteEntry<'w>,
 }
@@ -100,7 +100,7 @@ impl<'l> Fit<'l> {
 }
 
 fn measure<'l>(listed: Listed<'l>, style: &EntryStyle<'_>) -> Measured<'l> {
-    let description = (style.flatten)(&listed.skill.description);
+    let description = listed.skill.description_line(style.markup);
     Measured {
         description_chars: description.chars().count(),
         description,

@@ -1,5 +1,6 @@
 //! A skill as a line of the list.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::agent::AgentName;
@@ -27,9 +28,9 @@ pub(crate) fn listed<'s>(state: &'s SkillsState, agent: &AgentName) -> Vec<Liste
 }
 
 /// The directory of a skill as prompts name it.
-pub(crate) fn shown_directory(settings: &Settings, skill: &SkillView) -> String {
+pub(crate) fn shown_directory<'s>(settings: &Settings, skill: &'s SkillView) -> Cow<'s, str> {
     match settings.shown_paths() {
-        ShownPaths::Workspace => format!("/workspace/skills/{}", skill.name),
-        ShownPaths::Catalog => skill.directory().to_owned(),
+        ShownPaths::Workspace => Cow::Owned(format!("/workspace/skills/{}", skill.name)),
+        ShownPaths::Catalog => Cow::Borrowed(skill.directory()),
     }
 }

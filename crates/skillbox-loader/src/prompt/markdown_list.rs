@@ -4,13 +4,13 @@ use super::fit::{EntryStyle, WriteEntry, fit};
 use super::guidance::omitted_note;
 use super::listed::listed;
 use super::section::PromptInput;
-use crate::one_line::one_line;
+use crate::one_line::Markup;
 
 /// Writes every visible skill that fits, and counts the others.
 pub(crate) fn write_markdown_list(text: &mut String, input: &PromptInput<'_>, write: &WriteEntry<'_>) {
     let skills = listed(input.state, input.agent);
     let style = EntryStyle {
-        flatten: one_line,
+        markup: Markup::Markdown,
         write,
     };
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;

@@ -7,7 +7,7 @@ use super::fit::{EntryStyle, fit};
 use super::guidance::omitted_note;
 use super::listed::{Listed, listed, shown_directory};
 use super::section::PromptInput;
-use crate::one_line::one_line;
+use crate::one_line::{Markup, one_line};
 use crate::skill_view::Owner;
 use crate::tools::Tool;
 
@@ -89,7 +89,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         write_entry(out, input, listed, description)
     };
     let style = EntryStyle {
-        flatten: one_line,
+        markup: Markup::Markdown,
         write: &write,
     };
     let headings = [
@@ -123,16 +123,17 @@ fn write_entry(
     description: Option<&str>,
 ) -> fmt::Result {
     let skill = listed.skill;
-    write!(out, "- **{}**", one_line(skill.name.as_str()))?;
+    out.write_str("- **")?;
+    out.write_str(&skill.name_line(Markup::Markdown))?;
+    out.write_str("**")?;
     if skill.is_manual_only() {
         out.write_str(" (Manual only)")?;
     }
     let Some(description) = description else { return Ok(()) };
     let directory = shown_directory(input.settings, skill);
-    write!(
-        out,
-        ": {description} → Supporting files (scripts, references, etc.) are located at directory `{}`; form absolute \
-         paths with it.",
-        one_line(&directory)
-    )
+    out.write_str(": ")?;
+    out.write_str(description)?;
+    out.write_str(" → Supporting files (scripts, references, etc.) are located at directory `")?;
+    out.write_str(&one_line(&directory))?;
+    out.write_str("`; form absolute paths with it.")
 }

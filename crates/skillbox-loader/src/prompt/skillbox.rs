@@ -7,7 +7,7 @@ use super::guidance::{Occasion, guidance};
 use super::listed::Listed;
 use super::markdown_list::write_markdown_list;
 use super::section::PromptInput;
-use crate::one_line::one_line;
+use crate::one_line::{Markup, one_line};
 
 /// Steady parts come first, so that a prompt cache keeps them when a skill is loaded.
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
@@ -42,7 +42,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
 fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
     let skill = listed.skill;
     out.write_str("- ")?;
-    out.write_str(&one_line(skill.name.as_str()))?;
+    out.write_str(&skill.name_line(Markup::Markdown))?;
     if listed.loaded {
         out.write_str(" [Loaded]")?;
     }

@@ -7,7 +7,7 @@ use super::guidance::{Occasion, guidance};
 use super::listed::Listed;
 use super::markdown_list::write_markdown_list;
 use super::section::PromptInput;
-use crate::one_line::one_line;
+use crate::one_line::Markup;
 
 pub(crate) fn section(input: &PromptInput<'_>) -> String {
     let occasion = Occasion {
@@ -36,12 +36,16 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
 }
 
 fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
-    write!(out, "- {}", one_line(listed.skill.name.as_str()))?;
+    out.write_str("- ")?;
+    out.write_str(&listed.skill.name_line(Markup::Markdown))?;
     if listed.skill.is_manual_only() {
         out.write_str(" [Manual only]")?;
     }
     match description {
-        Some(description) => write!(out, ": {description}"),
+        Some(description) => {
+            out.write_str(": ")?;
+            out.write_str(description)
+        }
         None => Ok(()),
     }
 }
