@@ -66,10 +66,13 @@ fn the_list_of_the_reference_shortens_descriptions_too() {
     );
     assert_eq!(shown.matches("<location>").count(), 20, "{shown}");
     assert_eq!(shown.matches("Describes number").count(), 20, "{shown}");
-    let shown = block(2000);
+    let place = world.work().join("skills/skill-10/SKILL.md");
+    let place = place.display();
+    let bare = format!("<skill>\n<name>\nskill-10\n</name>\n<location>\n{place}\n</location>\n</skill>\n");
+    let shown = block(20 * bare.chars().count());
     assert_eq!(shown.matches("<location>").count(), 20, "{shown}");
     assert!(!shown.contains("Describes number"), "{shown}");
-    let shown = block(500);
+    let shown = block(10 * bare.chars().count());
     let listed = shown.matches("<location>").count();
     let note = format!(
         "<!-- ({} more skills are not listed: ask for them by name.) -->",
