@@ -23,9 +23,20 @@ pub(crate) struct Arguments {
     /// A Python that may have the package `deepagents`
     #[arg(long, default_value = "python3", value_name = "PATH")]
     python: PathBuf,
+    /// Measure one thing only
+    #[arg(long, value_enum, value_name = "WHAT")]
+    only: Option<Part>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What can be measured alone.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Overview,
+    Policy,
+    Loading,
 }
 
 /// One line of the table.
@@ -45,6 +56,30 @@ const UNLIMITED: usize = usize::MAX / 2;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut rows = Vec::new();
+    let wanted = |part| arguments.only.is_none_or(|only| only == part);
+    if wanted(Part::Overview) {
+        overviews(arguments, &mut rows)?;
+    }
+    if wanted(Part::Policy) {
+        policies(arguments, &mut rows)?;
+    }
+    if wanted(Part::Loading) {
+        rows.push(Row {
+            group: "loading".to_owned(),
+            label: "a skill of 40 KiB, warm".to_owned(),
+            samples: load(arguments)?,
+            target: Some(Duration::from_micros(300)),
+            peer: None,
+        });
+    }
+    if arguments.json {
+        table::print_json(&rows)
+    } else {
+        table::print(&rows)
+    }
+}
+
+fn overviews(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
     for (skills, shown_skills, target) in [
         (1_000, "1,000", Duration::from_millis(1)),
         (10_000, "10,000", Duration::from_millis(10)),
@@ -68,6 +103,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+fn policies(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
     for call in ToolCall::ALL {
         rows.push(Row {
             group: "policy check with 10 loaded skills".to_owned(),
@@ -77,18 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             peer: None,
         });
     }
-    rows.push(Row {
-        group: "loading".to_owned(),
-        label: "a skill of 40 KiB, warm".to_owned(),
-        samples: load(arguments)?,
-        target: Some(Duration::from_micros(300)),
-        peer: None,
-    });
-    if arguments.json {
-        table::print_json(&rows)
-    } else {
-        table::print(&rows)
-    }
+    Ok(())
 }
 
 fn overview(arguments: &Arguments, dialect: Dialect, skills: usize, budget: usize) -> anyhow::Result<Samples> {

@@ -217,6 +217,11 @@ impl SkillsState {
         }
     }
 
+    /// The agents that have loaded or chosen something, or were given skills of their own.
+    pub fn agents(&self) -> impl Iterator<Item = &AgentName> {
+        self.agents.keys()
+    }
+
     /// The skills that the agent can see: not filtered away, not disabled.
     pub fn visible<'s>(&'s self, agent: &AgentName) -> impl Iterator<Item = &'s Arc<SkillView>> + Clone + use<'s> {
         let filter = self.agents.get(agent).map(|agent| &agent.filter);

@@ -26,8 +26,8 @@ pub use tools::{Carried, HookOutcome, HookRun, HostVerb, ToolCall, ToolError, To
 
 // What the interface for agents is made of, so that a backend needs this crate alone for it.
 pub use skillbox_loader::{
-    AgentName, AgentNameError, AgentStart, AtLimit, Caller, Delivery, Dialect, DynamicTools, FiredHook, History,
-    HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, PolicyKind, PromptFrame, PromptSection, PromptTemplate,
-    Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta, StateOperation, Tool, ToolDefinition,
-    ToolFormat, state_keys,
+    AgentName, AgentNameError, AgentStart, AtLimit, Caller, Delivery, Dialect, DocSelection, DynamicTools, FiredHook,
+    History, HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, PolicyKind, PromptFrame, PromptSection,
+    PromptTemplate, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta, StateOperation, Tool,
+    ToolDefinition, ToolFormat, state_keys,
 };

@@ -10,11 +10,12 @@ use skillbox_artifacts::Store;
 use skillbox_executor::LocalExecutor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
-use skillbox_loader::ViewCache;
+use skillbox_loader::{SkillsState, ViewCache};
 use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
+use crate::agent::kept_state;
 use crate::freeze::Frozen;
 use crate::session::SessionStore;
 use crate::{HostDirectories, RunError};
@@ -111,6 +112,11 @@ impl Runtime {
     /// The stored sessions.
     pub fn sessions(&self) -> &SessionStore {
         &self.sessions
+    }
+
+    /// What the agents of a stored session have loaded. Nothing is taken in or changed by looking.
+    pub fn session_state(&self, id: &SessionId) -> Result<SkillsState, RunError> {
+        Ok(kept_state(&self.sessions.open(id)?)?)
     }
 
     /// The profiles that this host knows.

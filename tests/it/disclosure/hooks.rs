@@ -94,7 +94,7 @@ fn a_command_before_a_call_can_stop_it() {
 }
 
 #[test]
-fn a_guard_that_cannot_run_lets_nothing_pass() {
+fn s23_a_guard_that_cannot_run_lets_nothing_pass() {
     let world = guarded(BEFORE_BASH);
     ok(&world, "skill_load", &json!({"skill": "guard"}), "--session s");
     let ask = json!({"tool": "Bash", "arguments": {"command": "ls"}});
@@ -118,7 +118,7 @@ fn a_guard_that_cannot_run_lets_nothing_pass() {
 }
 
 #[test]
-fn no_hook_keeps_its_own_skill() {
+fn s23_no_hook_keeps_its_own_skill() {
     let world = guarded("  PreToolUse:\n    - hooks: [{type: command, command: \"exit 2\"}]");
     ok(&world, "skill_load", &json!({"skill": "guard"}), "--session s");
     assert_eq!(
@@ -136,7 +136,7 @@ fn no_hook_keeps_its_own_skill() {
 
 /// The control is the test's own look: the file is there, and readable, on the host.
 #[test]
-fn a_command_never_runs_on_the_host() {
+fn s23_a_command_never_runs_on_the_host() {
     let world = World::new();
     world.write("secret", "of the host\n");
     let secret = world.work().join("secret");

@@ -72,6 +72,34 @@ fn what_is_loaded_stands_in_the_next_prompt_and_nothing_else_does() {
 }
 
 #[test]
+fn a_session_shows_what_is_loaded() {
+    let world = library();
+    let docs = json!({"skill": "pdf", "docs": ["references/forms.md"]});
+    ok(&world, "skill_load", &docs, "--session s");
+    ok(
+        &world,
+        "skill_load",
+        &json!({"skill": "git"}),
+        "--session s --agent helper",
+    );
+    ok(&world, "skill_disable", &json!({"skill": "plain"}), "--session s");
+    let shown = world.run("session show s --json").expect_code(0).json();
+    assert_eq!(
+        shown["loaded"],
+        json!([
+            {"agent": "helper", "skill": "git", "mode": "session", "docs": []},
+            {"agent": "main", "skill": "pdf", "mode": "session", "docs": ["references/forms.md"]},
+        ])
+    );
+    assert_eq!(shown["disabled"], json!(["plain"]));
+    let words = world.run("session show s").expect_code(0).stdout;
+    assert!(
+        words.contains("loaded, with references/forms.md") && words.contains("loaded by helper"),
+        "{words}"
+    );
+}
+
+#[test]
 fn documents_are_added_replaced_and_taken_whole() {
     let world = library();
     let select = |arguments: Value| ok(&world, "skill_select_docs", &arguments, "--session s")["selected_docs"].clone();
@@ -139,7 +167,7 @@ fn calls_at_once_on_one_session_all_land() {
 }
 
 #[test]
-fn a_refused_call_changes_nothing() {
+fn s22_a_refused_call_changes_nothing() {
     let world = library();
     ok(&world, "skill_load", &json!({"skill": "pdf"}), "--session s");
     let state = world.home().join(".local/state/skillbox/sessions/s/state.json");

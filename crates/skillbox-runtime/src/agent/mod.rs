@@ -7,4 +7,4 @@ mod state_keeper;
 pub use options::{AgentOptions, ChangesEnter, CommandHooks};
 pub use session::AgentSession;
 pub(crate) use session::{Entry, Stepped};
-pub(crate) use state_keeper::Keep;
+pub(crate) use state_keeper::{Keep, kept_state};

@@ -26,6 +26,11 @@ pub(crate) enum Keep {
     Nothing,
 }
 
+/// What a stored session's agents have loaded.
+pub(crate) fn kept_state(session: &OpenSession) -> Result<SkillsState, SessionError> {
+    Ok(session.read(STATE)?.unwrap_or_default())
+}
+
 impl StateKeeper {
     /// The name that the state is kept under.
     pub(crate) fn id(&self) -> Option<&SessionId> {

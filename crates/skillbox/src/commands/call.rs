@@ -20,8 +20,8 @@ use crate::settings::{AgentFlags, HostFlags};
 /// Make one tool call and print its JSON result
 #[derive(Args, Debug)]
 #[command(after_help = concat!(
-    "Besides the tools of the dialect, a host in any language can call `before_agent`\nwhen a turn starts, \
-     `wrap_tool_call` to ask whether a tool of its own may be called\nnow, and `after_tool_call` when it was.\n\n",
+    "Besides the tools of the dialect, a host in any language can call `before_agent` when a turn starts, \
+     `wrap_tool_call` to ask whether a tool of its own may be called now, and `after_tool_call` when it was.\n\n",
     crate::examples!(
     "skillbox call skill_load '{\"skill\": \"csv-report\"}' --session s1",
     "skillbox call skill_run @request.json --session s1",

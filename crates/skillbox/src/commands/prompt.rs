@@ -15,7 +15,7 @@ use crate::settings::{AgentFlags, HostFlags};
 /// Print the system-prompt section that an agent would be given
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
-    "skillbox prompt                           the list of skills, and how to use it",
+    "skillbox prompt                           what an agent is told first",
     "skillbox prompt --loaded csv-report       as if that skill were loaded",
     "skillbox prompt --dialect deepagents --budget 4000",
     "skillbox prompt --session s1 --json       with its size in characters",

@@ -16,7 +16,7 @@ use crate::settings::{AgentFlags, HostFlags};
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox tools                            for an MCP client",
-    "skillbox tools --format openai            a `tools` array of OpenAI's interfaces",
+    "skillbox tools --format openai            for OpenAI's interfaces",
     "skillbox tools --dialect deepagents --format anthropic",
 ))]
 pub struct ToolsArgs {

@@ -18,7 +18,7 @@ use crate::log_lines::LogLevel;
 macro_rules! settings {
     (
         $(#[doc = $group_doc:literal])*
-        $flags:ident => $settings:ident;
+        $flags:ident => $settings:ident, shown from $first:literal;
         $( $(#[doc = $doc:literal])+ $name:ident: $kind:ty, $placeholder:literal, default $default:expr; )*
     ) => {
         /// The flags as they were written; [`Self::resolve`] merges them with the other layers.
@@ -31,6 +31,7 @@ macro_rules! settings {
                     global = true,
                     value_name = $placeholder,
                     help_heading = "Settings",
+                    display_order = Self::place(stringify!($name)),
                     action = <$kind as SettingValue>::action(),
                     num_args = <$kind as SettingValue>::words(),
                     default_missing_value = "true",
@@ -56,6 +57,11 @@ macro_rules! settings {
                 }, )*
             ];
 
+            /// Where the help shows a flag: those of a group stand together, in the order of the table.
+            fn place(key: &str) -> usize {
+                $first + Self::DECLARED.iter().take_while(|setting| setting.key != key).count()
+            }
+
             /// Merges the layers, highest first, and says where each value came from.
             pub fn resolve(&self, layers: &Layers) -> Result<($settings, Vec<Told>), SettingError> {
                 let mut told = Vec::new();
@@ -74,7 +80,7 @@ macro_rules! settings {
 
 settings! {
     /// Settings that every command takes.
-    GlobalFlags => GlobalSettings;
+    GlobalFlags => GlobalSettings, shown from 300;
 
     /// A directory of skills, or one skill's own directory; may be repeated, the last wins
     skills: Vec<PathBuf>, "PATH", default |_: &Layers| Vec::new();
@@ -94,7 +100,7 @@ settings! {
 
 settings! {
     /// What the host allows runs to do, and what they get where a request says nothing.
-    HostFlags => HostSettings;
+    HostFlags => HostSettings, shown from 200;
 
     /// Where runs take place: local or docker
     executor: ExecutorKind, "KIND", default |_: &Layers| ExecutorKind::Local;
@@ -114,7 +120,7 @@ settings! {
 
 settings! {
     /// What agents are shown of skills, and what they may do with them.
-    AgentFlags => AgentSettings;
+    AgentFlags => AgentSettings, shown from 100;
 
     /// Names, parameters and texts: skillbox, trpc, deepagents, saa or agentskills
     dialect: Dialect, "NAME", default |_: &Layers| Dialect::default();
