@@ -124,6 +124,13 @@ impl Runtime {
         &self.profiles
     }
 
+    /// Has a sandbox made ahead for a run that comes soon, while its skill is still being read.
+    pub fn prepare(&self, profile: Option<&str>) {
+        if let (Some(local), Ok(profile)) = (&self.local, self.profile(profile)) {
+            local.prepare(profile);
+        }
+    }
+
     /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots,
     /// workspaces of runs that were interrupted.
     pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {

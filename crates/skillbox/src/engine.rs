@@ -19,8 +19,8 @@ use crate::settings::{Environment, HostSettings};
 
 /// Starts the process that makes sandboxes. It is forked off this one, so it comes first: before any thread, and
 /// before anything of the user's is read.
-pub fn spawner() -> Result<Spawner, Failure> {
-    Spawner::fork_here(SpawnerOptions::default()).map_err(unavailable)
+pub fn spawner(options: SpawnerOptions) -> Result<Spawner, Failure> {
+    Spawner::fork_here(options).map_err(unavailable)
 }
 
 /// A runtime for this host; `also_allowed` are directories that the person named by using them.
@@ -32,6 +32,8 @@ pub fn open(
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let (profiles, broken_profiles) = profiles(context, terminal)?;
+    // Meanwhile the spawner finds out about the host.
+    let repository = Arc::new(catalogue::open(context, terminal));
     let local = spawner
         .map(|spawner| local(spawner, &profiles, host.allow_unconfined))
         .transpose()?;
@@ -51,7 +53,6 @@ pub fn open(
         session_wait: DEFAULT_SESSION_WAIT,
         watch_skills: false,
     };
-    let repository = Arc::new(catalogue::open(context, terminal));
     Ok(Runtime::new(repository, profiles, local, settings))
 }
 

@@ -101,6 +101,14 @@ impl LocalExecutor {
         skillbox_sandbox::plan(profile, limits, &self.launcher(profile).facts, &job).map_err(LocalError::Plan)
     }
 
+    /// Has a sandbox made ahead for a run under this profile. A failure comes up again, and is told, when the run comes.
+    pub fn prepare(&self, profile: &Profile) {
+        let limits = &profile.limits.default;
+        if let Ok(plan) = self.plan(profile, limits, &Placement::empty(), Backing::Tmpfs) {
+            let _ = self.launcher(profile).spawner.prepare(&plan);
+        }
+    }
+
     /// Runs a staged job until everything of it is dead.
     pub fn run(
         &self,

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "descriptors are put in place by number")]
 
 use std::io;
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use super::Child;
 
@@ -28,6 +28,17 @@ impl Child<'_> {
         let mut kept: Vec<RawFd> = self.belongings.doors.iter().map(AsRawFd::as_raw_fd).collect();
         kept.extend(self.belongings.answers.iter().map(AsRawFd::as_raw_fd));
         kept.extend(self.hunts.iter().map(super::reaper::Hunt::descriptor));
+        kept.sort_unstable();
+        close_all_but(&kept)
+    }
+
+    /// Closes what belongs to other runs while this child waits for its own.
+    pub(super) fn let_go_of_others(&self, bell: &OwnedFd) -> io::Result<()> {
+        let own = [&self.belongings.proc, &self.belongings.spawner];
+        let mut kept: Vec<RawFd> = self.belongings.doors.iter().map(AsRawFd::as_raw_fd).collect();
+        kept.extend(own.into_iter().flatten().map(AsRawFd::as_raw_fd));
+        kept.extend(self.hunts.iter().map(super::reaper::Hunt::descriptor));
+        kept.push(bell.as_raw_fd());
         kept.sort_unstable();
         close_all_but(&kept)
     }

@@ -8,10 +8,10 @@
 //!  4. private mounts; an empty root; the profile's entries, read-only, nosuid, nodev; a minimal /dev; a private shm
 //!  5. a fresh, masked /proc; never the outer one
 //!  6. pivot into the new root; the old one is let go
-//!  7. resource limits
-//!  8. not dumpable
-//!     — up to here nothing of the run itself is used: a child can be prepared ahead and wait here —
-//!  9. workspace and binds of the run; the root becomes read-only; the working directory
+//!  7. not dumpable
+//!     — up to here nothing of the run itself is used: a child can be prepared ahead and park here —
+//!  8. workspace and binds of the run; the root becomes read-only; the working directory
+//!  9. resource limits
 //! 10. every capability set empty, securebits locked
 //! 11. no new privileges
 //! 12. Landlock: files, TCP, signals and abstract sockets
@@ -26,8 +26,10 @@ mod descriptors;
 mod exec;
 mod identity;
 mod landlock;
+mod parked;
 mod reaper;
 mod steps;
 
+pub(crate) use parked::park;
 pub(crate) use steps::{Belongings, run};
 use steps::{Child, SETUP_FAILED, exit};

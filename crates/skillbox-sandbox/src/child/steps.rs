@@ -31,9 +31,9 @@ pub(crate) struct Belongings {
 }
 
 impl Belongings {
-    pub fn new(steps: usize) -> Self {
+    pub fn new(mounts: Vec<Option<OwnedFd>>) -> Self {
         Self {
-            mounts: std::iter::repeat_with(|| None).take(steps).collect(),
+            mounts,
             doors: Vec::new(),
             stdio: None,
             answers: None,
@@ -51,19 +51,16 @@ pub(super) struct Child<'a> {
     pub(super) join: Option<Need>,
     /// Whether descendants have to be hunted down one by one at the end.
     pub(super) hunts: Option<super::reaper::Hunt>,
+    /// What failed and was only preferred, while there was nobody to tell.
+    pub(super) untold: Vec<StepFailure>,
 }
 
 /// Lives as the child. Does not return.
 pub(crate) fn run(orders: &Orders<'_>, belongings: Belongings) -> ! {
-    let mut child = Child {
-        orders,
-        belongings,
-        join: None,
-        hunts: None,
-    };
-    let result = child.prepare().and_then(|()| child.release());
-    if let Err(failure) = result {
-        child.tell(&Answer::Failed(failure));
+    let mut child = Child::new(orders, belongings);
+    match child.prepare() {
+        Ok(()) => child.release(),
+        Err(failure) => child.tell(&Answer::Failed(failure)),
     }
     exit(SETUP_FAILED)
 }
@@ -74,15 +71,27 @@ pub(super) fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-impl Child<'_> {
+impl<'a> Child<'a> {
+    pub(super) fn new(orders: &'a Orders<'a>, belongings: Belongings) -> Self {
+        Self {
+            orders,
+            belongings,
+            join: None,
+            hunts: None,
+            untold: Vec::new(),
+        }
+    }
+
     /// Everything that depends on the profile and the limits alone.
-    fn prepare(&mut self) -> Result<(), StepFailure> {
+    pub(super) fn prepare(&mut self) -> Result<(), StepFailure> {
         self.apply(Phase::Prepare)
     }
 
-    /// Everything that belongs to this run. Ends by starting the command.
-    fn release(&mut self) -> Result<(), StepFailure> {
-        self.apply(Phase::Release)
+    /// Everything that belongs to this run. Ends by starting the command, or tells why it was not started.
+    pub(super) fn release(&mut self) {
+        if let Err(failure) = self.apply(Phase::Release) {
+            self.tell(&Answer::Failed(failure));
+        }
     }
 
     fn apply(&mut self, phase: Phase) -> Result<(), StepFailure> {
@@ -96,6 +105,7 @@ impl Child<'_> {
                     errno,
                 };
                 match step.need {
+                    Need::Preferred if self.belongings.answers.is_none() => self.untold.push(failure),
                     Need::Preferred => self.tell(&Answer::Degraded(failure)),
                     Need::Required | Need::Off => return Err(failure),
                 }

@@ -47,6 +47,10 @@ impl HostFacts {
     pub fn with_paths_of<'a>(mut self, profiles: impl IntoIterator<Item = &'a Profile>) -> Self {
         for profile in profiles {
             for visible in &profile.filesystem.visible {
+                // Profiles that extend one another name the same paths.
+                if self.paths.contains_key(&visible.path) {
+                    continue;
+                }
                 if let Some(fact) = path_fact(&visible.path) {
                     self.paths.insert(visible.path.clone(), fact);
                 }

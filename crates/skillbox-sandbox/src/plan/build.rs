@@ -169,12 +169,6 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     if asked(Layer::MountNamespace) {
         root::private_mounts(&mut steps, profile, asked(Layer::Proc));
     }
-    if asked(Layer::ResourceLimits) {
-        steps.must(
-            &[Layer::ResourceLimits],
-            Op::ResourceLimits(resource_limits(limits, facts, asked(Layer::Pids))),
-        );
-    }
     if asked(Layer::Capabilities) {
         steps.must(&[], Op::Undumpable);
     }
@@ -184,6 +178,12 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         root::complete(&mut steps, job);
     }
     steps.must(&[], Op::WorkingDirectory { path: job.cwd.clone() });
+    if asked(Layer::ResourceLimits) {
+        steps.must(
+            &[Layer::ResourceLimits],
+            Op::ResourceLimits(resource_limits(limits, facts, asked(Layer::Pids))),
+        );
+    }
     if asked(Layer::Capabilities) {
         steps.must(&[Layer::Capabilities], Op::DropCapabilities);
     }

@@ -339,3 +339,10 @@ pub enum Op {
     /// Start the command as pid 2.
     Exec,
 }
+
+impl Op {
+    /// Whether the step mounts something that the run brings as a descriptor.
+    pub(crate) fn mounts_descriptor(&self) -> bool {
+        matches!(self, Self::MountWorkspace { .. } | Self::BindDescriptor { .. })
+    }
+}

@@ -39,6 +39,10 @@ pub struct SpawnerOptions {
     pub script: Ids,
     /// What it can launch.
     pub kind: SpawnerKind,
+    /// How many sandboxes may be kept parked for runs to come; with 0 each is made when it is asked for.
+    pub slots: u8,
+    /// There will be one run: nothing is made ahead for another.
+    pub one_shot: bool,
 }
 
 /// What a spawner can launch.
@@ -54,6 +58,18 @@ pub enum SpawnerKind {
 impl SpawnerOptions {
     /// An id above every range that distributions and container engines give out.
     pub const SCRIPT_ID: u32 = 1_900_001_000;
+
+    /// Enough for a burst on a small machine; each takes a few hundred KiB.
+    pub const DEFAULT_SLOTS: u8 = 4;
+
+    /// For a program that makes one run.
+    pub fn one_shot() -> Self {
+        Self {
+            slots: 0,
+            one_shot: true,
+            ..Self::default()
+        }
+    }
 
     /// For unconfined runs.
     pub fn plain() -> Self {
@@ -72,6 +88,8 @@ impl Default for SpawnerOptions {
                 gid: Self::SCRIPT_ID,
             },
             kind: SpawnerKind::Confining,
+            slots: Self::DEFAULT_SLOTS,
+            one_shot: false,
         }
     }
 }
@@ -319,6 +337,17 @@ impl Spawner {
             }),
             _ => Err(SpawnerError::Gone),
         }
+    }
+
+    /// Has a sandbox made ahead for a launch of a plan like this one. Nothing is promised: a launch that finds none
+    /// ready makes its own.
+    pub fn prepare(&self, plan: &LaunchPlan) -> Result<(), SpawnerError> {
+        let (_, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
+        let orders = Orders {
+            steps: Cow::Borrowed(&plan.steps),
+            command: Cow::Borrowed(&plan.command),
+        };
+        self.ask(&Request::Prepare(orders), &theirs, &[])
     }
 
     /// Applies a plan. Returns when the command runs, or could not be executed; a step that fails is an error.

@@ -1,5 +1,6 @@
 //! The spawner: a small process of one thread that is the parent of every sandbox.
 
+mod birth;
 mod handle;
 mod launch;
 mod network;
@@ -10,6 +11,7 @@ mod sampling;
 mod sandbox;
 mod sanitize;
 mod set_up;
+mod slots;
 mod sources;
 mod stage;
 mod template;

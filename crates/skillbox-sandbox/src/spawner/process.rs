@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -30,6 +31,7 @@ struct Run {
     answers: OwnedFd,
     /// Removed when the run goes, which is when the server let go of the meters.
     _group: Option<Group>,
+    _mounts: Option<OwnedFd>,
 }
 
 /// Lives as the spawner behind `socket` until the other end closes.
@@ -48,7 +50,12 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
     let termination = termination()?;
     let mut runs: Vec<Run> = Vec::new();
     loop {
-        let event = wait(&socket, &termination, &runs, spawning.has_preparations())?;
+        let patience = if spawning.has_preparations() {
+            Some(Duration::ZERO)
+        } else {
+            spawning.slots.until_idle()
+        };
+        let event = wait(&socket, &termination, &runs, patience)?;
         if event.terminated {
             break;
         }
@@ -62,8 +69,10 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
                 break;
             }
             runs.extend(spawning.serve(&buffer[..received.length], received.descriptors));
-        } else if event.idle {
+        } else if event.idle && spawning.has_preparations() {
             spawning.prepare_next();
+        } else if event.idle {
+            spawning.slots.forget_idle();
         }
     }
     for run in &runs {
@@ -82,11 +91,11 @@ struct Event {
     asked: bool,
     /// Runs that died or were let go.
     changed: Vec<usize>,
-    /// Nothing did, and there is something to prepare.
+    /// Nothing did: there is something to prepare, or to forget.
     idle: bool,
 }
 
-fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], has_preparations: bool) -> io::Result<Event> {
+fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], patience: Option<Duration>) -> io::Result<Event> {
     let mut watched = Vec::with_capacity(runs.len() + 2);
     watched.push(PollFd::new(socket, PollFlags::IN));
     watched.push(PollFd::new(termination, PollFlags::IN));
@@ -94,9 +103,12 @@ fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], has_preparations
         Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
         None => PollFd::new(&run.answers, PollFlags::empty()),
     }));
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let patience = patience.map(|patience| Timespec {
+        tv_sec: patience.as_secs().cast_signed(),
+        tv_nsec: patience.subsec_nanos().into(),
+    });
     let count = loop {
-        match poll(&mut watched, has_preparations.then_some(&at_once)) {
+        match poll(&mut watched, patience.as_ref()) {
             Err(rustix::io::Errno::INTR) => {}
             result => break result?,
         }
@@ -155,6 +167,7 @@ impl Spawning {
         };
         match request {
             Ok(Request::Launch(orders)) => return self.serve_launch(&orders, descriptors),
+            Ok(Request::Prepare(orders)) => self.slots.ask_for(&orders.steps),
             Ok(Request::CreateWorkspace { bytes, inodes }) => match new_workspace(bytes, inodes, self.facts.script) {
                 Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
                 Err(error) => refuse("make a workspace", &error, &descriptors[0]),
@@ -182,26 +195,24 @@ impl Spawning {
             tell(&answers, &Answer::Failed(failure), &[]);
             return None;
         };
+        self.launched();
         match launch(self, orders, descriptors) {
-            Ok(Launched {
-                pid,
-                pidfd,
-                answers,
-                group,
-                degraded,
-            }) => {
-                for failure in degraded {
+            Ok(Launched { child, answers }) => {
+                for failure in child.degraded {
                     tell(&answers, &Answer::Degraded(failure), &[]);
                 }
+                let group = child.group;
                 let (meters, files) = group.as_ref().map(|group| group.meters().give()).unwrap_or_default();
-                let mut given = vec![pidfd.as_fd()];
+                let mut given = vec![child.pidfd.as_fd()];
                 given.extend(files);
+                let pid = child.pid;
                 tell(&answers, &Answer::Launched { pid, meters }, &given);
                 Some(Run {
                     pid,
-                    alive: Some(pidfd),
+                    alive: Some(child.pidfd),
                     answers,
                     _group: group,
+                    _mounts: child.mounts,
                 })
             }
             Err(failure) => {

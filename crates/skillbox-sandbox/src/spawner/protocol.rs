@@ -23,7 +23,9 @@ pub(crate) enum Request<'a> {
     /// Launch. Further descriptors: stdin, stdout, stderr, the workspace, the binds. Answers: `Launched` with a pidfd,
     /// then the child's own words, then `Reaped`.
     Launch(Orders<'a>),
-    /// The same with the plan in a file in memory, for plans that no message holds; it is the second descriptor.
+    /// Make a slot for launches with the same steps. No answer: a launch that finds none makes its own.
+    Prepare(Orders<'a>),
+    /// The same as `Launch` with the plan in a file in memory, for plans that no message holds; it is the second descriptor.
     LaunchFromFile { length: u64 },
 }
 

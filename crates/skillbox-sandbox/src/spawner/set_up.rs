@@ -5,6 +5,7 @@ use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
 use super::network::Network;
 use super::owner_maps::OwnerMaps;
+use super::slots::Slots;
 use super::stage::Stage;
 use super::template::Templates;
 use super::{SpawnerKind, SpawnerOptions};
@@ -19,6 +20,10 @@ pub(super) struct Spawning {
     pub network: Option<Network>,
     pub groups: Option<Groups>,
     pub owner_maps: OwnerMaps,
+    pub slots: Slots,
+    /// Whether nothing is made ahead any more, since there will be no other run.
+    is_done: bool,
+    one_shot: bool,
 }
 
 impl Spawning {
@@ -37,6 +42,9 @@ impl Spawning {
                 network: None,
                 groups: None,
                 owner_maps: OwnerMaps::default(),
+                slots: Slots::default(),
+                is_done: false,
+                one_shot: true,
             };
         }
         let groups = groups(&mut facts);
@@ -54,22 +62,34 @@ impl Spawning {
             network,
             groups,
             owner_maps: OwnerMaps::default(),
+            slots: Slots::new(usize::from(options.slots)),
+            is_done: false,
+            one_shot: options.one_shot,
         }
     }
 
     /// Whether something can be made ahead for the next run.
     pub fn has_preparations(&self) -> bool {
-        self.network.as_ref().is_some_and(Network::needs_preparation)
-            || self.groups.as_ref().is_some_and(Groups::needs_preparation)
+        !self.is_done
+            && (self.slots.needs_preparation()
+                || self.network.as_ref().is_some_and(Network::needs_preparation)
+                || self.groups.as_ref().is_some_and(Groups::needs_preparation))
     }
 
     /// Makes one thing ahead. A failure comes up again, and is told, when the thing is needed.
     pub fn prepare_next(&mut self) {
-        if let Some(network) = self.network.as_mut().filter(|network| network.needs_preparation()) {
+        if self.slots.needs_preparation() {
+            self.park_one();
+        } else if let Some(network) = self.network.as_mut().filter(|network| network.needs_preparation()) {
             let _ = network.prepare();
         } else if let Some(groups) = self.groups.as_mut() {
             groups.prepare();
         }
+    }
+
+    /// Notes that a run was launched.
+    pub fn launched(&mut self) {
+        self.is_done = self.one_shot;
     }
 }
 

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use super::launch::{Descriptors, failure};
+use super::birth::failure;
+use super::launch::Descriptors;
 use super::owner_maps::OwnerMaps;
 use super::protocol::{Orders, StepFailure};
 use super::set_up::Spawning;
@@ -16,18 +17,26 @@ use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
 use crate::plan::{Access, Ids, Op, Ownership};
 use crate::profile::Backing;
 
-/// Opens everything that the steps of the child need.
+/// What a child of this spawner is born with, whatever it will run.
+pub(super) fn belongings(stage: Option<&Stage>, mounts: Vec<Option<OwnedFd>>) -> Belongings {
+    let mut belongings = Belongings::new(mounts);
+    if let Some(stage) = stage {
+        belongings.proc = stage.proc.try_clone().ok();
+        belongings.spawner = pidfd_open(getpid(), PidfdFlags::empty()).ok();
+    }
+    belongings
+}
+
+/// Opens everything that the steps of the child mount, by the step's index.
 pub(super) fn open_sources(
     spawning: &mut Spawning,
     orders: &Orders<'_>,
     descriptors: &Descriptors,
-) -> Result<Belongings, StepFailure> {
-    let mut belongings = Belongings::new(orders.steps.len());
+) -> Result<Vec<Option<OwnedFd>>, StepFailure> {
+    let mut mounts: Vec<Option<OwnedFd>> = std::iter::repeat_with(|| None).take(orders.steps.len()).collect();
     let Some(stage) = &spawning.stage else {
-        return Ok(belongings);
+        return Ok(mounts);
     };
-    belongings.proc = stage.proc.try_clone().ok();
-    belongings.spawner = pidfd_open(getpid(), PidfdFlags::empty()).ok();
     let from_host = |op: &Op| {
         matches!(
             op,
@@ -43,7 +52,7 @@ pub(super) fn open_sources(
             for (index, step) in orders.steps.iter().enumerate().filter(|(_, step)| from_host(&step.op)) {
                 let mount =
                     open_bind(stage.depth, &step.op, descriptors).map_err(|error| failure(step, "open", &error))?;
-                belongings.mounts[index] = Some(mount);
+                mounts[index] = Some(mount);
             }
             Ok(())
         });
@@ -66,14 +75,14 @@ pub(super) fn open_sources(
                 owner: Ownership::Script,
                 ..
             } if spawning.facts.privileged => {
-                let mount = belongings.mounts[index].take();
+                let mount = mounts[index].take();
                 show_as_script(stage, &mut spawning.owner_maps, mount, spawning.facts.script)
             }
             _ => continue,
         };
-        belongings.mounts[index] = Some(mount.map_err(|error| failure(step, "open", &error))?);
+        mounts[index] = Some(mount.map_err(|error| failure(step, "open", &error))?);
     }
-    Ok(belongings)
+    Ok(mounts)
 }
 
 fn show_as_script(stage: &Stage, maps: &mut OwnerMaps, mount: Option<OwnedFd>, script: Ids) -> io::Result<OwnedFd> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
-use super::launch::failure;
+use super::birth::failure;
 use super::protocol::StepFailure;
 use super::stage::{Stage, own_mount_namespace};
 use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
@@ -27,9 +27,12 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Templates {
     list: Vec<Template>,
+    built: u64,
 }
 
 struct Template {
+    /// Which it is of all that were ever built.
+    number: u64,
     /// The steps that it was built by.
     steps: Vec<Op>,
     namespace: OwnedFd,
@@ -44,8 +47,9 @@ struct Source {
 }
 
 impl Templates {
-    /// The mount namespace that a run with these steps starts from; none when it has no root of its own.
-    pub fn namespace(&mut self, stage: &Stage, steps: &[Step]) -> Result<Option<&OwnedFd>, StepFailure> {
+    /// The mount namespace that a run with these steps starts from, and its number; none when it has no root of its
+    /// own. A template whose sources changed on the host gets a successor, with another number.
+    pub fn namespace(&mut self, stage: &Stage, steps: &[Step]) -> Result<Option<(&OwnedFd, u64)>, StepFailure> {
         let wanted = || steps.iter().filter(|step| step.phase == Phase::Template);
         if wanted().next().is_none() {
             return Ok(None);
@@ -58,18 +62,27 @@ impl Templates {
             Some(index) => {
                 let mut template = self.list.remove(index);
                 if template.is_stale(stage) {
-                    build(stage, wanted())?
+                    self.build(stage, wanted())?
                 } else {
                     template
                 }
             }
-            None => build(stage, wanted())?,
+            None => self.build(stage, wanted())?,
         };
         if self.list.len() == KEPT {
             self.list.remove(0);
         }
         self.list.push(template);
-        Ok(self.list.last().map(|template| &template.namespace))
+        Ok(self.list.last().map(|template| (&template.namespace, template.number)))
+    }
+
+    fn build<'a>(
+        &mut self,
+        stage: &Stage,
+        steps: impl Iterator<Item = &'a Step> + Clone,
+    ) -> Result<Template, StepFailure> {
+        self.built += 1;
+        build(stage, steps, self.built)
     }
 }
 
@@ -94,7 +107,11 @@ fn identity(path: &str) -> Option<(u64, u64)> {
     Some((stat.st_dev, stat.st_ino))
 }
 
-fn build<'a>(stage: &Stage, steps: impl Iterator<Item = &'a Step> + Clone) -> Result<Template, StepFailure> {
+fn build<'a>(
+    stage: &Stage,
+    steps: impl Iterator<Item = &'a Step> + Clone,
+    number: u64,
+) -> Result<Template, StepFailure> {
     let plain = |what: &str, error: &io::Error| StepFailure {
         step: 0,
         what: what.to_owned(),
@@ -133,6 +150,7 @@ fn build<'a>(stage: &Stage, steps: impl Iterator<Item = &'a Step> + Clone) -> Re
     let namespace = built.map_err(|error| plain("leave the template", &error))??;
     let steps = steps.map(|step| step.op.clone()).collect();
     Ok(Template {
+        number,
         steps,
         namespace,
         sources,

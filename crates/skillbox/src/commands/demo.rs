@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use skillbox_model::{ErrorCode, ExitCode};
 use skillbox_repository::{BUILT_IN, Catalog, Repository, ScanOptions, Scope, Source, strict};
+use skillbox_sandbox::SpawnerOptions;
 
 use super::demo_disclose::Layer;
 use super::info::Info;
@@ -39,7 +40,7 @@ const SLIPS: &[(&str, &str)] = &[
 
 pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner();
+    let spawner = engine::spawner(SpawnerOptions::default());
     let mut tour = Tour {
         terminal,
         as_json: context.as_json,

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use skillbox_executor::LocalExecutor;
 use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier};
-use skillbox_sandbox::{Availability, HostFacts, Profiles};
+use skillbox_sandbox::{Availability, HostFacts, Profiles, SpawnerOptions};
 
 use super::{Answer, Context};
 use crate::engine;
@@ -54,7 +54,7 @@ struct Trial {
 const DEFAULT: &str = "default";
 
 pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<Findings, Failure> {
-    let spawner = engine::spawner()?;
+    let spawner = engine::spawner(SpawnerOptions::default())?;
     let (profiles, _) = engine::profiles(context, terminal)?;
     let executor = engine::local(spawner, &profiles, false)?;
     Ok(examine(&executor, &profiles))

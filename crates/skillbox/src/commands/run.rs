@@ -6,6 +6,7 @@ use clap::Args;
 use skillbox_executor::{Cancel, EventSink};
 use skillbox_model::{ErrorBody, ErrorCode, RunEvent, RunReport, RunRequest, SessionId, Stream};
 use skillbox_runtime::RunContext;
+use skillbox_sandbox::SpawnerOptions;
 
 use super::Context;
 use super::run_request::RequestArgs;
@@ -40,10 +41,11 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner()?;
+    let spawner = engine::spawner(SpawnerOptions::one_shot())?;
     let (host, _) = args.host.resolve(context.layers)?;
     let asked = args.request.to_request()?;
     let runtime = engine::open(context, &host, &asked.used_directories, Some(spawner), terminal)?;
+    runtime.prepare(asked.request.profile.as_deref());
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
     interrupt::cancel_on_signal(&cancel);
