@@ -7,7 +7,7 @@ use serde_json::Value;
 use skillbox_executor::{Cancel, EventSink};
 use skillbox_model::{ErrorBody, ErrorCode, ExitCode};
 use skillbox_runtime::{Caller, ToolCall, ToolOutcome};
-use skillbox_sandbox::Spawner;
+use skillbox_sandbox::{Spawner, SpawnerOptions};
 
 use super::Context;
 use super::agent::{AgentArgs, refused};
@@ -61,7 +61,7 @@ const LONGEST_ARGUMENTS: u64 = 64 << 20;
 /// Whatever comes of it, stdout is JSON.
 pub fn run(args: &CallArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner();
+    let spawner = engine::spawner(SpawnerOptions::one_shot());
     match make(args, spawner, context, terminal) {
         Ok(outcome) => {
             terminal.json(&outcome.to_json())?;
