@@ -22,7 +22,10 @@ fn the_tour_walks_every_step_and_leaves_nothing() {
         "8. Watch",
         "out/chart.svg",
         "Valid skill: skills/csv-report",
-        "<available_skills>",
+        "csv-report [Loaded]: ",
+        "1 overview",
+        "2 instructions",
+        "3 documents",
     ] {
         assert!(tour.stdout.contains(words), "{words}: {}", tour.stdout);
     }
@@ -30,6 +33,13 @@ fn the_tour_walks_every_step_and_leaves_nothing() {
     assert_eq!(
         (told["ok"].as_bool(), told["steps"].as_array().unwrap().len()),
         (Some(true), 8)
+    );
+    let layers = told["steps"][5]["layers"].as_array().unwrap();
+    let names: Vec<_> = layers.iter().map(|layer| layer["layer"].as_str().unwrap()).collect();
+    assert_eq!(names, ["overview", "instructions", "documents"]);
+    assert!(
+        layers.iter().all(|layer| layer["characters"].as_u64().unwrap() > 1_000),
+        "{layers:?}"
     );
     assert_eq!(
         std::fs::read_dir(&temporary).unwrap().count(),

@@ -12,10 +12,15 @@ mod catalogue_commands;
 mod create_command;
 mod guided_tour;
 mod help_texts;
+mod log_lines;
 mod output_streams;
 mod run_command_line;
 mod settings_layers;
 mod validate_command;
+
+// What agents are shown of skills, and what they may do with them.
+mod agent_loop;
+mod disclosure;
 
 // The reference tool, equalled byte for byte.
 mod parity;

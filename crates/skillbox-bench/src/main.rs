@@ -6,6 +6,7 @@
 mod catalogue;
 mod contest;
 mod measure;
+mod prompt;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +30,8 @@ enum Command {
     /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
     #[command(hide = true)]
     CatalogueMemory(catalogue::memory::Arguments),
+    /// Prompts, the tool policy, and loading a skill
+    Prompt(prompt::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -37,5 +40,6 @@ fn main() -> anyhow::Result<()> {
         Command::Catalogue(arguments) => catalogue::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
+        Command::Prompt(arguments) => prompt::run(&arguments),
     }
 }

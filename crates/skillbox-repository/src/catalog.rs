@@ -150,6 +150,6 @@ impl Catalog {
 
     /// The names nearest to a misspelt one, best first.
     pub fn nearest(&self, name: &str, count: usize) -> Vec<&SkillName> {
-        nearest::nearest(name, self.skills().map(SkillEntry::name), count)
+        nearest(name, self.skills().map(SkillEntry::name), count)
     }
 }

@@ -59,6 +59,7 @@ pub use skillbox_model::{Diagnostic, Severity};
 
 pub use catalog::{Catalog, Shadowed};
 pub use entry::SkillEntry;
+pub use nearest::nearest;
 pub use repository::{CatalogChange, Repository};
 pub use search::{Hit, Rank, search};
 pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{AtFlags, FileType, RawDir, statat};
+use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, seek, statat};
 
 /// Names that are never looked into: history, caches and installed packages hold no skills of their own.
 const SKIPPED: [&[u8]; 4] = [b".git", b"node_modules", b".venv", b"__pycache__"];
@@ -48,9 +48,14 @@ pub(crate) struct Listing {
 
 /// Lists `directory`, keeping the names that `keep` accepts. A failure half-way keeps what was read until then.
 pub(crate) fn list(directory: BorrowedFd<'_>, mut keep: impl FnMut(&[u8], NameKind) -> bool) -> Listing {
+    let mut names = Vec::new();
+    // A descriptor remembers how far it was listed: without this, a second listing would find nothing.
+    if let Err(error) = seek(directory, SeekFrom::Start(0)) {
+        let broke_off = Some(error.into());
+        return Listing { names, broke_off };
+    }
     let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER];
     let mut entries = RawDir::new(directory, &mut buffer);
-    let mut names = Vec::new();
     let mut broke_off = None;
     while let Some(entry) = entries.next() {
         let entry = match entry {

@@ -2,7 +2,7 @@
 
 /// The `count` names nearest to `wanted`, best first. Something is always named, however far off it is: the
 /// caller asked for a thing that is not there, and wants to know what is.
-pub(crate) fn nearest<'a, N: AsRef<str> + ?Sized>(
+pub fn nearest<'a, N: AsRef<str> + ?Sized>(
     wanted: &str,
     names: impl Iterator<Item = &'a N>,
     count: usize,

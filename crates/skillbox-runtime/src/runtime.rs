@@ -10,10 +10,12 @@ use skillbox_artifacts::Store;
 use skillbox_executor::LocalExecutor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
+use skillbox_loader::{SkillsState, ViewCache};
 use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
+use crate::agent::kept_state;
 use crate::freeze::Frozen;
 use crate::session::SessionStore;
 use crate::{HostDirectories, RunError};
@@ -41,6 +43,23 @@ pub struct RuntimeSettings {
     pub watch_skills: bool,
 }
 
+impl RuntimeSettings {
+    /// The defaults, with everything kept below one directory.
+    pub fn at(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            state_dir: state_dir.into(),
+            default_profile: "default".to_owned(),
+            allowed_profiles: None,
+            broken_profiles: BTreeMap::new(),
+            default_executor: ExecutorKind::Local,
+            host_directories: HostDirectories::default(),
+            host_environment: BTreeMap::new(),
+            session_wait: crate::DEFAULT_SESSION_WAIT,
+            watch_skills: false,
+        }
+    }
+}
+
 /// The pipeline's fixed parts. Shared by every front door; one run does not see another.
 #[derive(Debug)]
 pub struct Runtime {
@@ -51,6 +70,8 @@ pub struct Runtime {
     pub(crate) artifacts: Store,
     pub(crate) frozen: Frozen,
     pub(crate) sessions: SessionStore,
+    /// What agents are shown of skills, made once for all of them.
+    pub(crate) views: Arc<ViewCache>,
     /// Workspaces on disk for runs that belong to no session: sessions of a single run.
     pub(crate) scratch: SessionStore,
 }
@@ -69,6 +90,7 @@ impl Runtime {
             artifacts: Store::new(below("artifacts")),
             frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
             sessions: SessionStore::new(below("sessions"), owner),
+            views: Arc::default(),
             scratch: SessionStore::new(below("scratch"), owner),
             repository,
             profiles,
@@ -90,6 +112,11 @@ impl Runtime {
     /// The stored sessions.
     pub fn sessions(&self) -> &SessionStore {
         &self.sessions
+    }
+
+    /// What the agents of a stored session have loaded. Nothing is taken in or changed by looking.
+    pub fn session_state(&self, id: &SessionId) -> Result<SkillsState, RunError> {
+        Ok(kept_state(&self.sessions.open(id)?)?)
     }
 
     /// The profiles that this host knows.

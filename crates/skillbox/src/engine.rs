@@ -96,9 +96,10 @@ fn open_with(
 }
 
 /// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.
-pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
+/// Without a spawner it runs nothing.
+pub fn of_built_in(spawner: Option<Spawner>, place: &Path) -> Result<Runtime, Failure> {
     let profiles = Profiles::shipped();
-    let local = local(spawner, &profiles, false)?;
+    let local = spawner.map(|spawner| local(spawner, &profiles, false)).transpose()?;
     let host_directories = HostDirectories::open(&[place.to_owned()]).map_err(|(path, error)| {
         Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display()))
     })?;
@@ -114,7 +115,7 @@ pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
         watch_skills: false,
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
-    Ok(Runtime::new(Arc::new(repository), profiles, Some(local), settings))
+    Ok(Runtime::new(Arc::new(repository), profiles, local, settings))
 }
 
 /// The local executor on a running spawner. Runs without isolation have a spawner of their own, where they are allowed.

@@ -9,6 +9,7 @@ mod commands;
 mod engine;
 mod failure;
 mod interrupt;
+mod log_lines;
 mod render;
 mod settings;
 mod sources;
@@ -42,13 +43,15 @@ fn main() -> std::process::ExitCode {
 fn answer(line: &Line, environment: Environment, terminal: &mut Terminal) -> u8 {
     let result = obey(line, environment, terminal);
     // Nothing is left to do when not even the failure can be told.
-    result.unwrap_or_else(|failure| failure.tell(terminal, line.shared.json).unwrap_or(ExitCode::BAD))
+    let as_json = line.shared.json || line.command.always_speaks_json();
+    result.unwrap_or_else(|failure| failure.tell(terminal, as_json).unwrap_or(ExitCode::BAD))
 }
 
 fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Result<u8, Failure> {
     let shared = &line.shared;
     let layers = Layers::read(environment, shared.config.as_deref())?;
     let (settings, told_settings) = shared.settings.resolve(&layers)?;
+    log_lines::start(settings.log);
     let context = Context {
         settings: &settings,
         told_settings: &told_settings,

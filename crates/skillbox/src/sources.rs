@@ -59,6 +59,7 @@ mod tests {
             profiles: None,
             state_dir: PathBuf::new(),
             max_directories: 1,
+            log: Default::default(),
         };
         let variables = variables
             .iter()

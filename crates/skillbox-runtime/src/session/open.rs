@@ -128,12 +128,29 @@ impl OpenSession {
     where
         T: DeserializeOwned + Serialize,
     {
+        self.try_change(file, |mut value| {
+            let result = change(&mut value);
+            Ok((result, value))
+        })
+    }
+
+    /// The same for a change that may fail, or find that nothing changes: then the file stays as it is.
+    pub fn try_change<T, R, E>(
+        &self,
+        file: &str,
+        change: impl FnOnce(Option<T>) -> Result<(R, Option<T>), E>,
+    ) -> Result<R, E>
+    where
+        T: DeserializeOwned + Serialize,
+        E: From<SessionError>,
+    {
         let lock_path = self.path.join(format!("{file}.lock"));
         let lock = lock_file(&lock_path)?;
         lock.lock().map_err(SessionError::io("lock", &lock_path))?;
-        let mut value = self.read(file)?;
-        let result = change(&mut value);
-        self.replace(file, &value)?;
+        let (result, changed) = change(self.read(file)?)?;
+        if let Some(changed) = changed {
+            self.replace(file, &changed)?;
+        }
         Ok(result)
     }
 

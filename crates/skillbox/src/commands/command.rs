@@ -4,8 +4,8 @@ use clap::Subcommand;
 use skillbox_model::ExitCode;
 
 use super::{
-    artifacts, completions, create, demo, doctor, help, info, list, man, profiles, read_properties, run, search,
-    session, show, to_prompt, validate,
+    artifacts, call, completions, create, demo, doctor, help, info, list, man, profiles, prompt, read_properties, run,
+    search, session, show, to_prompt, tools, validate,
 };
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
@@ -23,6 +23,9 @@ pub enum Command {
     Validate(validate::ValidateArgs),
     ReadProperties(read_properties::ReadPropertiesArgs),
     ToPrompt(to_prompt::ToPromptArgs),
+    Prompt(prompt::PromptArgs),
+    Tools(tools::ToolsArgs),
+    Call(Box<call::CallArgs>),
     Run(Box<run::RunArgs>),
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
@@ -31,6 +34,13 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
+}
+
+impl Command {
+    /// Whether failures too are told as JSON, asked for or not.
+    pub fn always_speaks_json(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Tools(_))
+    }
 }
 
 /// What every command may need to know, resolved before it starts.
@@ -58,6 +68,9 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Validate(args) => return validate::run(args, context, terminal),
         Command::ReadProperties(args) => return read_properties::run(args, context, terminal),
         Command::ToPrompt(args) => return to_prompt::run(args, context, terminal),
+        Command::Prompt(args) => return prompt::run(args, context, terminal),
+        Command::Tools(args) => return tools::run(args, context, terminal),
+        Command::Call(args) => return call::run(args, context, terminal),
         Command::Run(args) => return run::run(args, context, terminal),
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),

@@ -11,6 +11,7 @@ use skillbox_model::{ErrorCode, ExitCode};
 use skillbox_repository::{BUILT_IN, Catalog, Repository, ScanOptions, Scope, Source, strict};
 use skillbox_sandbox::SpawnerOptions;
 
+use super::demo_disclose::Layer;
 use super::info::Info;
 use super::list::Listing;
 use super::search::Hits;
@@ -57,7 +58,7 @@ pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure
     let paths = unpack(&built_in, &skills)?;
     tour.validate(&paths)?;
     tour.explain_mistakes(&skills, built_in.len())?;
-    tour.prompt(&built_in, &paths)?;
+    tour.disclose(engine::of_built_in(None, place.path())?, &built_in)?;
     let sandboxed = spawner.and_then(|spawner| tour.run_sandboxed(spawner, place.path()));
     sandboxed.or_else(|failure| tour.without_a_sandbox(failure))?;
     tour.end()
@@ -74,6 +75,8 @@ pub(super) struct Tour<'a> {
 struct Step {
     title: &'static str,
     command: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    layers: Vec<Layer>,
 }
 
 #[derive(Serialize)]
@@ -179,44 +182,11 @@ impl Tour<'_> {
         })
     }
 
-    fn prompt(&mut self, catalog: &Catalog, paths: &[PathBuf]) -> Result<(), Failure> {
-        let shown = &paths[..paths.len().min(2)];
-        let failed = |message: String| Failure::new(ErrorCode::Internal, message);
-        let (part, all) = (
-            strict::to_prompt(shown).map_err(failed)?,
-            strict::to_prompt(paths).map_err(failed)?,
-        );
-        let mut kept_back = 0;
-        for entry in catalog.skills() {
-            let text = entry.open().and_then(|dir| dir.instructions());
-            kept_back += text
-                .map_err(|error| Failure::from_error(ErrorCode::SkillUnreadable, &error))?
-                .body
-                .chars()
-                .count();
+    /// The last step showed these.
+    pub(super) fn keep_layers(&mut self, layers: Vec<Layer>) {
+        if let Some(step) = self.steps.last_mut() {
+            step.layers = layers;
         }
-        let names: Vec<_> = shown
-            .iter()
-            .filter_map(|path| path.file_name())
-            .map(|name| format!("skills/{}", name.display()))
-            .collect();
-        let why = "The block for a system prompt: what there is and when to use it. The instructions follow only when the \
-                   agent asks for a skill.";
-        self.step(
-            "Give them to an agent",
-            &format!("skillbox to-prompt {}", names.join(" ")),
-            why,
-        )?;
-        self.tell(|page| {
-            page.verbatim(2, Tone::Plain, &part);
-            page.gap();
-            let sizes = format!(
-                "All {} together take {} characters of a prompt; {kept_back} characters of instructions stay out of it.",
-                paths.len(),
-                all.chars().count()
-            );
-            page.paragraph(0, Tone::Plain, &sizes);
-        })
     }
 
     /// Where this host cannot isolate a script, none is run: that is the point. Anything else is a failure.
@@ -265,6 +235,7 @@ impl Tour<'_> {
         self.steps.push(Step {
             title,
             command: command.to_owned(),
+            layers: Vec::new(),
         });
         let number = self.steps.len();
         self.tell(|page| {
@@ -272,8 +243,8 @@ impl Tour<'_> {
             page.line(&[Span::new(Tone::Heading, format!("{number}. {title}"))]);
             page.paragraph(3, Tone::Dim, why);
             page.line(&[]);
-            for (number, line) in command.lines().enumerate() {
-                let prompt = if number == 0 { "$ " } else { "  " };
+            for line in command.lines() {
+                let prompt = if line.starts_with(' ') { "  " } else { "$ " };
                 page.line(&[Span::new(Tone::Dim, prompt), Span::new(Tone::Hint, line)]);
             }
         })

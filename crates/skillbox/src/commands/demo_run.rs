@@ -25,7 +25,7 @@ true";
 impl Tour<'_> {
     /// Runs a built-in skill on a file, then lets a script try to get out.
     pub(super) fn run_sandboxed(&mut self, spawner: Spawner, place: &Path) -> Result<(), Failure> {
-        let runtime = engine::of_built_in(spawner, place)?;
+        let runtime = engine::of_built_in(Some(spawner), place)?;
         self.report_on_a_file(&runtime, place)?;
         self.fail_to_escape(&runtime)
     }

@@ -9,6 +9,7 @@ use super::Context;
 use crate::args::Line;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
+use crate::settings::{AgentFlags, HostFlags};
 
 /// Print help for a command or a topic
 #[derive(Args, Debug)]
@@ -148,9 +149,10 @@ struct SettingEntry<'a> {
 }
 
 fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let entries: Vec<_> = context
-        .told_settings
-        .iter()
+    let (_, of_runs) = HostFlags::default().resolve(context.layers)?;
+    let (_, of_agents) = AgentFlags::default().resolve(context.layers)?;
+    let everything = context.told_settings.iter().chain(&of_runs).chain(&of_agents);
+    let entries: Vec<_> = everything
         .map(|told| SettingEntry {
             key: told.key,
             flag: &told.flag,
@@ -169,7 +171,8 @@ fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failur
         Tone::Plain,
         "A flag wins over its environment variable, that over the config file, that over the default. The config file \
          is the one of --config or SKILLBOX_CONFIG, else ./skillbox.toml, else skillbox/skillbox.toml in the user's \
-         config directory. Relative paths in it start at the file; lists in variables are separated by colons.",
+         config directory. Relative paths in it start at the file. Lists in variables are separated by colons where \
+         they are paths, by commas otherwise.",
     );
     page.gap();
     let in_force = context

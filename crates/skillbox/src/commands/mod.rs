@@ -1,11 +1,14 @@
 //! The commands, one verb one file.
 
+mod agent;
 mod answer;
 mod artifacts;
+mod call;
 mod command;
 mod completions;
 mod create;
 mod demo;
+mod demo_disclose;
 mod demo_run;
 mod doctor;
 mod help;
@@ -15,6 +18,7 @@ mod list;
 mod man;
 mod named_paths;
 mod profiles;
+mod prompt;
 mod read_properties;
 mod run;
 mod run_request;
@@ -22,6 +26,7 @@ mod run_summary;
 mod search;
 mod session;
 mod to_prompt;
+mod tools;
 mod unpack;
 mod validate;
 

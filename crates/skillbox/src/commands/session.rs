@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_model::{ErrorCode, SessionId};
+use skillbox_model::{ErrorCode, SessionId, SkillName};
 use skillbox_runtime::session::SessionRecord;
-use skillbox_runtime::{RunError, Runtime};
+use skillbox_runtime::{AgentName, DocSelection, LoadMode, RunError, Runtime};
 
 use super::{Answer, Context, show};
 use crate::engine;
@@ -30,7 +30,7 @@ pub struct SessionArgs {
 enum Verb {
     /// Every stored session
     List,
-    /// One session
+    /// One session: its runs, and what its agents have loaded
     Show {
         /// The session
         id: String,
@@ -51,6 +51,24 @@ enum Verb {
 #[derive(Serialize)]
 struct Listing {
     sessions: Vec<SessionRecord>,
+}
+
+/// One session with what its agents have loaded.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    record: SessionRecord,
+    loaded: Vec<Loaded>,
+    disabled: Vec<SkillName>,
+}
+
+#[derive(Serialize)]
+struct Loaded {
+    agent: AgentName,
+    skill: SkillName,
+    mode: LoadMode,
+    /// Paths of documents, or `*` for all of them.
+    docs: DocSelection,
 }
 
 #[derive(Serialize)]
@@ -82,13 +100,24 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
     }
 }
 
-fn one(runtime: &Runtime, id: &str) -> Result<SessionRecord, Failure> {
-    told(
-        runtime
-            .sessions()
-            .open(&parse(id)?)
-            .and_then(|session| session.record()),
-    )
+fn one(runtime: &Runtime, id: &str) -> Result<Shown, Failure> {
+    let id = parse(id)?;
+    let record = told(runtime.sessions().open(&id).and_then(|session| session.record()))?;
+    let state = told(runtime.session_state(&id))?;
+    let mut all = Vec::new();
+    for agent in state.agents() {
+        all.extend(state.loaded(agent).map(|loaded| Loaded {
+            agent: agent.clone(),
+            skill: loaded.skill.clone(),
+            mode: loaded.mode,
+            docs: state.docs(agent, &loaded.skill).cloned().unwrap_or_default(),
+        }));
+    }
+    Ok(Shown {
+        record,
+        loaded: all,
+        disabled: state.disabled().iter().cloned().collect(),
+    })
 }
 
 fn parse(id: &str) -> Result<SessionId, Failure> {
@@ -120,6 +149,37 @@ impl Answer for SessionRecord {
             duration(idle)
         );
         page.beside(0, Span::new(Tone::Name, self.id.as_str()), 24, Tone::Plain, &text);
+    }
+}
+
+impl Answer for Shown {
+    fn render(&self, page: &mut Page) {
+        self.record.render(page);
+        for loaded in &self.loaded {
+            let docs = match &loaded.docs {
+                DocSelection::All => ", with all documents".to_owned(),
+                DocSelection::Chosen(docs) if docs.is_empty() => String::new(),
+                DocSelection::Chosen(docs) => {
+                    let docs: Vec<String> = docs.iter().map(ToString::to_string).collect();
+                    format!(", with {}", docs.join(", "))
+                }
+            };
+            let stays = match loaded.mode {
+                LoadMode::Session => "",
+                LoadMode::Turn => " for this turn",
+                LoadMode::Once => " for one prompt",
+            };
+            let whose = if loaded.agent == AgentName::default() {
+                String::new()
+            } else {
+                format!(" by {}", loaded.agent)
+            };
+            let text = format!("loaded{whose}{stays}{docs}");
+            page.beside(2, Span::new(Tone::Name, loaded.skill.as_str()), 24, Tone::Plain, &text);
+        }
+        for skill in &self.disabled {
+            page.beside(2, Span::new(Tone::Name, skill.as_str()), 24, Tone::Dim, "disabled");
+        }
     }
 }
 

@@ -11,6 +11,6 @@ mod wrap;
 pub use page::{Page, Span, Tone};
 pub use places::Places;
 pub use progress::Progress;
-pub use terminal::{Terminal, Verbosity};
+pub use terminal::{Terminal, Verbosity, without_acting};
 pub use visible::{one_line, visible, visible_path};
 pub use wrap::{cut, display_width, plural, wrap};

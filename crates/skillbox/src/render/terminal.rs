@@ -77,7 +77,7 @@ impl Terminal {
     /// The answer, for programs. Characters that a terminal would obey are written as JSON escapes.
     pub fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        self.out.write(escape_json(&text).as_bytes())?;
+        self.out.write(without_acting(&text).as_bytes())?;
         self.out.write(b"\n")
     }
 
@@ -150,8 +150,9 @@ impl<S: Write + RawStream> Channel<S> {
     }
 }
 
-/// Outside strings JSON is ASCII, so every such character stands in one and may be written as an escape.
-fn escape_json(text: &str) -> String {
+/// JSON in which nothing acts on a terminal. Outside strings JSON is ASCII, so every such character stands in one and
+/// may be written as an escape.
+pub fn without_acting(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && acts_or_hides(c) {
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn json_stays_the_same_value_and_carries_nothing_that_acts() {
         let value = serde_json::json!({"name": "a\u{1b}[2J\u{9b}\u{202e}\u{e0041}\u{7f}", "lines": "x\ny"});
-        let text = escape_json(&serde_json::to_string_pretty(&value).unwrap());
+        let text = without_acting(&serde_json::to_string_pretty(&value).unwrap());
         assert!(text.chars().all(|c| c == '\n' || !acts_or_hides(c)), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }

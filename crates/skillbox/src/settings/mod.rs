@@ -2,12 +2,14 @@
 //!
 //! A setting is declared in `table.rs` and nowhere else; its flag, its variable and its key follow from its name.
 
+mod choice;
 mod config_file;
 mod environment;
 mod layers;
 mod table;
+mod tool_set;
 mod value;
 
 pub use environment::Environment;
 pub use layers::{Layers, SettingError, Told};
-pub use table::{GlobalFlags, GlobalSettings, HostFlags, HostSettings};
+pub use table::{AgentFlags, AgentSettings, GlobalFlags, GlobalSettings, HostFlags, HostSettings};

@@ -8,14 +8,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use skillbox_model::ExecutorKind;
+use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 
 use super::layers::{Declared, Layers, SettingError, Told};
+use super::tool_set::ToolSet;
 use super::value::SettingValue;
+use crate::log_lines::LogLevel;
 
 macro_rules! settings {
     (
         $(#[doc = $group_doc:literal])*
-        $flags:ident => $settings:ident;
+        $flags:ident => $settings:ident, shown from $first:literal;
         $( $(#[doc = $doc:literal])+ $name:ident: $kind:ty, $placeholder:literal, default $default:expr; )*
     ) => {
         /// The flags as they were written; [`Self::resolve`] merges them with the other layers.
@@ -28,6 +31,7 @@ macro_rules! settings {
                     global = true,
                     value_name = $placeholder,
                     help_heading = "Settings",
+                    display_order = Self::place(stringify!($name)),
                     action = <$kind as SettingValue>::action(),
                     num_args = <$kind as SettingValue>::words(),
                     default_missing_value = "true",
@@ -53,6 +57,11 @@ macro_rules! settings {
                 }, )*
             ];
 
+            /// Where the help shows a flag: those of a group stand together, in the order of the table.
+            fn place(key: &str) -> usize {
+                $first + Self::DECLARED.iter().take_while(|setting| setting.key != key).count()
+            }
+
             /// Merges the layers, highest first, and says where each value came from.
             pub fn resolve(&self, layers: &Layers) -> Result<($settings, Vec<Told>), SettingError> {
                 let mut told = Vec::new();
@@ -71,7 +80,7 @@ macro_rules! settings {
 
 settings! {
     /// Settings that every command takes.
-    GlobalFlags => GlobalSettings;
+    GlobalFlags => GlobalSettings, shown from 300;
 
     /// A directory of skills, or one skill's own directory; may be repeated, the last wins
     skills: Vec<PathBuf>, "PATH", default |_: &Layers| Vec::new();
@@ -84,11 +93,14 @@ settings! {
 
     /// Give up discovery after this many directories
     max_directories: usize, "N", default |_: &Layers| 100_000;
+
+    /// Write a log to stderr, as JSON lines: off, error, warn, info or debug
+    log: LogLevel, "LEVEL", default |_: &Layers| LogLevel::Off;
 }
 
 settings! {
     /// What the host allows runs to do, and what they get where a request says nothing.
-    HostFlags => HostSettings;
+    HostFlags => HostSettings, shown from 200;
 
     /// Where runs take place: local or docker
     executor: ExecutorKind, "KIND", default |_: &Layers| ExecutorKind::Local;
@@ -106,6 +118,38 @@ settings! {
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
 }
 
+settings! {
+    /// What agents are shown of skills, and what they may do with them.
+    AgentFlags => AgentSettings, shown from 100;
+
+    /// Names, parameters and texts: skillbox, trpc, deepagents, saa or agentskills
+    dialect: Dialect, "NAME", default |_: &Layers| Dialect::default();
+
+    /// What `allowed-tools` of loaded skills means: recommend, restrict or strict
+    policy: PolicyKind, "KIND", default |_: &Layers| PolicyKind::default();
+
+    /// Tools that no policy blocks, in place of the customary ones; may be repeated, '' means none
+    always_allowed: ToolSet, "TOOL", default |_: &Layers| ToolSet::customary();
+
+    /// Characters that the list of skills may take in a prompt
+    budget: usize, "N", default |_: &Layers| 16_000;
+
+    /// How many skills may be loaded at once
+    max_loaded: usize, "N", default |_: &Layers| 10;
+
+    /// What happens to one more: refuse it, or evict the one not used for longest
+    at_limit: AtLimit, "WHAT", default |_: &Layers| AtLimit::default();
+
+    /// How long a loaded skill stays: session, turn or once
+    load_mode: LoadMode, "MODE", default |_: &Layers| LoadMode::default();
+
+    /// Refuse to run skills that are not loaded
+    require_loaded: bool, "BOOL", default |_: &Layers| false;
+
+    /// Commands of skills' hooks: run them in the sandbox, or offer them to the host
+    hooks: CommandHooks, "WHAT", default |_: &Layers| CommandHooks::default();
+}
+
 impl GlobalFlags {
     /// The flags that may stand more than once.
     pub fn repeatable() -> impl Iterator<Item = String> {
@@ -116,7 +160,10 @@ impl GlobalFlags {
 
 /// Every declaration of every group: what a config file may say.
 pub(super) fn all() -> impl Iterator<Item = &'static Declared> {
-    GlobalFlags::DECLARED.iter().chain(HostFlags::DECLARED)
+    GlobalFlags::DECLARED
+        .iter()
+        .chain(HostFlags::DECLARED)
+        .chain(AgentFlags::DECLARED)
 }
 
 #[cfg(test)]

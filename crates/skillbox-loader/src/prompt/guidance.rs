@@ -1,0 +1,85 @@
+//! How to use the tools that are really there.
+
+use std::fmt::Write as _;
+
+use crate::settings::{AtLimit, Settings};
+use crate::tools::Tool;
+
+/// What the guidance depends on besides the settings.
+pub(crate) struct Occasion {
+    /// Whether a visible skill may only be loaded by a person.
+    pub(crate) manual_only: bool,
+}
+
+/// One line for each thing that the registered tools can do.
+pub(crate) fn guidance(settings: &Settings, occasion: &Occasion) -> String {
+    let mut text = String::new();
+    let name = |tool| settings.tool_name(tool);
+    if let Some(load) = name(Tool::Load) {
+        let _ = writeln!(
+            text,
+            "- When a task fits a skill's description, load that skill with `{load}` before you start on the task, and \
+             follow its instructions. The name of a skill is not the name of a tool: never call it as one."
+        );
+    }
+    match (name(Tool::ListDocs), name(Tool::SelectDocs)) {
+        (Some(list), Some(select)) => {
+            let _ = writeln!(
+                text,
+                "- `{list}` names the documents of a skill, `{select}` chooses which of them you are shown. Choose only \
+                 those that the task needs."
+            );
+        }
+        (Some(list), None) => {
+            let _ = writeln!(text, "- `{list}` names the documents of a skill.");
+        }
+        _ => {}
+    }
+    if let Some(read) = name(Tool::Read) {
+        let _ = writeln!(text, "- `{read}` reads any other file of a skill.");
+    }
+    if let Some(run) = name(Tool::Run) {
+        let _ = writeln!(
+            text,
+            "- `{run}` runs a command in a sandbox. It starts in the skill's own directory, /workspace/skills/<name>, \
+             which is read-only; write results to out/ and name them in `output_files`. Run a skill's scripts rather \
+             than copying what they contain."
+        );
+    }
+    if let Some(unload) = name(Tool::Unload) {
+        let limit = settings.max_loaded;
+        let further = match settings.at_limit {
+            AtLimit::Refuse => "a further one is refused",
+            AtLimit::EvictLeastRecent => "a further one replaces the one not used for longest",
+        };
+        let _ = writeln!(
+            text,
+            "- At most {limit} skills are loaded at once; {further}. `{unload}` drops one that is no longer needed."
+        );
+    }
+    if let Some(search) = name(Tool::Search) {
+        let _ = writeln!(
+            text,
+            "- `{search}` finds skills by what they are about, also those that are not listed here."
+        );
+    }
+    if occasion.manual_only {
+        text.push_str("- A skill marked [Manual only] is loaded by the user. Do not load it yourself.\n");
+    }
+    text
+}
+
+/// The line that stands for skills that are not listed, and how to reach them.
+pub(crate) fn omitted_note(settings: &Settings, omitted: usize) -> String {
+    let (are, skills) = if omitted == 1 {
+        ("is", "skill")
+    } else {
+        ("are", "skills")
+    };
+    let how = match (settings.tool_name(Tool::Search), settings.tool_name(Tool::Load)) {
+        (Some(search), _) => format!("find them with `{search}`"),
+        (None, Some(load)) => format!("`{load}` takes their names all the same"),
+        (None, None) => "ask for them by name".to_owned(),
+    };
+    format!("({omitted} more {skills} {are} not listed: {how}.)")
+}

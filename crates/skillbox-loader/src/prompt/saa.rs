@@ -1,0 +1,139 @@
+//! The prompt section of Spring AI Alibaba: skills of the user and of the project apart.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use super::fit::{EntryStyle, fit};
+use super::guidance::omitted_note;
+use super::listed::{Listed, listed, shown_directory};
+use super::section::PromptInput;
+use crate::one_line::{Markup, one_line};
+use crate::skill_view::Owner;
+use crate::tools::Tool;
+
+const HEAD: &str = "## Skills System
+
+You have access to a library of skills: specialised abilities and knowledge, kept in a skill registry on the file system.
+
+### Available Skills
+
+";
+
+const HOW_TO_READ: &str = "
+### How to Use Skills (Progressive Disclosure)
+
+You know of every skill its name and description, listed above; its full instructions you read only when you need them:
+
+1. **Recognize when a skill applies**: hold the user's task against the descriptions
+2. **Read the skill's full instructions**: call `read_skill` with the name from the list
+3. **Follow the skill's instructions**: its SKILL.md describes the steps, good practice and examples
+4. **Access supporting files**: scripts, configuration and reference documents are opened by absolute paths
+
+#### How to Read The Full Skill Instruction
+
+- Call `read_skill` with `skill_name` as the list shows it, or with `skill_path`, the directory of the skill. Given both, they must refer to the same skill.
+- Skill names are not tool names: a skill is never called, only read with `read_skill`.
+";
+
+const WHEN_TO_USE: &str = r#"
+**Important:**
+
+- **For SKILL.md files (skill instructions)**: always use `read_skill`; do not open them in another way.
+- **For other supporting files that a skill uses (scripts, references, etc.)**: use any fitting tool, with absolute paths below the directory that the list shows.
+
+#### When to Use Skills
+
+- The user's request belongs to a skill's domain (for example "research X" → web-research)
+- You need specialised knowledge or an ordered procedure
+- A skill offers a proven way through a complex task
+
+#### Skills are Self-Documenting
+
+- Every SKILL.md says what its skill does and how to use it
+- The list above shows the directory of every skill
+
+#### Executing Skill Scripts
+
+A skill may bring Python scripts or other programs. Start them by absolute paths below the skill's directory.
+
+### Example Workflow
+
+User: "Can you research the latest developments in quantum computing?"
+
+1. Look through the available skills → "web-research" fits
+2. Read it: `read_skill("web-research")`
+3. Follow its procedure (search → organise → write up)
+4. Start its scripts by absolute paths
+
+Skills make you more capable and more consistent. In doubt, look whether there is one for the task.
+"#;
+
+pub(crate) fn section(input: &PromptInput<'_>) -> String {
+    let mut others = String::new();
+    if let Some(search) = input.settings.tool_name(Tool::Search) {
+        let _ = writeln!(others, "- `{search}` finds skills by name, description or path.");
+    }
+    if let Some(disable) = input.settings.tool_name(Tool::Disable) {
+        let _ = writeln!(others, "- `{disable}` hides a skill for the rest of the session.");
+    }
+    let mut text = String::from(HEAD);
+    write_list(&mut text, input);
+    text.extend([HOW_TO_READ, &others, WHEN_TO_USE]);
+    text
+}
+
+/// The two groups, each under its heading.
+pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
+    let skills = listed(input.state, input.agent);
+    let write = |out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>| {
+        write_entry(out, input, listed, description)
+    };
+    let style = EntryStyle {
+        markup: Markup::Markdown,
+        write: &write,
+    };
+    let headings = [
+        (Owner::User, "**User Skills:**\n"),
+        (Owner::Project, "**Project Skills:**\n"),
+    ];
+    let heading_chars: usize = headings.iter().map(|(_, heading)| heading.len() + 1).sum();
+    let budget = input.settings.description_budget.saturating_sub(heading_chars);
+    let note_chars = omitted_note(input.settings, skills.len()).len() + 1;
+    let fit = fit(&skills, budget, note_chars, &style);
+    let mut separator = "";
+    for (owner, heading) in headings {
+        if fit.shown().all(|listed| listed.skill.owner != owner) {
+            continue;
+        }
+        text.extend([separator, heading]);
+        separator = "\n";
+        // Writing into a string cannot fail.
+        let _ = fit.write(text, &style, |listed| listed.skill.owner == owner);
+    }
+    if fit.omitted > 0 {
+        input.budget_exceeded(fit.omitted);
+        let _ = writeln!(text, "{}", omitted_note(input.settings, fit.omitted));
+    }
+}
+
+fn write_entry(
+    out: &mut dyn fmt::Write,
+    input: &PromptInput<'_>,
+    listed: &Listed<'_>,
+    description: Option<&str>,
+) -> fmt::Result {
+    let skill = listed.skill;
+    out.write_str("- **")?;
+    out.write_str(&skill.name_line(Markup::Markdown))?;
+    out.write_str("**")?;
+    if skill.is_manual_only() {
+        out.write_str(" (Manual only)")?;
+    }
+    let Some(description) = description else { return Ok(()) };
+    let directory = shown_directory(input.settings, skill);
+    out.write_str(": ")?;
+    out.write_str(description)?;
+    out.write_str(" → Supporting files (scripts, references, etc.) are located at directory `")?;
+    out.write_str(&one_line(&directory))?;
+    out.write_str("`; form absolute paths with it.")
+}

@@ -1,0 +1,77 @@
+//! How long a loaded skill stays.
+
+use serde_json::json;
+use skillbox_loader::{AgentName, AgentStart, Dialect, Inheritance, LoadMode};
+
+use crate::library::{Library, settings};
+
+#[test]
+fn a_skill_for_the_session_stays() {
+    let host = Library::sample().host(Dialect::Skillbox);
+    host.ok("skill_load", json!({"skill": "pdf"}));
+    host.prompt();
+    host.start_turn();
+    assert!(host.prompt().contains("# PDF"));
+    host.ok("skill_unload", json!({"skill": "pdf"}));
+    assert!(!host.prompt().contains("# PDF"));
+    let again = host.ok("skill_unload", json!({"skill": "pdf"}));
+    assert_eq!(
+        (again.result["was_loaded"].clone(), again.delta.is_empty()),
+        (json!(false), true)
+    );
+}
+
+#[test]
+fn a_skill_for_a_turn_goes_with_the_next_one_of_that_agent() {
+    let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
+        settings.load_mode = LoadMode::Turn
+    }));
+    let child = AgentName::parse("child").unwrap();
+    let start = AgentStart::below(AgentName::default(), child.clone(), Inheritance::Isolated);
+    host.session.before_agent(&host.catalog, &start).unwrap();
+    let arguments = json!({"skill": "pdf"});
+    host.session
+        .call(&host.catalog, &child, Default::default(), "skill_load", &arguments)
+        .unwrap();
+    host.ok("skill_load", json!({"skill": "pdf", "docs": ["references/forms.md"]}));
+    assert!(host.prompt().contains("# PDF") && host.prompt().contains("# PDF"));
+    let turn = host.start_turn().unwrap();
+    assert_eq!(
+        serde_json::to_value(&turn.delta).unwrap(),
+        json!([{"op": "unload", "skill": "pdf"}])
+    );
+    assert_eq!(host.loaded(), Vec::<String>::new());
+    assert_eq!(host.loaded_by(&child), ["pdf"]);
+    host.ok("skill_load", json!({"skill": "pdf"}));
+    assert!(!host.prompt().contains("Fill them."), "its documents went with it");
+}
+
+#[test]
+fn a_skill_for_one_prompt_stands_in_exactly_one() {
+    let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
+        settings.load_mode = LoadMode::Once
+    }));
+    host.ok("skill_load", json!({"skill": "pdf"}));
+    assert!(host.prompt().contains("# PDF"));
+    let second = host.prompt();
+    assert!(!second.contains("# PDF") && !second.contains("[Loaded]"), "{second}");
+}
+
+#[test]
+fn where_the_words_go_is_the_hosts_choice() {
+    use skillbox_loader::Delivery;
+    let host = |delivery| {
+        let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
+            settings.delivery = Some(delivery)
+        }));
+        let answer = host.ok("skill_load", json!({"skill": "pdf"}));
+        (
+            answer.text.contains("# PDF"),
+            answer.result["instructions"].is_string(),
+            host.prompt().contains("# PDF"),
+        )
+    };
+    assert_eq!(host(Delivery::Prompt), (false, false, true));
+    assert_eq!(host(Delivery::Result), (true, true, false));
+    assert_eq!(host(Delivery::Both), (true, true, true));
+}

@@ -1,0 +1,182 @@
+//! Any order of parallel calls gives the same state.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+use skillbox_loader::{
+    AgentName, Caller, Dialect, Engine, LoadInput, SelectDocsInput, Settings, SkillInput, SkillsState, StateDelta,
+    TurnTexts, ViewCache, refresh,
+};
+use skillbox_repository::Catalog;
+
+use crate::library::{Host, Library};
+
+const SKILLS: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+fn library() -> Library {
+    let library = Library::new();
+    for name in SKILLS {
+        library
+            .skill(name, "description: d", "body")
+            .file(&format!("{name}/one.md"), "1")
+            .file(&format!("{name}/two.md"), "2");
+    }
+    library
+}
+
+fn first_turn(catalog: &Catalog) -> SkillsState {
+    let mut state = SkillsState::default();
+    let operation = refresh(&state, &ViewCache::default().snapshot(catalog)).unwrap();
+    state.apply(&operation.into());
+    state
+}
+
+/// What a model may ask for at once.
+#[derive(Clone, Debug)]
+enum Call {
+    Load(usize),
+    LoadWith(usize, &'static str),
+    AddDoc(usize, &'static str),
+    Disable(usize),
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let skill = 0..SKILLS.len() - 1;
+    let doc = prop_oneof![Just("one.md"), Just("two.md")];
+    prop_oneof![
+        skill.clone().prop_map(Call::Load),
+        skill.clone().prop_map(|skill| Call::LoadWith(skill, "one.md")),
+        (skill, doc).prop_map(|(skill, doc)| Call::AddDoc(skill, doc)),
+        // The last skill is for disabling alone: a call that loads it might be refused or not.
+        Just(Call::Disable(SKILLS.len() - 1)),
+    ]
+}
+
+/// The delta of a call against the state that all of them saw.
+fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
+    let name = |skill: &usize| SKILLS[*skill].to_owned();
+    match call {
+        Call::Load(skill) => {
+            engine
+                .load(&LoadInput {
+                    skill: name(skill),
+                    ..Default::default()
+                })
+                .unwrap()
+                .delta
+        }
+        Call::LoadWith(skill, doc) => {
+            let docs = Some(vec![(*doc).to_owned()]);
+            engine
+                .load(&LoadInput {
+                    skill: name(skill),
+                    docs,
+                    ..Default::default()
+                })
+                .unwrap()
+                .delta
+        }
+        Call::AddDoc(skill, doc) => {
+            let input = SelectDocsInput {
+                skill: name(skill),
+                docs: Some(vec![(*doc).to_owned()]),
+                include_all_docs: None,
+                mode: Some(skillbox_loader::DocsMode::Add),
+            };
+            engine.select_docs(&input).unwrap().delta
+        }
+        Call::Disable(skill) => engine.disable(&SkillInput { skill: name(skill) }).unwrap().delta,
+    }
+}
+
+/// What must not depend on the order: which skills are loaded, and which are disabled.
+fn sets(state: &SkillsState) -> (Vec<String>, Vec<String>) {
+    let agent = AgentName::default();
+    let mut loaded: Vec<_> = state.loaded(&agent).map(|loaded| loaded.skill.to_string()).collect();
+    loaded.sort();
+    (loaded, state.disabled().iter().map(ToString::to_string).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_interleaving_of_parallel_loads_gives_the_same_set(
+        calls in proptest::collection::vec(call(), 1..6),
+        order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+    ) {
+        let library = library();
+        let catalog = library.catalog();
+        let settings = Settings::new(Dialect::Skillbox);
+        let base = first_turn(&catalog);
+        let texts = TurnTexts::default();
+        let engine = Engine {
+            settings: &settings,
+            catalog: &catalog,
+            state: &base,
+            texts: &texts,
+            agent: &AgentName::default(),
+            caller: Caller::Model,
+        };
+        let deltas: Vec<StateDelta> = calls.iter().map(|call| delta(&engine, call)).collect();
+        let mut in_order = base.clone();
+        deltas.iter().for_each(|delta| in_order.apply(delta));
+        let mut shuffled = base.clone();
+        order.iter().filter_map(|at| deltas.get(*at)).for_each(|delta| shuffled.apply(delta));
+        prop_assert_eq!(sets(&in_order), sets(&shuffled));
+        // Every load of the batch is there.
+        for call in &calls {
+            if let Call::Load(skill) | Call::LoadWith(skill, _) = call {
+                prop_assert!(sets(&shuffled).0.iter().any(|name| name == SKILLS[*skill]));
+            }
+        }
+    }
+}
+
+/// Documents that two calls add at the same time are both there.
+#[test]
+fn parallel_additions_lose_nothing() {
+    let library = library();
+    let host = library.host(Dialect::Skillbox);
+    host.ok("skill_load", json!({"skill": "a"}));
+    let base = host.state();
+    let settings = Settings::new(Dialect::Skillbox);
+    let texts = TurnTexts::default();
+    let engine = Engine {
+        settings: &settings,
+        catalog: &host.catalog,
+        state: &base,
+        texts: &texts,
+        agent: &host.agent,
+        caller: Caller::Model,
+    };
+    let one = delta(&engine, &Call::AddDoc(0, "one.md"));
+    let two = delta(&engine, &Call::AddDoc(0, "two.md"));
+    host.session.apply(&two);
+    host.session.apply(&one);
+    let prompt = host.prompt();
+    assert!(
+        prompt.contains("path=\"one.md\"") && prompt.contains("path=\"two.md\""),
+        "{prompt}"
+    );
+}
+
+/// Threads on one session: every load lands, and the limit holds.
+#[test]
+fn threads_share_a_session() {
+    let library = library();
+    let mut settings = Settings::new(Dialect::Skillbox);
+    settings.max_loaded = 3;
+    let host = Arc::new(Host::before_first_turn(library.catalog(), settings));
+    host.start_turn();
+    let refused: usize = std::thread::scope(|scope| {
+        let load = |name: &'static str| {
+            let host = host.clone();
+            scope.spawn(move || usize::from(host.call("skill_load", json!({"skill": name})).is_err()))
+        };
+        let threads: Vec<_> = SKILLS.into_iter().map(load).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!((host.loaded().len(), refused), (3, 2));
+}

@@ -1,0 +1,56 @@
+//! `skillbox tools`: the definitions of the tools that a model is offered.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use skillbox_model::ExitCode;
+use skillbox_runtime::ToolFormat;
+
+use super::Context;
+use super::agent::{AgentArgs, refused};
+use crate::engine;
+use crate::failure::Failure;
+use crate::render::Terminal;
+use crate::settings::{AgentFlags, HostFlags};
+
+/// Print the definitions of the tools as JSON
+#[derive(Args, Debug)]
+#[command(after_help = crate::examples!(
+    "skillbox tools                            for an MCP client",
+    "skillbox tools --format openai            for OpenAI's interfaces",
+    "skillbox tools --dialect deepagents --format anthropic",
+))]
+pub struct ToolsArgs {
+    /// In whose shape
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    agent: AgentArgs,
+    #[command(flatten)]
+    settings: AgentFlags,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    #[default]
+    Mcp,
+    Openai,
+    Anthropic,
+}
+
+pub fn run(args: &ToolsArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    let (settings, _) = args.settings.resolve(context.layers)?;
+    let (host, _) = HostFlags::default().resolve(context.layers)?;
+    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    let session = args.agent.open(settings, runtime, context)?;
+    let tools = session
+        .tools(&args.agent.agent()?)
+        .map_err(|error| refused(&error, &session))?;
+    let format = match args.format {
+        Format::Mcp => ToolFormat::Mcp,
+        Format::Openai => ToolFormat::OpenAi,
+        Format::Anthropic => ToolFormat::Anthropic,
+    };
+    let definitions: Vec<Value> = tools.iter().map(|tool| tool.to_format(format)).collect();
+    terminal.json(&definitions)?;
+    Ok(ExitCode::OK)
+}

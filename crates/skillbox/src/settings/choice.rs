@@ -1,0 +1,110 @@
+//! Settings that take one of a few words.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
+
+use super::value::SettingValue;
+use crate::log_lines::LogLevel;
+
+/// A type with a word for each of its values.
+trait Choice: Copy + PartialEq + 'static {
+    /// What it is a choice of.
+    const NOUN: &'static str;
+    /// Each value with its word.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+impl Choice for Dialect {
+    const NOUN: &'static str = "dialect";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("skillbox", Self::Skillbox),
+        ("trpc", Self::Trpc),
+        ("deepagents", Self::Deepagents),
+        ("saa", Self::Saa),
+        ("agentskills", Self::Agentskills),
+    ];
+}
+
+impl Choice for PolicyKind {
+    const NOUN: &'static str = "policy";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("recommend", Self::Recommend),
+        ("restrict", Self::Restrict),
+        ("strict", Self::Strict),
+    ];
+}
+
+impl Choice for AtLimit {
+    const NOUN: &'static str = "way to keep the limit";
+    const WORDS: &'static [(&'static str, Self)] = &[("refuse", Self::Refuse), ("evict", Self::EvictLeastRecent)];
+}
+
+impl Choice for LoadMode {
+    const NOUN: &'static str = "load mode";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("session", Self::Session), ("turn", Self::Turn), ("once", Self::Once)];
+}
+
+impl Choice for CommandHooks {
+    const NOUN: &'static str = "way to treat hooks";
+    const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("offer", Self::Offer)];
+}
+
+impl Choice for LogLevel {
+    const NOUN: &'static str = "level of a log";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", Self::Off),
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("info", Self::Info),
+        ("debug", Self::Debug),
+    ];
+}
+
+fn parse<T: Choice>(words: Vec<OsString>, base: &Path) -> Result<T, String> {
+    let word = String::parse(words, base)?;
+    let found = T::WORDS.iter().find(|(known, _)| *known == word);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<_> = T::WORDS.iter().map(|(known, _)| *known).collect();
+        format!("{word:?} is no {}: {} are known", T::NOUN, known.join(", "))
+    })
+}
+
+fn show<T: Choice>(value: &T) -> String {
+    let found = T::WORDS.iter().find(|(_, known)| known == value);
+    found.map_or_else(String::new, |(word, _)| (*word).to_owned())
+}
+
+macro_rules! setting_values {
+    ($($kind:ty),+) => {
+        $(impl SettingValue for $kind {
+            fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+                parse(words, base)
+            }
+
+            fn show(&self) -> String {
+                show(self)
+            }
+        })+
+    };
+}
+
+setting_values!(Dialect, PolicyKind, AtLimit, LoadMode, CommandHooks, LogLevel);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_has_its_word() {
+        let check = |word: &str| {
+            let dialect: Dialect = parse(vec![word.into()], Path::new("")).unwrap();
+            assert_eq!((show(&dialect).as_str(), dialect.as_str()), (word, word));
+        };
+        Dialect::ALL.iter().for_each(|dialect| check(dialect.as_str()));
+        let error = parse::<PolicyKind>(vec!["lax".into()], Path::new("")).unwrap_err();
+        assert_eq!(error, "\"lax\" is no policy: recommend, restrict, strict are known");
+    }
+}

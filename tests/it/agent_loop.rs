@@ -1,0 +1,90 @@
+//! The whole loop of an agent: a scripted model drives load → docs → run → answer in every dialect.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use skillbox_executor::{Launcher, LocalExecutor};
+use skillbox_repository::{Repository, ScanOptions, Scope, Source};
+use skillbox_runtime::{Dialect, Runtime, RuntimeSettings};
+use skillbox_sandbox::{Profiles, Spawner};
+
+use crate::workspace::root;
+
+// The example is the test.
+#[path = "../../crates/skillbox-runtime/examples/scripted_agent/host.rs"]
+mod host;
+#[path = "../../crates/skillbox-runtime/examples/scripted_agent/model.rs"]
+mod model;
+
+use host::{Ended, Host};
+use model::ScriptedModel;
+
+fn play(dialect: Dialect) -> Ended {
+    let spawner = Spawner::start(Path::new(env!("CARGO_BIN_EXE_skillbox"))).unwrap();
+    let profiles = Profiles::shipped();
+    let executor = LocalExecutor::new(Launcher::new(spawner, profiles.iter()).unwrap(), None);
+    let skills = Source::Directory {
+        path: root().join("skills"),
+        scope: Scope::Project,
+    };
+    let repository = Repository::open(vec![skills], ScanOptions::default());
+    let state = tempfile::tempdir().unwrap();
+    let settings = RuntimeSettings::at(state.path());
+    let runtime = Runtime::new(repository.into(), profiles, Some(executor), settings);
+    let host = Host::new(Arc::new(runtime), dialect).unwrap();
+    host.work_on(&mut ScriptedModel::default()).unwrap()
+}
+
+/// The tools in the order of their calls, and whether the last prompt carries the document.
+#[track_caller]
+fn check(dialect: Dialect, tools: &[&str], document_in_prompt: bool) {
+    let ended = play(dialect);
+    let called: Vec<&str> = ended.steps.iter().map(|step| step.tool.as_str()).collect();
+    assert_eq!(called, tools, "{dialect}");
+    let run = ended.steps.last().unwrap();
+    assert!(
+        run.arguments["command"].is_string() && run.answer.contains("\"ended_by\":\"exit\""),
+        "{}",
+        run.answer
+    );
+    assert_eq!(ended.answer, "8 to the power of 1/3 is exactly 2.", "{dialect}");
+    assert_eq!(
+        ended.prompt.contains("right-associative"),
+        document_in_prompt,
+        "{}",
+        ended.prompt
+    );
+}
+
+#[test]
+fn the_skillbox_dialect_loads_chooses_runs_and_answers() {
+    check(
+        Dialect::Skillbox,
+        &["skill_load", "skill_list_docs", "skill_select_docs", "skill_run"],
+        true,
+    );
+}
+
+#[test]
+fn the_trpc_dialect_loads_chooses_runs_and_answers() {
+    check(
+        Dialect::Trpc,
+        &["skill_load", "skill_list_docs", "skill_select_docs", "skill_run"],
+        true,
+    );
+}
+
+#[test]
+fn the_deepagents_dialect_loads_reads_runs_and_answers() {
+    check(Dialect::Deepagents, &["load_skill", "read_file", "Bash"], false);
+}
+
+#[test]
+fn the_saa_dialect_loads_reads_runs_and_answers() {
+    check(Dialect::Saa, &["read_skill", "read_file", "Bash"], false);
+}
+
+#[test]
+fn the_agentskills_dialect_reads_runs_and_answers() {
+    check(Dialect::Agentskills, &["read_file", "read_file", "Bash"], false);
+}

@@ -1,0 +1,221 @@
+//! The definitions of the tools, as model interfaces take them.
+
+use serde_json::{Value, json};
+
+use super::{library, ok};
+use crate::program::World;
+
+const DIALECTS: [(&str, &[&str]); 5] = [
+    (
+        "skillbox",
+        &[
+            "skill_list",
+            "skill_load",
+            "skill_unload",
+            "skill_list_docs",
+            "skill_select_docs",
+            "skill_read",
+            "skill_run",
+            "skill_search",
+            "skill_disable",
+            "skill_enable",
+        ],
+    ),
+    (
+        "trpc",
+        &["skill_load", "skill_select_docs", "skill_list_docs", "skill_run"],
+    ),
+    ("deepagents", &["load_skill"]),
+    ("saa", &["read_skill", "search_skills", "disable_skill"]),
+    ("agentskills", &[]),
+];
+
+fn definitions(world: &World, words: &str) -> Vec<Value> {
+    let tools = world
+        .run(&format!("--skills skills tools {words}"))
+        .expect_code(0)
+        .json();
+    tools.as_array().unwrap().clone()
+}
+
+#[test]
+fn definitions_are_valid_schemas_of_draft_2020_12() {
+    assert!(
+        !jsonschema::draft202012::meta::is_valid(&json!({"type": "objekt"})),
+        "the check can fail"
+    );
+    let world = library();
+    for (dialect, names) in DIALECTS {
+        let tools = definitions(&world, &format!("--dialect {dialect}"));
+        let found: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert_eq!(found, names, "{dialect}");
+        for tool in &tools {
+            assert!(
+                jsonschema::draft202012::meta::is_valid(&tool["inputSchema"]),
+                "{dialect}: {tool}"
+            );
+            assert_eq!(tool["inputSchema"]["type"], "object", "{dialect}: {tool}");
+            if let Some(output) = tool.get("outputSchema") {
+                assert!(jsonschema::draft202012::meta::is_valid(output), "{dialect}: {tool}");
+            }
+        }
+    }
+}
+
+/// A `tools` array of OpenAI's interfaces.
+fn openai() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["type", "function"],
+            "additionalProperties": false,
+            "properties": {
+                "type": {"const": "function"},
+                "function": {
+                    "type": "object",
+                    "required": ["name"],
+                    "additionalProperties": false,
+                    "properties": {
+                        "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"},
+                        "description": {"type": "string", "minLength": 1, "maxLength": 1024},
+                        "strict": {"type": "boolean"},
+                        "parameters": {"type": "object", "required": ["type", "properties"], "properties": {"type": {"const": "object"}}},
+                    },
+                },
+            },
+        },
+    })
+}
+
+/// A `tools` array of Anthropic's interface: no choice between schemas at the top of one.
+fn anthropic() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["name", "input_schema"],
+            "additionalProperties": false,
+            "properties": {
+                "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,128}$"},
+                "description": {"type": "string", "minLength": 1},
+                "input_schema": {
+                    "type": "object",
+                    "required": ["type"],
+                    "properties": {"type": {"const": "object"}, "oneOf": false, "allOf": false, "anyOf": false},
+                },
+            },
+        },
+    })
+}
+
+#[test]
+fn definitions_fit_the_arrays_of_model_interfaces() {
+    let world = library();
+    for (format, shape) in [("openai", openai()), ("anthropic", anthropic())] {
+        let shape = jsonschema::draft202012::new(&shape).unwrap();
+        for (dialect, names) in DIALECTS {
+            let tools = Value::from(definitions(&world, &format!("--dialect {dialect} --format {format}")));
+            let wrong: Vec<String> = shape
+                .iter_errors(&tools)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert_eq!(wrong, [""; 0], "{dialect} {format}");
+            assert_eq!(tools.as_array().unwrap().len(), names.len());
+        }
+        let mcp = Value::from(definitions(&world, ""));
+        assert!(!shape.is_valid(&mcp), "the shapes can be told apart");
+    }
+    world.run("tools --format nonsense").expect_code(2);
+    world.run("tools --dialect nonsense").expect_code(2);
+}
+
+#[test]
+fn definitions_take_good_arguments_and_no_others() {
+    let world = library();
+    let tools = definitions(&world, "");
+    let schema = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        jsonschema::draft202012::new(&tool["inputSchema"]).unwrap()
+    };
+    let check = |name: &str, arguments: Value, good: bool| {
+        assert_eq!(schema(name).is_valid(&arguments), good, "{name} {arguments}");
+    };
+    check("skill_load", json!({"skill": "pdf"}), true);
+    check(
+        "skill_load",
+        json!({"skill": "pdf", "docs": ["a.md"], "include_all_docs": false, "arguments": "x"}),
+        true,
+    );
+    check("skill_load", json!({"skill": "nothing"}), false);
+    check("skill_load", json!({}), false);
+    check("skill_load", json!({"skill": "pdf", "doc": "a.md"}), false);
+    check("skill_select_docs", json!({"skill": "pdf", "mode": "clear"}), true);
+    check("skill_select_docs", json!({"skill": "pdf", "mode": "drop"}), false);
+    check("skill_list", json!({}), true);
+    check(
+        "skill_run",
+        json!({"skill": "pdf", "command": "true", "inputs": [{"from": "skill://pdf/x", "mode": "link"}]}),
+        true,
+    );
+    check(
+        "skill_run",
+        json!({"skill": "pdf", "command": "true", "inputs": [{"to": "x"}]}),
+        false,
+    );
+    check(
+        "skill_run",
+        json!({"skill": "pdf", "command": "true", "timeout": "5"}),
+        false,
+    );
+}
+
+/// Beyond 256 skills the names would cost more than they help.
+#[test]
+fn names_are_enumerated_up_to_256() {
+    let world = library();
+    let names = |world: &World| definitions(world, "")[1]["inputSchema"]["properties"]["skill"]["enum"].clone();
+    assert_eq!(names(&world), json!(["git", "pdf", "plain"]));
+    ok(&world, "skill_disable", &json!({"skill": "git"}), "--session s");
+    let disabled = definitions(&world, "--session s");
+    assert_eq!(
+        disabled[1]["inputSchema"]["properties"]["skill"]["enum"],
+        json!(["pdf", "plain"])
+    );
+    for number in 3..256 {
+        super::skill(&world, &format!("skill-{number:03}"), "description: d", "");
+    }
+    assert_eq!(names(&world).as_array().map(Vec::len), Some(256));
+    super::skill(&world, "one-more", "description: d", "");
+    assert_eq!(names(&world), Value::Null);
+}
+
+#[test]
+fn results_are_what_the_definitions_say() {
+    let world = library();
+    let tools = definitions(&world, "");
+    for (tool, arguments) in [
+        ("skill_list", json!({})),
+        ("skill_search", json!({"query": "history"})),
+        ("skill_load", json!({"skill": "pdf", "include_all_docs": true})),
+        (
+            "skill_select_docs",
+            json!({"skill": "pdf", "docs": ["references/fonts.md"]}),
+        ),
+        ("skill_read", json!({"skill": "pdf", "path": "scripts/extract.py"})),
+        (
+            "skill_run",
+            json!({"skill": "pdf", "command": "echo hello > out/x", "output_files": ["out/*"]}),
+        ),
+        ("skill_unload", json!({"skill": "pdf"})),
+        ("skill_disable", json!({"skill": "pdf"})),
+        ("skill_enable", json!({"skill": "pdf"})),
+    ] {
+        let result = ok(&world, tool, &arguments, "--session s");
+        let definition = tools.iter().find(|definition| definition["name"] == tool).unwrap();
+        let schema = jsonschema::draft202012::new(&definition["outputSchema"]).unwrap();
+        let wrong: Vec<String> = schema.iter_errors(&result).map(|error| error.to_string()).collect();
+        assert_eq!(wrong, [""; 0], "{tool}: {result}");
+        assert!(!schema.is_valid(&json!({})), "{tool}: the check can fail");
+    }
+}
