@@ -17,7 +17,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Find, check and describe Agent Skills
+/// Find, check, disclose and run Agent Skills, in a sandbox
 #[derive(Parser, Debug)]
 #[command(
     name = "skillbox",
