@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Store;
-use skillbox_executor::LocalExecutor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
+use skillbox_executor::workspace::Owner;
+use skillbox_executor::{Executor, ExecutorError};
 use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
@@ -46,7 +47,7 @@ pub struct RuntimeSettings {
 pub struct Runtime {
     pub(crate) repository: Arc<Repository>,
     pub(crate) profiles: Profiles,
-    pub(crate) local: Option<LocalExecutor>,
+    pub(crate) executors: Vec<Executor>,
     pub(crate) settings: RuntimeSettings,
     pub(crate) artifacts: Store,
     pub(crate) frozen: Frozen,
@@ -54,22 +55,22 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Puts a runtime together. Without a local executor, only other executors can be asked for.
+    /// Puts a runtime together. Only these executors can be asked for.
     pub fn new(
         repository: Arc<Repository>,
         profiles: Profiles,
-        local: Option<LocalExecutor>,
+        executors: Vec<Executor>,
         settings: RuntimeSettings,
     ) -> Self {
         let below = |name: &str| settings.state_dir.join(name);
-        let owner = local.as_ref().and_then(LocalExecutor::owner);
+        let owner = executors.iter().find_map(owner);
         Self {
             artifacts: Store::new(below("artifacts")),
             frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
             sessions: SessionStore::new(below("sessions"), owner),
             repository,
             profiles,
-            local,
+            executors,
             settings,
         }
     }
@@ -102,6 +103,17 @@ impl Runtime {
                 .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
         }
         self.frozen.store().sweep()?;
+        Ok(removed)
+    }
+
+    /// Removes containers that ended runs left, on every executor that has any; gives how many there were.
+    pub fn sweep_containers(&self) -> Result<usize, RunError> {
+        let mut removed = 0;
+        for executor in &self.executors {
+            if let Executor::Docker(docker) = executor {
+                removed += docker.sweep().map_err(ExecutorError::from)?;
+            }
+        }
         Ok(removed)
     }
 
@@ -153,5 +165,13 @@ impl Runtime {
 
     pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
         self.frozen.get(self.skill(catalog, name, field)?)
+    }
+}
+
+/// The script's user on the host, where that is not ours.
+fn owner(executor: &Executor) -> Option<Owner> {
+    match executor {
+        Executor::Local(local) => local.owner(),
+        Executor::Docker(_) => None,
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use skillbox_executor::LocalExecutor;
+use skillbox_executor::{DockerExecutor, DockerOptions, Executor, LocalExecutor};
 use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
 use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
 use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, Runtime, RuntimeSettings};
@@ -41,6 +41,10 @@ pub fn open(
     let local = spawner
         .map(|spawner| local(spawner, &profiles, unconfined))
         .transpose()?;
+    // A program that makes one run has no use for containers that wait.
+    let docker = docker(context, host, 0);
+    let executors = local.map(Executor::Local).into_iter().chain([Executor::Docker(docker)]);
+    let executors = executors.collect();
     let allowed: Vec<PathBuf> = host.allow_host.iter().chain(also_allowed).cloned().collect();
     let host_directories = HostDirectories::open(&allowed).map_err(|(path, error)| {
         let message = format!("cannot allow inputs from {}: {error}", path.display());
@@ -58,7 +62,7 @@ pub fn open(
         watch_skills: false,
     };
     let repository = Arc::new(catalogue::open(context, terminal));
-    Ok(Runtime::new(repository, profiles, local, settings))
+    Ok(Runtime::new(repository, profiles, executors, settings))
 }
 
 /// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.
@@ -80,7 +84,18 @@ pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
         watch_skills: false,
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
-    Ok(Runtime::new(Arc::new(repository), profiles, Some(local), settings))
+    let executors = vec![Executor::Local(local)];
+    Ok(Runtime::new(Arc::new(repository), profiles, executors, settings))
+}
+
+/// The Docker executor of these settings; nothing is connected yet.
+pub fn docker(context: &Context<'_>, host: &HostSettings, pool: usize) -> Arc<DockerExecutor> {
+    Arc::new(DockerExecutor::new(DockerOptions {
+        host: host.docker_host.clone(),
+        image: host.docker_image.clone(),
+        pool,
+        scratch: context.settings.state_dir.join("scratch"),
+    }))
 }
 
 /// The local executor on a running spawner.

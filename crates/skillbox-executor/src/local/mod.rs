@@ -9,3 +9,5 @@ mod verdict;
 
 pub use error::LocalError;
 pub use executor::LocalExecutor;
+pub(crate) use supervise::Killed;
+pub(crate) use verdict::{Evidence, decide};

@@ -29,5 +29,6 @@ mod landlock;
 mod reaper;
 mod steps;
 
+pub(crate) use landlock::restrict;
 pub(crate) use steps::{Belongings, run};
 use steps::{Child, SETUP_FAILED, exit};

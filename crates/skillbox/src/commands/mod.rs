@@ -7,6 +7,7 @@ mod completions;
 mod create;
 mod demo;
 mod demo_run;
+mod docker;
 mod doctor;
 mod help;
 mod info;

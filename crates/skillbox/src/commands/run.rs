@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use skillbox_executor::{Cancel, EventSink};
-use skillbox_model::{ErrorBody, ErrorCode, RunEvent, RunReport, RunRequest, SessionId, Stream};
+use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind, RunEvent, RunReport, RunRequest, SessionId, Stream};
 use skillbox_runtime::RunContext;
 
 use super::Context;
@@ -40,10 +40,15 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner()?;
+    let spawner = engine::spawner();
     let (host, _) = args.host.resolve(context.layers)?;
     let asked = args.request.to_request()?;
-    let runtime = engine::open(context, &host, &asked.used_directories, Some(spawner), terminal)?;
+    // A host without the kernel's sandbox still has containers, perhaps.
+    let spawner = match (spawner, asked.request.executor.unwrap_or(host.executor)) {
+        (Err(_), ExecutorKind::Docker) => None,
+        (spawner, _) => Some(spawner?),
+    };
+    let runtime = engine::open(context, &host, &asked.used_directories, spawner, terminal)?;
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
     interrupt::cancel_on_signal(&cancel);
