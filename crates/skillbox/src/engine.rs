@@ -33,13 +33,8 @@ pub fn open(
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let (profiles, broken_profiles) = profiles(context, terminal)?;
-    let unconfined = if host.allow_unconfined {
-        Unconfined::Allow
-    } else {
-        Unconfined::Refuse
-    };
     let local = spawner
-        .map(|spawner| local(spawner, &profiles, unconfined))
+        .map(|spawner| local(spawner, &profiles, unconfined(host)))
         .transpose()?;
     // A program that makes one run has no use for containers that wait.
     let docker = docker(context, host, 0);
@@ -88,6 +83,14 @@ pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
     Ok(Runtime::new(Arc::new(repository), profiles, executors, settings))
 }
 
+fn unconfined(host: &HostSettings) -> Unconfined {
+    if host.allow_unconfined {
+        Unconfined::Allow
+    } else {
+        Unconfined::Refuse
+    }
+}
+
 /// The Docker executor of these settings; nothing is connected yet.
 pub fn docker(context: &Context<'_>, host: &HostSettings, pool: usize) -> Arc<DockerExecutor> {
     Arc::new(DockerExecutor::new(DockerOptions {
@@ -95,6 +98,7 @@ pub fn docker(context: &Context<'_>, host: &HostSettings, pool: usize) -> Arc<Do
         image: host.docker_image.clone(),
         pool,
         scratch: context.settings.state_dir.join("scratch"),
+        unconfined: unconfined(host),
     }))
 }
 

@@ -45,7 +45,7 @@ fn h047_the_first_process_tells_nothing() {
 }
 
 #[test]
-fn h048_kernel_secrets_are_masked() {
+pub fn h048_kernel_secrets_are_masked() {
     let scene = Scene::new();
     let files = [
         "kcore",
@@ -89,7 +89,7 @@ fn harmless(scene: &Scene, path: &str) -> bool {
 }
 
 #[test]
-fn h049_kernel_settings_cannot_be_written() {
+pub fn h049_kernel_settings_cannot_be_written() {
     let scene = Scene::new();
     let settings = [
         "/proc/sys/kernel/hostname",
@@ -138,7 +138,7 @@ fn h050_settings_of_a_process_end_with_it() {
 }
 
 #[test]
-fn h051_sysfs_is_absent() {
+pub fn h051_sysfs_is_absent() {
     let scene = Scene::new();
     for path in ["/sys/class/net", "/sys/block", "/sys/fs/cgroup", "/sys/kernel"] {
         assert_eq!(scene.control("read_file.py", &[path]), "allowed", "{path}");
@@ -149,7 +149,7 @@ fn h051_sysfs_is_absent() {
 }
 
 #[test]
-fn h052_devices_of_the_machine_are_absent() {
+pub fn h052_devices_of_the_machine_are_absent() {
     let scene = Scene::new();
     let devices = [
         "kmsg",
@@ -192,7 +192,7 @@ fn h052_devices_of_the_machine_are_absent() {
 }
 
 #[test]
-fn h053_the_kernel_log_is_closed() {
+pub fn h053_the_kernel_log_is_closed() {
     let scene = Scene::new();
     if need_root() {
         assert_eq!(scene.control("raw_call.py", &["syslog"]), "reached");
@@ -236,7 +236,7 @@ fn h054_the_host_has_no_name_inside() {
 }
 
 #[test]
-fn h055_a_crash_leaves_no_core() {
+pub fn h055_a_crash_leaves_no_core() {
     let scene = Scene::new();
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if !pattern.starts_with(['|', '/']) {

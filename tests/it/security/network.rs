@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::lab::{AbstractListener, Scene, TcpListeners, is_refusal, need_root};
 
 #[test]
-fn h096_no_packet_leaves() {
+pub fn h096_no_packet_leaves() {
     let scene = Scene::new();
     let listeners = TcpListeners::open();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -48,7 +48,7 @@ fn h096_no_packet_leaves() {
 }
 
 #[test]
-fn h097_listeners_of_the_host_are_out_of_reach() {
+pub fn h097_listeners_of_the_host_are_out_of_reach() {
     let scene = Scene::new();
     let listeners = TcpListeners::open();
     let addresses = listeners.addresses();
@@ -74,7 +74,7 @@ fn h097_listeners_of_the_host_are_out_of_reach() {
 }
 
 #[test]
-fn h098_metadata_services_are_out_of_reach() {
+pub fn h098_metadata_services_are_out_of_reach() {
     let scene = Scene::new();
     let begin = std::time::Instant::now();
     for profile in ["default", "loopback"] {
@@ -101,7 +101,7 @@ fn h098_metadata_services_are_out_of_reach() {
 }
 
 #[test]
-fn h099_abstract_sockets_do_not_cross() {
+pub fn h099_abstract_sockets_do_not_cross() {
     let scene = Scene::new();
     let name = scene.canary().to_owned();
     let listener = AbstractListener::open(&name);
@@ -133,7 +133,7 @@ fn h099_abstract_sockets_do_not_cross() {
 }
 
 #[test]
-fn h100_sockets_in_the_hosts_directories_are_absent() {
+pub fn h100_sockets_in_the_hosts_directories_are_absent() {
     let scene = Scene::new();
     let path = scene.path("host/agent.sock");
     let listener = UnixListener::bind(&path).unwrap();

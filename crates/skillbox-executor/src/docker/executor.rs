@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use skillbox_model::{Enforcement, Limits, RunEvent, Usage};
 use skillbox_runner::{Facts, PROTOCOL, ToExecutor, ToRunner};
-use skillbox_sandbox::Profile;
+use skillbox_sandbox::{PlanError, Profile, Unconfined};
 
 use super::container::{self, Parked};
 use super::daemon::Daemon;
@@ -40,6 +41,8 @@ pub struct DockerOptions {
     pub pool: usize,
     /// Where the host's side of workspaces lies while a run lasts.
     pub scratch: PathBuf,
+    /// Whether a profile without isolation may be used.
+    pub unconfined: Unconfined,
 }
 
 /// Runs jobs in containers. The daemon is looked for when the first one comes.
@@ -88,6 +91,9 @@ impl DockerExecutor {
         cancel: &Cancel,
         events: &mut EventSink<'_>,
     ) -> Result<Finished, DockerError> {
+        if profile.is_unconfined() && self.options.unconfined == Unconfined::Refuse {
+            return Err(DockerError::Isolation(PlanError::Unconfined(profile.name.clone())));
+        }
         let connected = self.connected()?;
         let mut lease = connected.lease(&self.options, profile, &spec.limits)?;
         let confinement = configuration::confinement(profile, lease.facts.landlock_abi);
@@ -327,11 +333,21 @@ fn greet(lease: &mut Lease, image: &str) -> Result<Facts, DockerError> {
     }
 }
 
+const NOT_EXECUTABLE: i32 = 126;
+
+fn is_missing(errno: i32) -> bool {
+    matches!(Errno::from_raw_os_error(errno), Errno::NOENT | Errno::NOTDIR)
+}
+
 fn finish(watched: Watched, enforcement: Enforcement, warnings: &mut Vec<String>) -> Finished {
     let end = watched.end.unwrap_or_default();
     let (outcome, told) = decide(&Evidence {
         killed: watched.killed,
-        exit_code: end.exit_code,
+        // A program that is there and cannot be executed, as a shell tells it.
+        exit_code: match watched.exec_error.filter(|errno| !is_missing(*errno)) {
+            Some(_) => Some(NOT_EXECUTABLE),
+            None => end.exit_code,
+        },
         signal: end.signal,
         memory_hit: end.memory_hit,
         pids_hit: end.pids_hit,
