@@ -60,6 +60,12 @@ impl Docker {
         format!("unix://{}", self.socket.display())
     }
 
+    /// Whether ids inside its containers mean others outside.
+    pub fn maps_ids(&self) -> bool {
+        let options = self.client(&["info", "--format", "{{.SecurityOptions}}"]);
+        options.contains("userns") || options.contains("rootless")
+    }
+
     /// What the ordinary client says.
     pub fn client(&self, words: &[&str]) -> String {
         let mut command = program("docker");

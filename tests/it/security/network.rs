@@ -18,6 +18,12 @@ pub fn h096_no_packet_leaves() {
     assert_eq!(scene.control("connect.py", &["udp", "127.0.0.1", &port]), "allowed");
     assert!(udp.recv(&mut [0; 8]).is_ok(), "the control's packet arrives");
     for profile in ["default", "loopback", "strict"] {
+        // Most daemons map no ids, and then the strictest profile has nothing to run in.
+        if scene.docker().is_some_and(|docker| !docker.maps_ids()) && profile == "strict" {
+            let refused = scene.ask(json!({"command": "true", "profile": profile})).go();
+            assert_eq!(refused.refused().0, "isolation_unavailable");
+            continue;
+        }
         let command = format!(
             "for a in 1.1.1.1 8.8.8.8 2606:4700:4700::1111 255.255.255.255 224.0.0.1; do \
              python3 scripts/connect.py tcp $a 53; python3 scripts/connect.py udp $a 53; done; \

@@ -14,7 +14,7 @@ use super::owner::{LABEL, OWNER_LABEL};
 use crate::workspace::layout;
 
 /// Everything of `/sys` but the control group, whose meters the runner reads.
-const HIDDEN_SYS: [&str; 12] = [
+const HIDDEN_SYS: [&str; 23] = [
     "/sys/block",
     "/sys/bus",
     "/sys/class",
@@ -22,12 +22,25 @@ const HIDDEN_SYS: [&str; 12] = [
     "/sys/devices",
     "/sys/firmware",
     "/sys/fs/bpf",
+    "/sys/fs/btrfs",
+    "/sys/fs/erofs",
     "/sys/fs/ext4",
+    "/sys/fs/f2fs",
+    "/sys/fs/fuse",
+    "/sys/fs/nfs",
+    "/sys/fs/pstore",
+    "/sys/fs/resctrl",
+    "/sys/fs/selinux",
+    "/sys/fs/smackfs",
+    "/sys/fs/tmpfs",
+    "/sys/fs/xfs",
     "/sys/hypervisor",
     "/sys/kernel",
     "/sys/module",
     "/sys/power",
 ];
+/// Terminals: no run has one. What covers `/dev/tty` would be the null device, which may be opened.
+const HIDDEN_DEV: [&str; 1] = ["/dev/pts"];
 /// What engines hide by themselves, said again because a list of ours replaces theirs.
 const HIDDEN_PROC: [&str; 5] = [
     "/proc/acpi",
@@ -52,7 +65,6 @@ pub(super) fn container(profile: &Profile, limits: &Limits, image: &str, owner: 
         user: Some(user),
         working_dir: Some("/".to_owned()),
         hostname: Some(HOSTNAME.to_owned()),
-        network_disabled: Some(true),
         attach_stdin: Some(true),
         attach_stdout: Some(true),
         attach_stderr: Some(true),
@@ -116,12 +128,14 @@ fn file_rules(profile: &Profile) -> Vec<LandlockRule> {
     rules.extend([
         rule("/etc", FileRights::Read),
         rule("/proc", FileRights::Read),
-        rule("/dev", FileRights::Devices),
+        rule("/dev", FileRights::List),
         rule("/dev/shm", FileRights::Everything),
         rule("/dev/mqueue", FileRights::Everything),
         rule("/tmp", FileRights::Everything),
         rule(layout::ROOT, FileRights::Everything),
     ]);
+    let devices = profile.filesystem.devices.iter();
+    rules.extend(devices.map(|device| rule(&format!("/dev/{}", device.name), FileRights::Devices)));
     rules
 }
 
@@ -141,7 +155,8 @@ fn ulimits(limits: &Limits) -> Vec<ResourcesUlimits> {
     let list = [
         ("core", 1),
         ("cpu", limits.cpu.as_secs().saturating_add(1)),
-        ("fsize", limits.file.bytes()),
+        // The runner places what is sent first, and then sets the limit of the command.
+        ("fsize", limits.workspace.bytes().max(limits.memory.bytes())),
         ("memlock", 8 << 20),
         ("msgqueue", 800 << 10),
         ("nice", 0),
@@ -165,7 +180,8 @@ fn tmpfs(limits: &Limits) -> HashMap<String, String> {
     let workspace = mount(limits.workspace.bytes(), limits.workspace_inodes, "0755");
     // Skills are not counted against the workspace; memory bounds them.
     let skills = mount(limits.memory.bytes(), SKILL_INODES, "0755");
-    let tmp = mount(limits.workspace.bytes(), limits.workspace_inodes, "1777");
+    // For programs that ignore TMPDIR. Together with the workspace it stays below the memory of a shipped profile.
+    let tmp = mount(limits.workspace.bytes() / 4, limits.workspace_inodes / 4, "1777");
     HashMap::from([
         (layout::ROOT.to_owned(), workspace),
         (format!("{}/{}", layout::ROOT, layout::SKILLS), skills),
@@ -181,6 +197,7 @@ fn masked(profile: &Profile) -> Vec<String> {
     let mut all: Vec<String> = of_profile
         .chain(HIDDEN_PROC)
         .chain(HIDDEN_SYS)
+        .chain(HIDDEN_DEV)
         .map(str::to_owned)
         .collect();
     all.sort_unstable();

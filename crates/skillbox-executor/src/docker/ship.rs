@@ -52,13 +52,16 @@ pub(super) fn ship(
     };
     line.tell(&ToRunner::Job(Box::new(job)))?;
     send_tree(line, workspace.root(), "", &[layout::SKILLS.as_bytes()])?;
+    let frozen = |path: String| {
+        ToRunner::Entry(Entry {
+            path: path.into_bytes(),
+            kind: EntryKind::Directory { mode: 0o555 },
+        })
+    };
+    line.tell(&frozen(layout::SKILLS.to_owned()))?;
     for (name, snapshot) in &placement.skills {
         let path = layout::skill_directory(name);
-        let top = Entry {
-            path: path.clone().into_bytes(),
-            kind: EntryKind::Directory { mode: 0o555 },
-        };
-        line.tell(&ToRunner::Entry(top))?;
+        line.tell(&frozen(path.clone()))?;
         send_tree(line, snapshot.root(), &path, &[])?;
     }
     line.tell(&ToRunner::Start)
@@ -125,7 +128,10 @@ fn send_tree(line: &mut Line, root: BorrowedFd<'_>, below: &str, skip: &[&[u8]])
         }
     });
     match sent {
-        Ok(_) => Ok(()),
+        Ok(0) => Ok(()),
+        Ok(left_out) => Err(DockerError::TooMuch {
+            reason: format!("{left_out} entries cannot be sent"),
+        }),
         Err(Failure::Read(errno)) => Err(failed(errno)),
         Err(Failure::Send(error)) => Err(error),
     }
