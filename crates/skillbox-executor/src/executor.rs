@@ -14,7 +14,7 @@ use crate::{Cancel, DockerError, DockerExecutor, EventSink, Finished, LocalError
 #[derive(Clone, Debug)]
 pub enum Executor {
     /// On this host, in the kernel's sandbox.
-    Local(LocalExecutor),
+    Local(Box<LocalExecutor>),
     /// In a container.
     Docker(Arc<DockerExecutor>),
 }

@@ -38,7 +38,10 @@ pub fn open(
         .transpose()?;
     // A program that makes one run has no use for containers that wait.
     let docker = docker(context, host, 0);
-    let executors = local.map(Executor::Local).into_iter().chain([Executor::Docker(docker)]);
+    let executors = local
+        .map(|local| Executor::Local(Box::new(local)))
+        .into_iter()
+        .chain([Executor::Docker(docker)]);
     let executors = executors.collect();
     let allowed: Vec<PathBuf> = host.allow_host.iter().chain(also_allowed).cloned().collect();
     let host_directories = HostDirectories::open(&allowed).map_err(|(path, error)| {
@@ -79,7 +82,7 @@ pub fn of_built_in(spawner: Spawner, place: &Path) -> Result<Runtime, Failure> {
         watch_skills: false,
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
-    let executors = vec![Executor::Local(local)];
+    let executors = vec![Executor::Local(Box::new(local))];
     Ok(Runtime::new(Arc::new(repository), profiles, executors, settings))
 }
 

@@ -55,6 +55,11 @@ impl Docker {
         answers.then_some(Self { socket })
     }
 
+    /// Where the daemon lives, when it is the tests' own.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.socket.parent().map(Path::to_owned)
+    }
+
     /// The daemon's address.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket.display())

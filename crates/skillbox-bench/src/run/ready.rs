@@ -44,7 +44,7 @@ impl Ready {
         };
         let local = LocalExecutor::new(spawner, facts, Unconfined::Refuse);
         Ok(Self {
-            runtime: Runtime::new(repository, profiles, vec![Executor::Local(local)], settings),
+            runtime: Runtime::new(repository, profiles, vec![Executor::Local(Box::new(local))], settings),
             directory,
         })
     }

@@ -140,7 +140,7 @@ fn file_rules(profile: &Profile) -> Vec<LandlockRule> {
 }
 
 fn security(profile: &Profile, with_seccomp: bool) -> Vec<String> {
-    let mut options = vec!["no-new-privileges:true".to_owned()];
+    let mut options = vec!["no-new-privileges=true".to_owned()];
     if with_seccomp {
         options.push(format!("seccomp={}", docker_profile(profile.syscalls.rules())));
     } else {

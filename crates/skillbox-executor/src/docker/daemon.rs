@@ -140,6 +140,31 @@ impl Daemon {
         });
     }
 
+    /// Has something made that must not stay half made: what comes too late is given to `undo`.
+    pub(super) fn make<T, F, U>(
+        &self,
+        action: &'static str,
+        work: F,
+        undo: impl FnOnce(T) -> U + Send + 'static,
+    ) -> Result<T, DockerError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+        U: Future<Output = ()> + Send + 'static,
+    {
+        // Whoever waits has gone, or takes it: nothing is left in between but a line that ends, and its container.
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        self.chore(async move {
+            if let Err(std::sync::mpsc::SendError(Ok(late))) = send.send(work.await) {
+                undo(late).await;
+            }
+        });
+        match receive.recv_timeout(PATIENCE) {
+            Ok(made) => made.map_err(|error| DockerError::of_api(action, &self.host, "", error)),
+            Err(_) => Err(DockerError::TooSlow { action }),
+        }
+    }
+
     /// Starts something that goes on by itself.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);

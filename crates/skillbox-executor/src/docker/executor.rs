@@ -18,7 +18,7 @@ use super::image::{self, BuildOptions};
 use super::line::{Heard, Line};
 use super::pool::Pool;
 use super::scratch::Scratch;
-use super::supervise::{Watched, supervise, with_complaint};
+use super::supervise::{Watched, supervise, wait_for_start, with_complaint};
 use super::{DockerError, configuration, enforcement, owner, ship, sweep};
 use crate::job::JobSpec;
 use crate::local::{Evidence, decide};
@@ -95,6 +95,43 @@ impl DockerExecutor {
             return Err(DockerError::Isolation(PlanError::Unconfined(profile.name.clone())));
         }
         let connected = self.connected()?;
+        let gone = |error: DockerError| connected.explain(error);
+        let started = match self.start(&connected, spec, profile, placement, workspace) {
+            // A container that waited may have gone with a daemon that was updated meanwhile. Nothing has run in it.
+            Err(DockerError::Lost { .. }) => self.start(&connected, spec, profile, placement, workspace),
+            started => started,
+        };
+        let Started {
+            mut lease,
+            enforcement,
+            exec_error,
+        } = started.map_err(gone)?;
+        let complaint = lease.parked.complaint.clone();
+        let complain = || complaint.text();
+        let watched = supervise(&mut lease.line, &spec.limits, &spec.stdin, cancel, events, &complain).map_err(gone)?;
+        let mut warnings = match watched.end {
+            Some(_) => fetch(&mut lease.line, workspace, bring, &spec.limits).map_err(gone)?,
+            None => vec!["the container did not answer and was ended: its files are lost".to_owned()],
+        };
+        // The runner ends now; that its container is removed is waited for by nobody.
+        let _gone_already = lease.line.tell(&ToRunner::Bye);
+        drop(lease);
+        let finished = finish(watched, exec_error, enforcement, &mut warnings);
+        events.emit(|| RunEvent::Ended {
+            ended_by: finished.outcome.ended_by,
+        });
+        Ok(finished)
+    }
+
+    /// Has a container take the job over, up to the start of the command.
+    fn start(
+        &self,
+        connected: &Arc<Connected>,
+        spec: &JobSpec,
+        profile: &Profile,
+        placement: &Placement,
+        workspace: &Workspace,
+    ) -> Result<Started, DockerError> {
         let mut lease = connected.lease(&self.options, profile, &spec.limits)?;
         let confinement = configuration::confinement(profile, lease.facts.landlock_abi);
         let enforcement = enforcement::settle(
@@ -108,22 +145,13 @@ impl DockerExecutor {
             },
         )?;
         let complaint = lease.parked.complaint.clone();
-        let complain = || complaint.text();
-        let gone = |error: DockerError| connected.explain(error);
-        ship::ship(&mut lease.line, spec, placement, workspace, confinement).map_err(gone)?;
-        let watched = supervise(&mut lease.line, &spec.limits, &spec.stdin, cancel, events, &complain).map_err(gone)?;
-        let mut warnings = match watched.end {
-            Some(_) => fetch(&mut lease.line, workspace, bring, &spec.limits).map_err(gone)?,
-            None => vec!["the container did not answer and was ended: its files are lost".to_owned()],
-        };
-        // The runner ends now; that its container is removed is waited for by nobody.
-        let _gone_already = lease.line.tell(&ToRunner::Bye);
-        drop(lease);
-        let finished = finish(watched, enforcement, &mut warnings);
-        events.emit(|| RunEvent::Ended {
-            ended_by: finished.outcome.ended_by,
-        });
-        Ok(finished)
+        ship::ship(&mut lease.line, spec, placement, workspace, confinement)?;
+        let exec_error = wait_for_start(&mut lease.line, &|| complaint.text())?;
+        Ok(Started {
+            lease,
+            enforcement,
+            exec_error,
+        })
     }
 
     /// Has containers of a profile ready before the first run asks for one.
@@ -207,6 +235,14 @@ impl Drop for DockerExecutor {
     }
 }
 
+/// A command that runs.
+struct Started {
+    lease: Lease,
+    enforcement: Enforcement,
+    /// Why it does not.
+    exec_error: Option<i32>,
+}
+
 /// A container for one run; dropped, it is ended and removed.
 struct Lease {
     connected: Arc<Connected>,
@@ -234,9 +270,12 @@ impl Connected {
         let (parked, line) = match self.pool.take(&self.daemon, &body) {
             Some(ready) => ready,
             None => {
+                let (docker, late) = (self.daemon.client(), self.daemon.client());
                 let made = self
                     .daemon
-                    .ask("make a container", |docker| container::make(docker, body.clone()));
+                    .make("make a container", container::make(docker, body.clone()), |parked| {
+                        container::remove(late, parked.id)
+                    });
                 let parked = made.map_err(|error| self.of_image(error, &options.image))?;
                 let line = Line::new(
                     parked
@@ -253,7 +292,7 @@ impl Connected {
             line,
             facts: Facts::default(),
         };
-        lease.facts = greet(&mut lease, &options.image).map_err(|error| self.explain(error))?;
+        lease.facts = greet(&mut lease, &options.image)?;
         Ok(lease)
     }
 
@@ -339,12 +378,12 @@ fn is_missing(errno: i32) -> bool {
     matches!(Errno::from_raw_os_error(errno), Errno::NOENT | Errno::NOTDIR)
 }
 
-fn finish(watched: Watched, enforcement: Enforcement, warnings: &mut Vec<String>) -> Finished {
+fn finish(watched: Watched, exec_error: Option<i32>, enforcement: Enforcement, warnings: &mut Vec<String>) -> Finished {
     let end = watched.end.unwrap_or_default();
     let (outcome, told) = decide(&Evidence {
         killed: watched.killed,
         // A program that is there and cannot be executed, as a shell tells it.
-        exit_code: match watched.exec_error.filter(|errno| !is_missing(*errno)) {
+        exit_code: match exec_error.filter(|errno| !is_missing(*errno)) {
             Some(_) => Some(NOT_EXECUTABLE),
             None => end.exit_code,
         },
@@ -354,7 +393,7 @@ fn finish(watched: Watched, enforcement: Enforcement, warnings: &mut Vec<String>
         workspace_full: end.workspace_full,
     });
     warnings.splice(0..0, told);
-    if let Some(errno) = watched.exec_error {
+    if let Some(errno) = exec_error {
         let cause = std::io::Error::from_raw_os_error(errno);
         warnings.push(format!("the command could not be executed: {cause}"));
     }

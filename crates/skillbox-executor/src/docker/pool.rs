@@ -111,7 +111,8 @@ impl Pool {
             state.is_filling = true;
         }
         let (docker, state) = (daemon.client(), self.state.clone());
-        daemon.spawn(async move {
+        // A container that is half made when this executor ends is finished first, and removed.
+        daemon.chore(async move {
             loop {
                 wait_for_calm(&state).await;
                 let next = {

@@ -22,14 +22,12 @@ pub(super) struct Watched {
     pub stdout: Capture,
     pub stderr: Capture,
     pub killed: Option<Killed>,
-    /// Why the command could not be executed.
-    pub exec_error: Option<i32>,
     /// What the runner told at the end; none when it did not answer.
     pub end: Option<End>,
     pub duration: Duration,
 }
 
-/// Waits for the start, then for the end.
+/// Waits for the end of a command that was started.
 pub(super) fn supervise(
     line: &mut Line,
     limits: &Limits,
@@ -38,7 +36,6 @@ pub(super) fn supervise(
     events: &mut EventSink<'_>,
     complaint: &dyn Fn() -> String,
 ) -> Result<Watched, DockerError> {
-    let exec_error = wait_for_start(line, complaint)?;
     let begin = Instant::now();
     events.emit(|| RunEvent::Started);
     let cap = usize::try_from(limits.output.bytes()).unwrap_or(usize::MAX);
@@ -46,7 +43,6 @@ pub(super) fn supervise(
         stdout: Capture::new(cap),
         stderr: Capture::new(cap),
         killed: None,
-        exec_error,
         end: None,
         duration: Duration::ZERO,
     };
@@ -117,7 +113,8 @@ pub(super) fn supervise(
     }
 }
 
-fn wait_for_start(line: &mut Line, complaint: &dyn Fn() -> String) -> Result<Option<i32>, DockerError> {
+/// Waits until the runner has checked everything and started the command; gives why it could not be executed.
+pub(super) fn wait_for_start(line: &mut Line, complaint: &dyn Fn() -> String) -> Result<Option<i32>, DockerError> {
     let lost = |cause: &str| DockerError::Lost {
         during: "before the start",
         cause: with_complaint(cause, complaint),

@@ -79,7 +79,7 @@ impl Answer for Built {
         page.line(&[
             Span::plain("built "),
             Span::new(Tone::Name, &self.image),
-            Span::new(Tone::Dim, &format!(" {}", self.id)),
+            Span::new(Tone::Dim, format!(" {}", self.id)),
         ]);
     }
 }

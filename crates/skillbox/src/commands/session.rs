@@ -143,7 +143,7 @@ impl Answer for Removed {
         }
         let containers = self.containers.unwrap_or(0);
         if containers > 0 {
-            page.line(&[Span::plain(&format!("removed {}", plural(containers, "container")))]);
+            page.line(&[Span::plain(format!("removed {}", plural(containers, "container")))]);
         }
         if self.removed.is_empty() && containers == 0 {
             page.line(&[Span::plain("nothing to remove")]);
