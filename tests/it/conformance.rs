@@ -101,6 +101,7 @@ fn local(subject: &str) {
 }
 
 /// The list in containers, beside the kernel's sandbox.
+#[expect(clippy::print_stdout, reason = "the table is for whoever reads the test's output")]
 fn docker(subject: &str) {
     if !need_docker() {
         return;

@@ -150,6 +150,12 @@ fn nothing_is_left_of_killed_runs() {
     assert_eq!(told.code, Some(0), "{}", told.told());
     assert_eq!(daemon(&scene).containers(), [] as [&str; 0], "{}", told.told());
     assert_eq!(Held::now(daemon(&scene)), before);
+    let uid = rustix::process::geteuid().as_raw();
+    let left = fs::read_dir(format!("/dev/shm/skillbox-{uid}"))
+        .into_iter()
+        .flatten()
+        .count();
+    assert_eq!(left, 0, "files of the killed runs are left");
 }
 
 /// What a daemon holds: runs may add nothing to it.
@@ -456,13 +462,15 @@ fn wait_for_daemon(scene: &Scene) {
 #[test]
 fn a_daemon_that_ends_in_the_middle_is_told_and_forgotten() {
     let Some(scene) = scene() else { return };
-    let child = scene.ask(json!({"command": "echo begun; sleep 60"})).begin();
+    let mut child = scene.ask(json!({"command": "echo begun; sleep 60"})).begin();
     scene.wait_for("a container", Duration::from_secs(20), || {
         daemon(&scene).containers().pop()
     });
     std::thread::sleep(Duration::from_millis(500));
     let begin = Instant::now();
     if !end_daemon(daemon(&scene)) {
+        child.kill().unwrap();
+        reap(&mut child);
         return;
     }
     let output = child.wait_with_output().unwrap();

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bollard::models::{ContainerCreateBody, ContainerInspectResponse};
 use rustix::io::Errno;
-use skillbox_model::{Enforcement, Limits, RunEvent, Usage};
-use skillbox_runner::{Facts, PROTOCOL, ToExecutor, ToRunner};
+use skillbox_model::{ByteSize, Enforcement, Limits, ProfileName, RunEvent, Usage};
+use skillbox_runner::{Facts, PROTOCOL, ToExecutor};
 use skillbox_sandbox::{PlanError, Profile, Unconfined};
 
-use super::container::{self, Parked};
+use super::container::{self, Complaint, Parked};
 use super::daemon::Daemon;
 use super::enforcement::Evidence as IsolationEvidence;
 use super::examine::{DaemonFindings, ImageFindings};
@@ -19,7 +20,7 @@ use super::line::{Heard, Line};
 use super::pool::Pool;
 use super::scratch::Scratch;
 use super::supervise::{Watched, supervise, wait_for_start, with_complaint};
-use super::{DockerError, configuration, enforcement, owner, ship, sweep};
+use super::{DockerError, configuration, enforcement, owner, scratch, ship, sweep};
 use crate::job::JobSpec;
 use crate::local::{Evidence, decide};
 use crate::workspace::{Backing, Workspace};
@@ -59,7 +60,12 @@ struct Connected {
     pool: Pool,
     owner: String,
     image: Mutex<Option<String>>,
+    /// What was asked for before: writing it down takes longer than a warm run should.
+    bodies: Mutex<Vec<(ProfileName, Limits, Arc<ContainerCreateBody>)>>,
 }
+
+/// So many kinds of containers are remembered.
+const MAX_BODIES: usize = 16;
 
 impl DockerExecutor {
     /// An executor; nothing is done yet.
@@ -106,15 +112,14 @@ impl DockerExecutor {
             enforcement,
             exec_error,
         } = started.map_err(gone)?;
-        let complaint = lease.parked.complaint.clone();
+        let complaint = lease.complaint();
         let complain = || complaint.text();
         let watched = supervise(&mut lease.line, &spec.limits, &spec.stdin, cancel, events, &complain).map_err(gone)?;
         let mut warnings = match watched.end {
             Some(_) => fetch(&mut lease.line, workspace, bring, &spec.limits).map_err(gone)?,
             None => vec!["the container did not answer and was ended: its files are lost".to_owned()],
         };
-        // The runner ends now; that its container is removed is waited for by nobody.
-        let _gone_already = lease.line.tell(&ToRunner::Bye);
+        // Nothing lives in it any more but its runner; that it is removed is waited for by nobody.
         drop(lease);
         let finished = finish(watched, exec_error, enforcement, &mut warnings);
         events.emit(|| RunEvent::Ended {
@@ -134,17 +139,19 @@ impl DockerExecutor {
     ) -> Result<Started, DockerError> {
         let mut lease = connected.lease(&self.options, profile, &spec.limits)?;
         let confinement = configuration::confinement(profile, lease.facts.landlock_abi);
+        let nothing = ContainerInspectResponse::default();
+        let inspected = lease.parked.as_ref().map_or(&nothing, |parked| &parked.inspected);
         let enforcement = enforcement::settle(
             profile,
             &IsolationEvidence {
-                inspected: &lease.parked.inspected,
+                inspected,
                 info: connected.daemon.info(),
                 facts: &lease.facts,
                 confinement: &confinement,
                 limits: &spec.limits,
             },
         )?;
-        let complaint = lease.parked.complaint.clone();
+        let complaint = lease.complaint();
         ship::ship(&mut lease.line, spec, placement, workspace, confinement)?;
         let exec_error = wait_for_start(&mut lease.line, &|| complaint.text())?;
         Ok(Started {
@@ -158,7 +165,7 @@ impl DockerExecutor {
     pub fn warm(&self, profile: &Profile) -> Result<(), DockerError> {
         let connected = self.connected()?;
         let image = connected.image(&self.options.image)?;
-        let body = configuration::container(profile, &profile.limits.default, &image, &connected.owner);
+        let body = connected.body(profile, &profile.limits.default, &image);
         connected.pool.warm(&connected.daemon, body);
         Ok(())
     }
@@ -171,6 +178,7 @@ impl DockerExecutor {
 
     /// Removes containers whose makers are gone; gives how many there were.
     pub fn sweep(&self) -> Result<usize, DockerError> {
+        scratch::sweep(&self.options.scratch);
         let connected = self.connected()?;
         connected.daemon.ask("remove old containers", sweep::sweep)
     }
@@ -211,6 +219,7 @@ impl DockerExecutor {
             pool: Pool::new(self.options.pool),
             owner: owner::this_process(),
             image: Mutex::default(),
+            bodies: Mutex::default(),
         });
         if self.options.pool > 0 {
             let docker = connected.daemon.client();
@@ -246,15 +255,27 @@ struct Started {
 /// A container for one run; dropped, it is ended and removed.
 struct Lease {
     connected: Arc<Connected>,
-    parked: Parked,
+    /// Until it is given back.
+    parked: Option<Parked>,
     line: Line,
     facts: Facts,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let daemon = &self.connected.daemon;
-        daemon.chore(container::remove(daemon.client(), self.parked.id.clone()));
+        if let Some(parked) = self.parked.take() {
+            self.connected.pool.give_back(&self.connected.daemon, parked);
+        }
+    }
+}
+
+impl Lease {
+    /// What came on the container's standard error.
+    fn complaint(&self) -> Complaint {
+        self.parked
+            .as_ref()
+            .map(|parked| parked.complaint.clone())
+            .unwrap_or_default()
     }
 }
 
@@ -266,16 +287,16 @@ impl Connected {
         limits: &Limits,
     ) -> Result<Lease, DockerError> {
         let image = self.image(&options.image)?;
-        let body = configuration::container(profile, limits, &image, &self.owner);
+        let body = self.body(profile, limits, &image);
         let (parked, line) = match self.pool.take(&self.daemon, &body) {
             Some(ready) => ready,
             None => {
                 let (docker, late) = (self.daemon.client(), self.daemon.client());
-                let made = self
-                    .daemon
-                    .make("make a container", container::make(docker, body.clone()), |parked| {
-                        container::remove(late, parked.id)
-                    });
+                let made = self.daemon.make(
+                    "make a container",
+                    container::make(docker, ContainerCreateBody::clone(&body)),
+                    |parked| container::remove(late, parked.id),
+                );
                 let parked = made.map_err(|error| self.of_image(error, &options.image))?;
                 let line = Line::new(
                     parked
@@ -288,12 +309,36 @@ impl Connected {
         };
         let mut lease = Lease {
             connected: self.clone(),
-            parked,
+            parked: Some(parked),
             line,
             facts: Facts::default(),
         };
         lease.facts = greet(&mut lease, &options.image)?;
         Ok(lease)
+    }
+
+    /// What the daemon is asked for; profiles are told apart by their names, as everywhere in one process.
+    fn body(&self, profile: &Profile, limits: &Limits, image: &str) -> Arc<ContainerCreateBody> {
+        // What the runner and we look after ourselves makes no other container.
+        let limits = Limits {
+            wall: Duration::ZERO,
+            file: ByteSize(0),
+            output: ByteSize(0),
+            ..limits.clone()
+        };
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = bodies.iter().find(|(name, asked, body)| {
+            *name == profile.name && *asked == limits && body.image.as_deref() == Some(image)
+        });
+        if let Some((.., body)) = known {
+            return body.clone();
+        }
+        let body = Arc::new(configuration::container(profile, &limits, image, &self.owner));
+        if bodies.len() >= MAX_BODIES {
+            bodies.remove(0);
+        }
+        bodies.push((profile.name.clone(), limits, body.clone()));
+        body
     }
 
     /// The image's identity: containers are made from that, whatever its name comes to mean.
@@ -351,7 +396,7 @@ impl Connected {
 }
 
 fn greet(lease: &mut Lease, image: &str) -> Result<Facts, DockerError> {
-    let complaint = lease.parked.complaint.clone();
+    let complaint = lease.complaint();
     let unfit = |reason: String| DockerError::ImageUnfit {
         image: image.to_owned(),
         reason,

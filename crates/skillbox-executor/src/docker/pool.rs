@@ -22,8 +22,10 @@ pub(super) struct Pool {
 #[derive(Debug, Default)]
 struct State {
     /// What the waiting containers were made from.
-    body: Option<ContainerCreateBody>,
+    body: Option<Arc<ContainerCreateBody>>,
     waiting: VecDeque<Parked>,
+    /// Containers that had their run: nothing lives in them but the runner, and they wait to be removed.
+    used: VecDeque<Parked>,
     size: usize,
     is_filling: bool,
     /// Counts takings, so that filling waits until they have ended.
@@ -32,8 +34,8 @@ struct State {
 
 impl State {
     /// Keeps a container, or gives it back when nobody wants it any more.
-    fn park(&mut self, body: &ContainerCreateBody, parked: Parked) -> Option<Parked> {
-        if self.body.as_ref() != Some(body) || self.waiting.len() >= self.size {
+    fn park(&mut self, body: &Arc<ContainerCreateBody>, parked: Parked) -> Option<Parked> {
+        if !is_same(self.body.as_ref(), body) || self.waiting.len() >= self.size {
             return Some(parked);
         }
         self.waiting.push_back(parked);
@@ -54,13 +56,13 @@ impl Pool {
     }
 
     /// A container made from this, where one waits. The pool holds containers of the last kind that was asked for.
-    pub(super) fn take(&self, daemon: &Daemon, body: &ContainerCreateBody) -> Option<(Parked, Line)> {
+    pub(super) fn take(&self, daemon: &Daemon, body: &Arc<ContainerCreateBody>) -> Option<(Parked, Line)> {
         let mut state = lock(&self.state);
         if state.size == 0 {
             return None;
         }
         state.taken += 1;
-        if state.body.as_ref() != Some(body) {
+        if !is_same(state.body.as_ref(), body) {
             state.body = Some(body.clone());
             let unfit = std::mem::take(&mut state.waiting);
             retire(daemon, unfit);
@@ -83,8 +85,19 @@ impl Pool {
         found
     }
 
+    /// Takes a container back whose run is over. Removing it is work for both cores too: that waits for calm.
+    pub(super) fn give_back(&self, daemon: &Daemon, parked: Parked) {
+        let mut state = lock(&self.state);
+        state.used.push_back(parked);
+        let too_many = state.used.len().saturating_sub(state.size);
+        let now = state.used.drain(..too_many).collect();
+        drop(state);
+        retire(daemon, now);
+        self.fill(daemon);
+    }
+
     /// Begins to fill the pool with containers made from this.
-    pub(super) fn warm(&self, daemon: &Daemon, body: ContainerCreateBody) {
+    pub(super) fn warm(&self, daemon: &Daemon, body: Arc<ContainerCreateBody>) {
         lock(&self.state).body = Some(body);
         self.fill(daemon);
     }
@@ -98,7 +111,8 @@ impl Pool {
     pub(super) fn empty(&self, daemon: &Daemon) {
         let mut state = lock(&self.state);
         state.size = 0;
-        let all = std::mem::take(&mut state.waiting);
+        let mut all = std::mem::take(&mut state.waiting);
+        all.append(&mut state.used);
         retire(daemon, all);
     }
 
@@ -115,14 +129,21 @@ impl Pool {
         daemon.chore(async move {
             loop {
                 wait_for_calm(&state).await;
+                let used = std::mem::take(&mut lock(&state).used);
+                for parked in used {
+                    container::remove(docker.clone(), parked.id).await;
+                }
                 let next = {
                     let mut state = lock(&state);
                     let body = state.body.clone().filter(|_| state.waiting.len() < state.size);
+                    if body.is_none() && !state.used.is_empty() {
+                        continue;
+                    }
                     state.is_filling = body.is_some();
                     body
                 };
                 let Some(body) = next else { return };
-                match container::make(docker.clone(), body.clone()).await {
+                match container::make(docker.clone(), ContainerCreateBody::clone(&body)).await {
                     Ok(parked) => {
                         let unwanted = lock(&state).park(&body, parked);
                         if let Some(unwanted) = unwanted {
@@ -139,6 +160,11 @@ impl Pool {
             }
         });
     }
+}
+
+/// Whether two requests are one; the long way only where they were written down apart.
+fn is_same(known: Option<&Arc<ContainerCreateBody>>, body: &Arc<ContainerCreateBody>) -> bool {
+    known.is_some_and(|known| Arc::ptr_eq(known, body) || known == body)
 }
 
 async fn wait_for_calm(state: &Arc<Mutex<State>>) {
