@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use skillbox_executor::{Launcher, LocalExecutor};
+use skillbox_executor::{Executor, Launcher, LocalExecutor};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{Dialect, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Spawner};
@@ -30,7 +30,12 @@ fn play(dialect: Dialect) -> Ended {
     let repository = Repository::open(vec![skills], ScanOptions::default());
     let state = tempfile::tempdir().unwrap();
     let settings = RuntimeSettings::at(state.path());
-    let runtime = Runtime::new(repository.into(), profiles, Some(executor), settings);
+    let runtime = Runtime::new(
+        repository.into(),
+        profiles,
+        vec![Executor::Local(Box::new(executor))],
+        settings,
+    );
     let host = Host::new(Arc::new(runtime), dialect).unwrap();
     host.work_on(&mut ScriptedModel::default()).unwrap()
 }

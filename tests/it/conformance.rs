@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::lab::{Answer, Scene, need, subset};
+use crate::lab::{Answer, Scene, need, need_docker, on_docker, subset};
 use crate::workspace::root;
 
 /// One case of the list.
@@ -82,7 +82,7 @@ macro_rules! conformance {
             $(
                 #[test]
                 fn $subject() {
-                    super::check_subject(stringify!($executor), stringify!($subject));
+                    super::$executor(stringify!($subject));
                 }
             )+
 
@@ -92,6 +92,28 @@ macro_rules! conformance {
             }
         }
     };
+}
+
+/// The list in the kernel's sandbox.
+fn local(subject: &str) {
+    let results = check_subject("local", subject);
+    refuse_complaints(&results);
+}
+
+/// The list in containers, beside the kernel's sandbox.
+#[expect(clippy::print_stdout, reason = "the table is for whoever reads the test's output")]
+fn docker(subject: &str) {
+    if !need_docker() {
+        return;
+    }
+    let local = check_subject("local", subject);
+    let docker = on_docker(|| check_subject("docker", subject));
+    let table = side_by_side(subject, &local, &docker);
+    println!("{table}");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join(format!("{subject}.txt")), table).unwrap();
+    refuse_complaints(&docker);
 }
 
 conformance!(local:
@@ -110,6 +132,56 @@ conformance!(local:
     working_directory,
 );
 
+conformance!(docker:
+    artifacts,
+    captured_text,
+    endings,
+    environment,
+    globs,
+    inputs,
+    interpreters,
+    limits,
+    outputs,
+    sessions,
+    skills_beside,
+    standard_input,
+    working_directory,
+);
+
+/// What came of one case.
+struct Outcome {
+    name: String,
+    /// None where the case could not be tried.
+    complaint: Option<Option<String>>,
+}
+
+fn side_by_side(subject: &str, local: &[Outcome], docker: &[Outcome]) -> String {
+    let word = |outcome: &Outcome| match &outcome.complaint {
+        None => "skipped",
+        Some(None) => "ok",
+        Some(Some(_)) => "FAILED",
+    };
+    let mut table = format!("{:<66} {:<8} docker\n", subject.replace('_', " "), "local");
+    for (here, there) in local.iter().zip(docker) {
+        assert_eq!(here.name, there.name);
+        table += &format!("  {:<64} {:<8} {}\n", here.name, word(here), word(there));
+    }
+    table
+}
+
+fn refuse_complaints(outcomes: &[Outcome]) {
+    let complaints: Vec<&str> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.complaint.as_ref()?.as_deref())
+        .collect();
+    assert!(
+        complaints.is_empty(),
+        "{} of the list fail:\n{}",
+        complaints.len(),
+        complaints.join("\n\n")
+    );
+}
+
 fn refuse_forgotten_subjects(known: &[&str]) {
     for entry in fs::read_dir(root().join("tests/conformance")).unwrap().flatten() {
         let path = entry.path();
@@ -119,7 +191,7 @@ fn refuse_forgotten_subjects(known: &[&str]) {
     }
 }
 
-fn check_subject(executor: &str, subject: &str) {
+fn check_subject(executor: &str, subject: &str) -> Vec<Outcome> {
     let text = fs::read_to_string(root().join(format!("tests/conformance/{subject}.json"))).unwrap();
     let scene = Scene::new();
     let text = text
@@ -127,38 +199,38 @@ fn check_subject(executor: &str, subject: &str) {
         .replace("{LARGE_SHA256}", &furnish(&scene));
     let cases: Vec<Case> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}.json: {error}"));
     assert!(!cases.is_empty());
-    let mut complaints = Vec::new();
+    let mut outcomes = Vec::new();
     for case in cases {
-        let program = case
-            .needs
-            .as_deref()
-            .is_none_or(|program| need(Path::new(program).exists(), program));
+        let program = case.needs.as_deref().is_none_or(|program| match scene.docker() {
+            None => need(Path::new(program).exists(), program),
+            // What an image lacks is no gap of the machine.
+            Some(_) => scene.sh(&format!("test -e {program}"))["exit_code"] == 0,
+        });
         let layer = case.needs_layer.as_deref().is_none_or(|layer| {
             let answer = scene.ask(json!({"skill": "demo", "command": "true"})).go().reported();
             need(answer.layer(layer) == "enforced", layer)
         });
+        let name = case.name.clone();
         if !(program && layer) {
+            outcomes.push(Outcome { name, complaint: None });
             continue;
         }
-        let name = case.name.clone();
+        let mut complaint = None;
         for (number, step) in case.into_steps().iter().enumerate() {
             let mut wrong = Vec::new();
             let told = check_step(executor, &scene, step, &mut wrong);
             if !wrong.is_empty() {
-                complaints.push(format!(
+                complaint = Some(format!(
                     "{subject}: {name} (step {number})\n  {}\n{told}",
                     wrong.join("\n  ")
                 ));
                 break;
             }
         }
+        let complaint = Some(complaint);
+        outcomes.push(Outcome { name, complaint });
     }
-    assert!(
-        complaints.is_empty(),
-        "{} of the list fail:\n{}",
-        complaints.len(),
-        complaints.join("\n\n")
-    );
+    outcomes
 }
 
 fn check_step(executor: &str, scene: &Scene, step: &Step, wrong: &mut Vec<String>) -> String {

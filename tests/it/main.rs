@@ -28,6 +28,7 @@ mod parity;
 // Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases.
 mod builtin_skills;
 mod conformance;
+mod docker;
 mod must_show;
 mod request_errors;
 mod security;

@@ -15,7 +15,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("skillbox-sandbox", &["skillbox-model"]),
     ("skillbox-artifacts", &["skillbox-model"]),
     ("skillbox-loader", &["skillbox-model", "skillbox-repository"]),
-    ("skillbox-executor", &["skillbox-model", "skillbox-sandbox"]),
+    ("skillbox-runner", &["skillbox-model", "skillbox-sandbox"]),
+    (
+        "skillbox-executor",
+        &["skillbox-model", "skillbox-sandbox", "skillbox-runner"],
+    ),
     ("skillbox-runtime", ENGINE),
     ("skillbox-mcp", RUNTIME),
     ("skillbox-http", RUNTIME),
@@ -25,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 const ENGINE: &[&str] = &[
     "skillbox-model",
+    "skillbox-runner",
     "skillbox-repository",
     "skillbox-sandbox",
     "skillbox-artifacts",
@@ -33,6 +38,7 @@ const ENGINE: &[&str] = &[
 ];
 const RUNTIME: &[&str] = &[
     "skillbox-model",
+    "skillbox-runner",
     "skillbox-repository",
     "skillbox-sandbox",
     "skillbox-artifacts",
@@ -42,6 +48,7 @@ const RUNTIME: &[&str] = &[
 ];
 const EVERYTHING: &[&str] = &[
     "skillbox-model",
+    "skillbox-runner",
     "skillbox-repository",
     "skillbox-sandbox",
     "skillbox-artifacts",

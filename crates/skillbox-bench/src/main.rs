@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod contest;
+mod docker;
 mod measure;
 mod prompt;
 mod run;
@@ -27,6 +28,8 @@ enum Command {
     Catalogue(catalogue::Arguments),
     /// One isolated run beside a bare spawn and bubblewrap
     Run(run::Arguments),
+    /// One run in a container beside `docker run` and `docker exec`
+    Docker(docker::Arguments),
     /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
     #[command(hide = true)]
     CatalogueMemory(catalogue::memory::Arguments),
@@ -39,6 +42,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Catalogue(arguments) => catalogue::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Docker(arguments) => docker::run(&arguments),
         Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
     }

@@ -62,6 +62,12 @@ error_codes! {
     IsolationUnavailable = "isolation_unavailable", "run `skillbox doctor` for the cause and the fix";
     /// The executor is not configured or not reachable.
     ExecutorUnavailable = "executor_unavailable", "run `skillbox doctor`";
+    /// The executor is too old to give what a run needs.
+    ExecutorOutdated = "executor_outdated", "update the Docker engine";
+    /// The executor was lost in the middle of a run.
+    ExecutorLost = "executor_lost", "see whether the Docker daemon was stopped, and run again";
+    /// The executor has no room left on its disk.
+    ExecutorFull = "executor_full", "free space where the Docker daemon keeps its data";
     /// The container image of the runner is missing.
     ImageMissing = "image_missing", "run `skillbox docker build-runner`";
     /// A limit of the request is over what the profile or the host allows.

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use skillbox_artifacts::StoreError;
-use skillbox_executor::LocalError;
+use skillbox_executor::ExecutorError;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::SnapshotError;
 use skillbox_executor::workspace::WorkspaceError;
@@ -41,9 +41,9 @@ pub enum RunError {
     /// What came out cannot be collected.
     #[error("the outputs cannot be collected")]
     Collect(#[source] std::io::Error),
-    /// The local executor refused or failed.
+    /// The executor refused or failed.
     #[error(transparent)]
-    Local(#[from] LocalError),
+    Run(#[from] ExecutorError),
     /// The executor is not there.
     #[error("{message}")]
     Executor {
@@ -64,7 +64,7 @@ impl RunError {
             Self::Store(error) => error.code(),
             Self::Workspace(error) if error.is_full() => ErrorCode::LimitExceeded,
             Self::Snapshot(_) | Self::Workspace(_) | Self::Collect(_) => ErrorCode::Storage,
-            Self::Local(error) => error.code(),
+            Self::Run(error) => error.code(),
             Self::Executor { .. } => ErrorCode::ExecutorUnavailable,
         }
     }
@@ -76,7 +76,7 @@ impl RunError {
         }
         let mut body = ErrorBody::new(self.code(), with_causes(self));
         match self {
-            Self::Local(error) => {
+            Self::Run(error) => {
                 body.hint = error.hint().or(body.hint);
                 if body.code == ErrorCode::ProfileUnknown {
                     body = body.in_field("profile");

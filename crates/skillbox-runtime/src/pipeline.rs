@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{Excess, JobSpec, OutputGlobs, ProfileBounds, RequestError};
+use skillbox_executor::job::{Collecting, Excess, JobSpec, OutputGlobs, ProfileBounds, RequestError};
 use skillbox_executor::snapshot::Snapshot;
 use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, collect, stage_inputs};
-use skillbox_executor::{Cancel, EventSink, Finished, LocalExecutor, Placement};
-use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName};
+use skillbox_executor::{Bring, Cancel, EventSink, Executor, Finished, Placement, Run};
+use skillbox_model::{
+    ByteSize, ErrorCode, ExecutorKind, InputMode, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
+};
 use skillbox_repository::Catalog;
 use skillbox_sandbox::{Backing, Profile};
 use tracing::info_span;
@@ -40,10 +42,23 @@ pub struct RunContext<'a> {
 struct Accepted<'a> {
     spec: JobSpec,
     profile: &'a Profile,
-    executor: &'a LocalExecutor,
-    executor_kind: ExecutorKind,
+    executor: &'a Executor,
     scope: Scope,
     session: Option<SessionHold>,
+}
+
+/// What surrounds the command.
+struct Around<'a> {
+    collecting: &'a Collecting,
+    workspace: &'a Workspace,
+    cancel: &'a Cancel,
+}
+
+impl Accepted<'_> {
+    /// Whether the workspace is a directory of the host although no session keeps it.
+    fn needs_disk(&self) -> bool {
+        self.executor.kind() == ExecutorKind::Local && self.profile.workspace.backing == Backing::Disk
+    }
 }
 
 /// A session while a run of it goes on.
@@ -74,6 +89,7 @@ impl Runtime {
         let catalog = self.catalog();
         let mut accepted = self.accept(request, session, &catalog)?;
         accepted.spec.collecting.keep_open |= export.is_some();
+        let collecting = or_a_list(&accepted.spec.collecting);
         events.emit(|| RunEvent::Accepted {
             run_id: accepted.spec.run_id.clone(),
         });
@@ -85,8 +101,13 @@ impl Runtime {
             inputs: staged.inputs.len(),
         });
         let digest = skills[0].1.digest();
-        let (finished, staged) = self.execute(&accepted, skills, staged, workspace, &cancel, &mut events)?;
-        let mut outputs = self.collect(&accepted, workspace)?;
+        let around = Around {
+            collecting: &collecting,
+            workspace,
+            cancel: &cancel,
+        };
+        let (finished, staged) = self.execute(&accepted, skills, staged, &around, &mut events)?;
+        let mut outputs = self.collect(&around)?;
         events.emit(|| RunEvent::Collected {
             files: outputs.files.len(),
         });
@@ -111,7 +132,7 @@ impl Runtime {
             run_id: accepted.spec.run_id,
             skill: accepted.spec.skill.to_string(),
             skill_digest: digest,
-            executor: accepted.executor_kind,
+            executor: accepted.executor.kind(),
             profile: accepted.profile.name.to_string(),
             staged_inputs: staged.inputs,
             finished,
@@ -129,8 +150,7 @@ impl Runtime {
         catalog: &Catalog,
     ) -> Result<Accepted<'_>, RunError> {
         let profile = self.profile(request.profile.as_deref())?;
-        let executor_kind = request.executor.unwrap_or(self.settings.default_executor);
-        let executor = self.executor(executor_kind)?;
+        let executor = self.executor(request.executor.unwrap_or(self.settings.default_executor))?;
         let bounds = ProfileBounds {
             limits: profile.limits.default.clone(),
             max_wall: profile.limits.wall_max,
@@ -146,20 +166,17 @@ impl Runtime {
             spec,
             profile,
             executor,
-            executor_kind,
             scope,
             session,
         })
     }
 
-    fn executor(&self, kind: ExecutorKind) -> Result<&LocalExecutor, RunError> {
-        match (kind, &self.local) {
-            (ExecutorKind::Local, Some(local)) => Ok(local),
-            (kind, _) => Err(RunError::Executor {
-                message: format!("the {kind} executor is not configured"),
-                hint: "run `skillbox doctor` to see what this host can do".to_owned(),
-            }),
-        }
+    fn executor(&self, kind: ExecutorKind) -> Result<&Executor, RunError> {
+        let known = self.executors.iter().find(|executor| executor.kind() == kind);
+        known.ok_or_else(|| RunError::Executor {
+            message: format!("the {kind} executor is not configured"),
+            hint: "run `skillbox doctor` to see what this host can do".to_owned(),
+        })
     }
 
     fn hold(&self, id: &SessionId) -> Result<SessionHold, RunError> {
@@ -183,7 +200,7 @@ impl Runtime {
         let _span = info_span!("workspace.create").entered();
         let (workspace, scratch) = match &accepted.session {
             Some(hold) => (hold.session.workspace()?, None),
-            None if accepted.profile.workspace.backing == Backing::Disk => {
+            None if accepted.needs_disk() => {
                 let scratch = Scratch::new(&self.scratch, &accepted.spec.run_id)?;
                 (scratch.session.workspace()?, Some(scratch))
             }
@@ -217,7 +234,7 @@ impl Runtime {
             .map(|hold| hold.session.read::<Pins>(PINS))
             .transpose()?;
         let mut pins = kept.flatten().unwrap_or_default();
-        let ready = Sources {
+        let mut ready = Sources {
             artifacts: &self.artifacts,
             scope: &accepted.scope,
             pins: &mut pins,
@@ -226,7 +243,23 @@ impl Runtime {
             freeze: &|name, field| self.freeze(catalog, name, field),
         }
         .open_all(&accepted.spec)?;
-        let staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
+        let mut warnings = Vec::new();
+        if accepted.executor.kind() == ExecutorKind::Docker {
+            for (index, input) in ready
+                .iter_mut()
+                .enumerate()
+                .filter(|(_, input)| input.mode == InputMode::Link)
+            {
+                // Nothing of the host can be mounted into a container that waits for its run.
+                input.mode = InputMode::Copy;
+                warnings.push(format!(
+                    "inputs[{index}]: {} is copied: a container has no links",
+                    input.from
+                ));
+            }
+        }
+        let mut staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
+        staged.warnings.splice(0..0, warnings);
         if let Some(hold) = &accepted.session {
             hold.session.change(PINS, |stored| *stored = Some(pins))?;
         }
@@ -238,8 +271,7 @@ impl Runtime {
         accepted: &Accepted<'_>,
         skills: Vec<(SkillName, Arc<Snapshot>)>,
         mut staged: Staged,
-        workspace: &Workspace,
-        cancel: &Cancel,
+        around: &Around<'_>,
         events: &mut EventSink<'_>,
     ) -> Result<(Finished, Staged), RunError> {
         let _span = info_span!("workspace.run", run = %accepted.spec.run_id).entered();
@@ -248,25 +280,38 @@ impl Runtime {
         let links = std::mem::take(&mut staged.links);
         let names: Vec<&SkillName> = skills.iter().map(|(name, _)| name).collect();
         let places = self.frozen.store().places_for(&names)?;
-        let placement = Placement::settle(&accepted.spec, places, skills, links, workspace, profile_env)?;
-        let finished = accepted
-            .executor
-            .run(&accepted.spec, accepted.profile, placement, workspace, cancel, events)?;
+        let placement = Placement::settle(&accepted.spec, places, skills, links, around.workspace, profile_env)?;
+        let finished = accepted.executor.run(Run {
+            spec: &accepted.spec,
+            profile: accepted.profile,
+            placement,
+            workspace: around.workspace,
+            bring: match &accepted.session {
+                Some(_) => Bring::Everything,
+                None => Bring::Wanted(around.collecting),
+            },
+            cancel: around.cancel,
+            events,
+        })?;
         Ok((finished, staged))
     }
 
-    /// What the request asks for, or a short list of `out/` without content.
-    fn collect(&self, accepted: &Accepted<'_>, workspace: &Workspace) -> Result<Outputs, RunError> {
+    fn collect(&self, around: &Around<'_>) -> Result<Outputs, RunError> {
         let _span = info_span!("workspace.collect").entered();
-        let mut how = accepted.spec.collecting.clone();
-        if how.globs.is_empty() {
-            how.globs = OutputGlobs::everything_in("out");
-            how.max_files = LISTED_BY_DEFAULT;
-            how.excess = Excess::Counted;
-            (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
-        }
-        collect(workspace, &how).map_err(|error| RunError::Collect(error.into()))
+        collect(around.workspace, around.collecting).map_err(|error| RunError::Collect(error.into()))
     }
+}
+
+/// What the request asks for, or a short list of `out/` without content.
+fn or_a_list(asked: &Collecting) -> Collecting {
+    let mut how = asked.clone();
+    if how.globs.is_empty() {
+        how.globs = OutputGlobs::everything_in("out");
+        how.max_files = LISTED_BY_DEFAULT;
+        how.excess = Excess::Counted;
+        (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
+    }
+    how
 }
 
 /// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Store;
-use skillbox_executor::LocalExecutor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
+use skillbox_executor::workspace::Owner;
+use skillbox_executor::{Executor, ExecutorError};
 use skillbox_loader::{SkillsState, ViewCache};
 use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
@@ -65,7 +66,7 @@ impl RuntimeSettings {
 pub struct Runtime {
     pub(crate) repository: Arc<Repository>,
     pub(crate) profiles: Profiles,
-    pub(crate) local: Option<LocalExecutor>,
+    pub(crate) executors: Vec<Executor>,
     pub(crate) settings: RuntimeSettings,
     pub(crate) artifacts: Store,
     pub(crate) frozen: Frozen,
@@ -77,15 +78,15 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Puts a runtime together. Without a local executor, only other executors can be asked for.
+    /// Puts a runtime together. Only these executors can be asked for.
     pub fn new(
         repository: Arc<Repository>,
         profiles: Profiles,
-        local: Option<LocalExecutor>,
+        executors: Vec<Executor>,
         settings: RuntimeSettings,
     ) -> Self {
         let below = |name: &str| settings.state_dir.join(name);
-        let owner = local.as_ref().and_then(LocalExecutor::owner);
+        let owner = executors.iter().find_map(owner);
         Self {
             artifacts: Store::new(below("artifacts")),
             frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
@@ -94,7 +95,7 @@ impl Runtime {
             scratch: SessionStore::new(below("scratch"), owner),
             repository,
             profiles,
-            local,
+            executors,
             settings,
         }
     }
@@ -126,8 +127,11 @@ impl Runtime {
 
     /// Has a sandbox made ahead for a run that comes soon, while its skill is still being read.
     pub fn prepare(&self, profile: Option<&str>) {
-        if let (Some(local), Ok(profile)) = (&self.local, self.profile(profile)) {
-            local.prepare(profile);
+        let Ok(profile) = self.profile(profile) else { return };
+        for executor in &self.executors {
+            if let Executor::Local(local) = executor {
+                local.prepare(profile);
+            }
         }
     }
 
@@ -141,6 +145,17 @@ impl Runtime {
         }
         self.scratch.collect_garbage(Duration::ZERO)?;
         self.frozen.store().sweep()?;
+        Ok(removed)
+    }
+
+    /// Removes containers that ended runs left, on every executor that has any; gives how many there were.
+    pub fn sweep_containers(&self) -> Result<usize, RunError> {
+        let mut removed = 0;
+        for executor in &self.executors {
+            if let Executor::Docker(docker) = executor {
+                removed += docker.sweep().map_err(ExecutorError::from)?;
+            }
+        }
         Ok(removed)
     }
 
@@ -192,5 +207,13 @@ impl Runtime {
 
     pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
         self.frozen.get(self.skill(catalog, name, field)?)
+    }
+}
+
+/// The script's user on the host, where that is not ours.
+fn owner(executor: &Executor) -> Option<Owner> {
+    match executor {
+        Executor::Local(local) => local.owner(),
+        Executor::Docker(_) => None,
     }
 }

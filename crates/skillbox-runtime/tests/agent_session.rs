@@ -33,7 +33,12 @@ impl Host {
         };
         let repository = Repository::open(vec![source], ScanOptions::default());
         let settings = RuntimeSettings::at(scratch.path().join("state"));
-        let runtime = Runtime::new(repository.into(), skillbox_sandbox::Profiles::shipped(), None, settings);
+        let runtime = Runtime::new(
+            repository.into(),
+            skillbox_sandbox::Profiles::shipped(),
+            Vec::new(),
+            settings,
+        );
         Self {
             scratch,
             runtime: runtime.into(),

@@ -8,6 +8,7 @@
 mod cgroup;
 mod child;
 mod host;
+pub mod inside;
 mod kernel;
 mod plan;
 mod profile;
@@ -28,8 +29,8 @@ pub use seccomp::{
 pub use host::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
 
 pub use plan::{
-    Access, Bind, BindKind, CgroupLimits, CgroupVersion, Command, FileRights, Ids, Job, LandlockRule, LaunchPlan,
-    Namespace, Op, Ownership, Phase, PlanError, Resource, ResourceLimit, Step, Unconfined, Workspace, plan,
+    Access, Bind, BindKind, CgroupLimits, CgroupVersion, Command, FileRights, HOSTNAME, INSIDE, Ids, Job, LandlockRule,
+    LaunchPlan, Namespace, Op, Ownership, Phase, PlanError, Resource, ResourceLimit, Step, Unconfined, Workspace, plan,
 };
 
 pub use spawner::{

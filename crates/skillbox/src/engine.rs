@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use skillbox_executor::{Launcher, LocalExecutor};
+use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
 use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
 use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions};
+use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, Unconfined};
 
 use crate::catalogue;
 use crate::commands::Context;
@@ -47,7 +47,7 @@ pub fn open_for_one(
     context: &Context<'_>,
     host: &HostSettings,
     also_allowed: &[PathBuf],
-    spawner: Spawner,
+    spawner: Option<Spawner>,
     profile: Option<&str>,
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
@@ -60,7 +60,7 @@ pub fn open_for_one(
         Some(chain) => (chain, BTreeMap::new()),
         None => profiles(context, terminal)?,
     };
-    open_with(context, host, also_allowed, Some(spawner), profiles, terminal)
+    open_with(context, host, also_allowed, spawner, profiles, terminal)
 }
 
 fn open_with(
@@ -76,6 +76,13 @@ fn open_with(
     let local = spawner
         .map(|spawner| local(spawner, &profiles, host.allow_unconfined))
         .transpose()?;
+    // A program that makes one run has no use for containers that wait.
+    let docker = docker(context, host, 0);
+    let executors = local
+        .map(|local| Executor::Local(Box::new(local)))
+        .into_iter()
+        .chain([Executor::Docker(docker)]);
+    let executors = executors.collect();
     let allowed: Vec<PathBuf> = host.allow_host.iter().chain(also_allowed).cloned().collect();
     let host_directories = HostDirectories::open(&allowed).map_err(|(path, error)| {
         let message = format!("cannot allow inputs from {}: {error}", path.display());
@@ -92,7 +99,7 @@ fn open_with(
         session_wait: DEFAULT_SESSION_WAIT,
         watch_skills: false,
     };
-    Ok(Runtime::new(repository, profiles, local, settings))
+    Ok(Runtime::new(repository, profiles, executors, settings))
 }
 
 /// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.
@@ -115,7 +122,26 @@ pub fn of_built_in(spawner: Option<Spawner>, place: &Path) -> Result<Runtime, Fa
         watch_skills: false,
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
-    Ok(Runtime::new(Arc::new(repository), profiles, local, settings))
+    let executors = local
+        .map(|local| Executor::Local(Box::new(local)))
+        .into_iter()
+        .collect();
+    Ok(Runtime::new(Arc::new(repository), profiles, executors, settings))
+}
+
+/// The Docker executor of these settings; nothing is connected yet.
+pub fn docker(context: &Context<'_>, host: &HostSettings, pool: usize) -> Arc<DockerExecutor> {
+    Arc::new(DockerExecutor::new(DockerOptions {
+        host: host.docker_host.clone(),
+        image: host.docker_image.clone(),
+        pool,
+        scratch: context.settings.state_dir.join("containers"),
+        unconfined: if host.allow_unconfined {
+            Unconfined::Allow
+        } else {
+            Unconfined::Refuse
+        },
+    }))
 }
 
 /// The local executor on a running spawner. Runs without isolation have a spawner of their own, where they are allowed.

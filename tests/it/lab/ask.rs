@@ -164,6 +164,11 @@ impl<'s> Ask<'s> {
             .env("HOME", self.scene.path("home"))
             .env("TMPDIR", self.scene.path("tmp"));
         command.env("SECRET_CANARY", self.scene.canary()).env("NO_COLOR", "1");
+        if let Some(docker) = self.scene.docker() {
+            command
+                .env("SKILLBOX_EXECUTOR", "docker")
+                .env("SKILLBOX_DOCKER_HOST", docker.host());
+        }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::ask::{Answer, Ask, is_refusal};
+use super::docker::{self, Docker};
 use super::leftovers;
 use super::turn::Turn;
 use crate::workspace::root;
@@ -22,6 +23,7 @@ pub struct Scene {
     dir: TempDir,
     canary: String,
     binary: OnceLock<PathBuf>,
+    docker: Option<Docker>,
     _turn: Turn,
 }
 
@@ -47,6 +49,7 @@ impl Scene {
             dir,
             canary,
             binary: OnceLock::new(),
+            docker: docker::in_use(),
             _turn: turn,
         };
         for name in [
@@ -97,6 +100,11 @@ impl Scene {
     /// The same as text.
     pub fn text(&self, relative: &str) -> String {
         self.path(relative).to_str().unwrap().to_owned()
+    }
+
+    /// The daemon that runs take place on, where they do not take place here.
+    pub fn docker(&self) -> Option<&Docker> {
+        self.docker.as_ref()
     }
 
     /// The directory of everything.

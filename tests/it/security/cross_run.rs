@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::lab::{Scene, is_refusal, tree_digest};
 
 #[test]
-fn h121_files_of_a_run_are_gone_with_it() {
+pub fn h121_files_of_a_run_are_gone_with_it() {
     let scene = Scene::new();
     let places = "/tmp /dev/shm /var/tmp $HOME $HOME/.cache $HOME/.config $TMPDIR /workspace/work /workspace/out $RUN_DIR /workspace";
     let leave = scene.sh(&format!(
@@ -24,7 +24,7 @@ fn h121_files_of_a_run_are_gone_with_it() {
 }
 
 #[test]
-fn h122_the_same_names_at_once_are_different_files() {
+pub fn h122_the_same_names_at_once_are_different_files() {
     let scene = Scene::new();
     let words: Vec<String> = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..3)
@@ -42,7 +42,7 @@ fn h122_the_same_names_at_once_are_different_files() {
 }
 
 #[test]
-fn h123_kernel_objects_of_a_session_are_gone_after_each_run() {
+pub fn h123_kernel_objects_of_a_session_are_gone_after_each_run() {
     let scene = Scene::new();
     let ask = |words: &[&str]| scene.ask(json!({"argv": words})).session("objects").go().word();
     assert_eq!(ask(&["python3", "scripts/leave_ipc.py", "leave"]), "left");
@@ -53,7 +53,7 @@ fn h123_kernel_objects_of_a_session_are_gone_after_each_run() {
 }
 
 #[test]
-fn h124_a_skill_cannot_change_itself() {
+pub fn h124_a_skill_cannot_change_itself() {
     let scene = Scene::new();
     let source = scene.skill(
         "selfish",
@@ -110,7 +110,7 @@ fn h125_caches_cannot_be_poisoned() {
 }
 
 #[test]
-fn h126_a_skill_sees_no_other_skill() {
+pub fn h126_a_skill_sees_no_other_skill() {
     let scene = Scene::new();
     let other = scene.skill("other", &[("secret.txt", scene.canary())]);
     let look = "cat /workspace/skills/other/secret.txt; ls /workspace/skills";

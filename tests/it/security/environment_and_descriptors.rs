@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::lab::{CanaryProcess, Scene, is_refusal};
 
 #[test]
-fn h056_no_variable_of_the_host_is_visible() {
+pub fn h056_no_variable_of_the_host_is_visible() {
     let scene = Scene::new();
     let look = "env; cat /proc/*/environ /proc/*/task/*/environ 2>/dev/null | tr '\\0' '\\n'; \
                 p=$$; while [ -n \"$p\" ] && [ $p -gt 0 ]; do tr '\\0' '\\n' < /proc/$p/environ 2>/dev/null; \

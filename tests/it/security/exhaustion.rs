@@ -24,7 +24,7 @@ fn small_memory(scene: &Scene) {
 }
 
 #[test]
-fn h107_a_memory_bomb_ends_as_memory() {
+pub fn h107_a_memory_bomb_ends_as_memory() {
     let scene = Scene::new();
     small_memory(&scene);
     if !memory_is_limited(&scene) {
@@ -135,7 +135,7 @@ fn memory_group(groups: &str) -> String {
 }
 
 #[test]
-fn h109_a_spinning_run_leaves_room_for_others() {
+pub fn h109_a_spinning_run_leaves_room_for_others() {
     let scene = Scene::alone();
     let spin = json!({"command": "for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; wait", "timeout": 4});
     let worst = std::thread::scope(|scope| {
@@ -157,7 +157,7 @@ fn h109_a_spinning_run_leaves_room_for_others() {
 }
 
 #[test]
-fn h110_cpu_time_and_wall_time_are_told_apart() {
+pub fn h110_cpu_time_and_wall_time_are_told_apart() {
     let scene = Scene::new();
     scene.profile("brief", &[("cpu", "1 s")]);
     let ask = |command: &str, timeout: f64| {
@@ -194,7 +194,7 @@ fn h110_cpu_time_and_wall_time_are_told_apart() {
 }
 
 #[test]
-fn h111_a_full_disk_is_the_scripts_own() {
+pub fn h111_a_full_disk_is_the_scripts_own() {
     let scene = Scene::new();
     scene.profile("small", &[("workspace", "16 MiB")]);
     let used = || {
@@ -246,7 +246,7 @@ fn h111_a_full_disk_is_the_scripts_own() {
 }
 
 #[test]
-fn h112_inodes_run_out_inside_only() {
+pub fn h112_inodes_run_out_inside_only() {
     let scene = Scene::new();
     scene.profile("few", &[("workspace_inodes", "1000")]);
     for make in ["touch work/$i", "mkdir work/$i", "ln -s x work/$i"] {
@@ -269,7 +269,7 @@ fn h112_inodes_run_out_inside_only() {
 }
 
 #[test]
-fn h113_descriptors_run_out_inside_only() {
+pub fn h113_descriptors_run_out_inside_only() {
     let scene = Scene::new();
     assert_eq!(
         scene.control_sh("ulimit -n 4000; python3 scripts/eat_descriptors.py file"),
@@ -283,7 +283,7 @@ fn h113_descriptors_run_out_inside_only() {
 }
 
 #[test]
-fn h114_ipc_is_limited_and_gone_afterwards() {
+pub fn h114_ipc_is_limited_and_gone_afterwards() {
     let scene = Scene::new();
     assert_eq!(scene.control("leave_ipc.py", &["leave"]), "left");
     assert_eq!(scene.control("leave_ipc.py", &["look"]), "found");
@@ -323,7 +323,7 @@ fn assert_flood(answer: &Answer, stream: &str, at_least: u64) {
 }
 
 #[test]
-fn h115_a_flood_of_output_is_cut_and_costs_no_memory() {
+pub fn h115_a_flood_of_output_is_cut_and_costs_no_memory() {
     let scene = Scene::new();
     let quiet = scene.sh("true").finished.peak_memory;
     let ask = |command: &str| scene.ask(json!({"command": command, "timeout": 40})).go().reported();
@@ -349,7 +349,7 @@ fn h115_a_flood_of_output_is_cut_and_costs_no_memory() {
 }
 
 #[test]
-fn h116_unread_input_hangs_nobody() {
+pub fn h116_unread_input_hangs_nobody() {
     let scene = Scene::new();
     let stdin = "line\n".repeat(1_600_000);
     for command in ["true", "exec 0<&-; echo closed", "head -n 1", "sleep 0.2", "exit 3"] {
@@ -372,7 +372,7 @@ fn h116_unread_input_hangs_nobody() {
 }
 
 #[test]
-fn h117_odd_deadlines_are_met_or_refused() {
+pub fn h117_odd_deadlines_are_met_or_refused() {
     let scene = Scene::new();
     let ask = |timeout: Value| {
         scene
@@ -412,7 +412,7 @@ fn h117_odd_deadlines_are_met_or_refused() {
 }
 
 #[test]
-fn h118_many_runs_at_once_do_not_disturb_each_other() {
+pub fn h118_many_runs_at_once_do_not_disturb_each_other() {
     let scene = Scene::alone();
     scene.profile(
         "few",

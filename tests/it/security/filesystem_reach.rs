@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::lab::{Scene, is_refusal, need_root, tree_digest};
 
 #[test]
-fn h001_secrets_of_the_host_are_absent() {
+pub fn h001_secrets_of_the_host_are_absent() {
     let scene = Scene::new();
     let files = [
         "home/.ssh/id_ed25519",
@@ -31,7 +31,7 @@ fn h001_secrets_of_the_host_are_absent() {
 }
 
 #[test]
-fn h002_state_and_other_skills_are_absent() {
+pub fn h002_state_and_other_skills_are_absent() {
     let scene = Scene::new();
     let other = scene.skill("other", &[("secret.txt", scene.canary())]);
     // A first run leaves whatever a run leaves in the state directory.
@@ -54,7 +54,7 @@ fn h002_state_and_other_skills_are_absent() {
 }
 
 #[test]
-fn h003_the_system_and_the_skill_cannot_be_written() {
+pub fn h003_the_system_and_the_skill_cannot_be_written() {
     let scene = Scene::new();
     let before = tree_digest(&scene.path("skills"));
     scene.refuses_inside(&[
@@ -86,7 +86,7 @@ fn h003_the_system_and_the_skill_cannot_be_written() {
 }
 
 #[test]
-fn h004_a_read_only_mount_stays_read_only() {
+pub fn h004_a_read_only_mount_stays_read_only() {
     let scene = Scene::new();
     scene.refuses_inside(&[
         ("mounting.py", &["remount", "/usr"]),
@@ -136,7 +136,7 @@ fn h006_nothing_climbs_out_of_the_root() {
 }
 
 #[test]
-fn h007_file_handles_open_nothing() {
+pub fn h007_file_handles_open_nothing() {
     let scene = Scene::new();
     // The handle is a real one of a canary on the same filesystem as /usr where that is so, as in a container.
     let handle = scene.control("file_handle.py", &["make", &scene.text("host/canary.txt")]);
@@ -153,7 +153,7 @@ fn h007_file_handles_open_nothing() {
 }
 
 #[test]
-fn h008_device_nodes_cannot_be_made() {
+pub fn h008_device_nodes_cannot_be_made() {
     let scene = Scene::new();
     if need_root() {
         assert_eq!(

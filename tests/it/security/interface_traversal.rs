@@ -13,7 +13,7 @@ use crate::lab::{Scene, tree_digest};
 const TRACE: &str = "echo it ran";
 
 #[test]
-fn h017_destinations_that_leave_the_workspace_are_refused() {
+pub fn h017_destinations_that_leave_the_workspace_are_refused() {
     let scene = Scene::new();
     let source = format!("host://{}", scene.text("host/canary.txt"));
     for to in [
@@ -41,7 +41,7 @@ fn h017_destinations_that_leave_the_workspace_are_refused() {
 }
 
 #[test]
-fn h018_a_link_that_the_skill_ships_leads_no_input_out() {
+pub fn h018_a_link_that_the_skill_ships_leads_no_input_out() {
     let scene = Scene::new();
     let skill = scene.skill("linking", &[]);
     symlink("/", skill.join("root")).unwrap();
@@ -66,7 +66,7 @@ fn h018_a_link_that_the_skill_ships_leads_no_input_out() {
 }
 
 #[test]
-fn h019_destinations_that_are_taken_are_refused() {
+pub fn h019_destinations_that_are_taken_are_refused() {
     let scene = Scene::new();
     let source = format!("host://{}", scene.text("host/canary.txt"));
     let one = |to: &str| json!([{"from": source, "to": to}]);
@@ -99,7 +99,7 @@ fn h019_destinations_that_are_taken_are_refused() {
 }
 
 #[test]
-fn h020_strange_names_are_kept_byte_for_byte_or_refused() {
+pub fn h020_strange_names_are_kept_byte_for_byte_or_refused() {
     let scene = Scene::new();
     let long = "n".repeat(255);
     let too_long = "n".repeat(256);
@@ -189,7 +189,7 @@ fn h020_strange_names_are_kept_byte_for_byte_or_refused() {
 }
 
 #[test]
-fn h021_words_with_a_dash_are_data() {
+pub fn h021_words_with_a_dash_are_data() {
     let scene = Scene::new();
     let words = [
         "--help",
@@ -224,7 +224,7 @@ fn h021_words_with_a_dash_are_data() {
 }
 
 #[test]
-fn h022_no_shell_sees_the_arguments() {
+pub fn h022_no_shell_sees_the_arguments() {
     let scene = Scene::new();
     let words = [
         "$(id)",
@@ -260,7 +260,7 @@ fn h022_no_shell_sees_the_arguments() {
 }
 
 #[test]
-fn h023_globs_stay_inside_and_stay_fast() {
+pub fn h023_globs_stay_inside_and_stay_fast() {
     let scene = Scene::new();
     let make = "mkdir -p out/a/b; for f in out/x.txt out/a/y.txt out/a/b/z.txt out/.hidden; do echo $f > $f; done";
     let collect = |glob: &str| {
@@ -341,7 +341,7 @@ fn h024_collection_begins_when_everything_is_dead() {
 }
 
 #[test]
-fn h025_a_working_directory_stays_inside() {
+pub fn h025_a_working_directory_stays_inside() {
     let scene = Scene::new();
     let skill = scene.skill("moving", &[("file.txt", "x"), ("sub/x", "x")]);
     symlink("/", skill.join("root")).unwrap();
@@ -382,7 +382,7 @@ fn h025_a_working_directory_stays_inside() {
 }
 
 #[test]
-fn h026_variables_reach_the_script_and_nobody_else() {
+pub fn h026_variables_reach_the_script_and_nobody_else() {
     let scene = Scene::new();
     for name in ["", "A=B", "1A", "A B", "A\nB", "A;B", "é", "A\0B"] {
         let answer = scene.ask(json!({"command": TRACE, "env": {name: "x"}})).go();

@@ -45,7 +45,7 @@ fn h047_the_first_process_tells_nothing() {
 }
 
 #[test]
-fn h048_kernel_secrets_are_masked() {
+pub fn h048_kernel_secrets_are_masked() {
     let scene = Scene::new();
     let files = [
         "kcore",
@@ -89,7 +89,7 @@ fn harmless(scene: &Scene, path: &str) -> bool {
 }
 
 #[test]
-fn h049_kernel_settings_cannot_be_written() {
+pub fn h049_kernel_settings_cannot_be_written() {
     let scene = Scene::new();
     let settings = [
         "/proc/sys/kernel/hostname",
@@ -138,8 +138,17 @@ fn h050_settings_of_a_process_end_with_it() {
 }
 
 #[test]
-fn h051_sysfs_is_absent() {
+pub fn h051_sysfs_is_absent() {
     let scene = Scene::new();
+    if scene.docker().is_some() {
+        // A container has a /sys with nothing in it but its own control group, which cannot be read or changed.
+        let answer = scene.sh(
+            "find /sys -mindepth 2 -not -path '/sys/fs*'; find /sys/fs -mindepth 2 -not -path '/sys/fs/cgroup*'; \
+             find /sys/fs/cgroup -type f | while read file; do (head -c 1 $file; echo 1 > $file) 2>/dev/null && echo $file; done",
+        );
+        assert_eq!(answer.stdout(), "", "{}", answer.told());
+        return;
+    }
     for path in ["/sys/class/net", "/sys/block", "/sys/fs/cgroup", "/sys/kernel"] {
         assert_eq!(scene.control("read_file.py", &[path]), "allowed", "{path}");
         scene.refuses_inside(&[("read_file.py", &[path])]);
@@ -149,7 +158,7 @@ fn h051_sysfs_is_absent() {
 }
 
 #[test]
-fn h052_devices_of_the_machine_are_absent() {
+pub fn h052_devices_of_the_machine_are_absent() {
     let scene = Scene::new();
     let devices = [
         "kmsg",
@@ -187,21 +196,27 @@ fn h052_devices_of_the_machine_are_absent() {
     let answer = scene.sh("find /dev -type b -o -type c | sort | xargs");
     for device in answer.stdout().split_whitespace() {
         let harmless = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-        assert!(harmless.contains(&device), "{device}: {}", answer.told());
+        // A container has the name of a terminal, and nothing behind it that opens.
+        let is_name_only = scene.docker().is_some() && device == "/dev/tty";
+        assert!(
+            is_name_only || harmless.contains(&device),
+            "{device}: {}",
+            answer.told()
+        );
     }
 }
 
 #[test]
-fn h053_the_kernel_log_is_closed() {
+pub fn h053_the_kernel_log_is_closed() {
     let scene = Scene::new();
     if need_root() {
         assert_eq!(scene.control("raw_call.py", &["syslog"]), "reached");
     }
-    scene.refuses_inside(&[
-        ("raw_call.py", &["syslog"]),
-        ("read_file.py", &["/dev/kmsg"]),
-        ("read_file.py", &["/var/log"]),
-    ]);
+    scene.refuses_inside(&[("raw_call.py", &["syslog"]), ("read_file.py", &["/dev/kmsg"])]);
+    // The logs of an image are nobody's.
+    if scene.docker().is_none() {
+        scene.refuses_inside(&[("read_file.py", &["/var/log"])]);
+    }
 }
 
 #[test]
@@ -236,7 +251,7 @@ fn h054_the_host_has_no_name_inside() {
 }
 
 #[test]
-fn h055_a_crash_leaves_no_core() {
+pub fn h055_a_crash_leaves_no_core() {
     let scene = Scene::new();
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if !pattern.starts_with(['|', '/']) {

@@ -10,6 +10,7 @@ mod degradation;
 mod environment_and_descriptors;
 mod exhaustion;
 mod filesystem_reach;
+mod in_containers;
 mod interface_traversal;
 mod kernel_interfaces;
 mod network;

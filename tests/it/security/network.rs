@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::lab::{AbstractListener, Scene, TcpListeners, is_refusal, need_root};
 
 #[test]
-fn h096_no_packet_leaves() {
+pub fn h096_no_packet_leaves() {
     let scene = Scene::new();
     let listeners = TcpListeners::open();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -18,6 +18,12 @@ fn h096_no_packet_leaves() {
     assert_eq!(scene.control("connect.py", &["udp", "127.0.0.1", &port]), "allowed");
     assert!(udp.recv(&mut [0; 8]).is_ok(), "the control's packet arrives");
     for profile in ["default", "loopback", "strict"] {
+        // Most daemons map no ids, and then the strictest profile has nothing to run in.
+        if scene.docker().is_some_and(|docker| !docker.maps_ids()) && profile == "strict" {
+            let refused = scene.ask(json!({"command": "true", "profile": profile})).go();
+            assert_eq!(refused.refused().0, "isolation_unavailable");
+            continue;
+        }
         let command = format!(
             "for a in 1.1.1.1 8.8.8.8 2606:4700:4700::1111 255.255.255.255 224.0.0.1; do \
              python3 scripts/connect.py tcp $a 53; python3 scripts/connect.py udp $a 53; done; \
@@ -48,7 +54,7 @@ fn h096_no_packet_leaves() {
 }
 
 #[test]
-fn h097_listeners_of_the_host_are_out_of_reach() {
+pub fn h097_listeners_of_the_host_are_out_of_reach() {
     let scene = Scene::new();
     let listeners = TcpListeners::open();
     let addresses = listeners.addresses();
@@ -74,7 +80,7 @@ fn h097_listeners_of_the_host_are_out_of_reach() {
 }
 
 #[test]
-fn h098_metadata_services_are_out_of_reach() {
+pub fn h098_metadata_services_are_out_of_reach() {
     let scene = Scene::new();
     let begin = std::time::Instant::now();
     for profile in ["default", "loopback"] {
@@ -101,7 +107,7 @@ fn h098_metadata_services_are_out_of_reach() {
 }
 
 #[test]
-fn h099_abstract_sockets_do_not_cross() {
+pub fn h099_abstract_sockets_do_not_cross() {
     let scene = Scene::new();
     let name = scene.canary().to_owned();
     let listener = AbstractListener::open(&name);
@@ -133,7 +139,7 @@ fn h099_abstract_sockets_do_not_cross() {
 }
 
 #[test]
-fn h100_sockets_in_the_hosts_directories_are_absent() {
+pub fn h100_sockets_in_the_hosts_directories_are_absent() {
     let scene = Scene::new();
     let path = scene.path("host/agent.sock");
     let listener = UnixListener::bind(&path).unwrap();

@@ -24,7 +24,7 @@ fn unreachable_calls(scene: &Scene, calls: &[&str]) {
 }
 
 #[test]
-fn h080_no_new_namespaces() {
+pub fn h080_no_new_namespaces() {
     let scene = Scene::new();
     let kinds = ["user", "mount", "pid", "net", "ipc", "uts", "cgroup", "time"];
     let unshare: Vec<String> = kinds.iter().map(|kind| format!("unshare_{kind}")).collect();
@@ -48,7 +48,7 @@ fn h080_no_new_namespaces() {
 }
 
 #[test]
-fn h081_no_namespace_can_be_joined() {
+pub fn h081_no_namespace_can_be_joined() {
     let scene = Scene::new();
     unreachable_calls(&scene, &["setns"]);
     let enter = "for n in user mnt pid net ipc uts cgroup; do nsenter --$n=/proc/1/ns/$n true 2>/dev/null && echo entered $n; \
@@ -64,7 +64,7 @@ fn h081_no_namespace_can_be_joined() {
 }
 
 #[test]
-fn h082_nothing_can_be_mounted() {
+pub fn h082_nothing_can_be_mounted() {
     let scene = Scene::new();
     let ways = [
         "tmpfs",
@@ -99,7 +99,7 @@ fn h082_nothing_can_be_mounted() {
 }
 
 #[test]
-fn h083_keyrings_are_out_of_reach() {
+pub fn h083_keyrings_are_out_of_reach() {
     let scene = Scene::new();
     for _ in 0..2 {
         unreachable_calls(&scene, &["add_key", "request_key", "keyctl"]);
@@ -109,7 +109,7 @@ fn h083_keyrings_are_out_of_reach() {
 }
 
 #[test]
-fn h084_calls_of_administrators_are_refused_without_killing() {
+pub fn h084_calls_of_administrators_are_refused_without_killing() {
     let scene = Scene::new();
     unreachable_calls(
         &scene,
@@ -153,7 +153,7 @@ fn h084_calls_of_administrators_are_refused_without_killing() {
 }
 
 #[test]
-fn h085_foreign_calling_conventions_are_no_way_round() {
+pub fn h085_foreign_calling_conventions_are_no_way_round() {
     let scene = Scene::new();
     assert_eq!(
         scene.control("foreign_abi.py", &["x32"]),
@@ -198,7 +198,7 @@ fn h087_the_personality_stays_ordinary() {
 }
 
 #[test]
-fn h088_the_clock_cannot_be_set() {
+pub fn h088_the_clock_cannot_be_set() {
     let scene = Scene::new();
     unreachable_calls(
         &scene,
@@ -219,7 +219,7 @@ fn h088_the_clock_cannot_be_set() {
 }
 
 #[test]
-fn h089_the_host_name_cannot_be_set() {
+pub fn h089_the_host_name_cannot_be_set() {
     let scene = Scene::new();
     let host = scene.control_sh("uname -n");
     unreachable_calls(&scene, &["sethostname", "setdomainname"]);
@@ -234,7 +234,7 @@ fn h089_the_host_name_cannot_be_set() {
 }
 
 #[test]
-fn h090_no_capability_is_held_or_gained() {
+pub fn h090_no_capability_is_held_or_gained() {
     let scene = Scene::new();
     if need_root() {
         assert_eq!(scene.control("capabilities.py", &["held"]), "some");
@@ -256,7 +256,7 @@ fn h090_no_capability_is_held_or_gained() {
 }
 
 #[test]
-fn h091_control_groups_are_out_of_reach() {
+pub fn h091_control_groups_are_out_of_reach() {
     let scene = Scene::new();
     let groups = [
         "/sys/fs/cgroup/memory/tasks",
@@ -295,7 +295,7 @@ fn h092_landlock_of_its_own_only_tightens() {
 }
 
 #[test]
-fn h093_nothing_can_be_typed_into_the_callers_terminal() {
+pub fn h093_nothing_can_be_typed_into_the_callers_terminal() {
     let scene = Scene::new();
     let in_terminal = |words: &[&str]| {
         let mut command = program("python3");
@@ -360,7 +360,7 @@ fn h093_nothing_can_be_typed_into_the_callers_terminal() {
 }
 
 #[test]
-fn h094_cached_pages_of_the_host_stay_as_they_are() {
+pub fn h094_cached_pages_of_the_host_stay_as_they_are() {
     let scene = Scene::new();
     let input = scene.host_file("pages.txt", "original content of a file\n".repeat(300));
     let files = ["/usr/lib/os-release", "/usr/bin/env"];
@@ -382,7 +382,7 @@ fn h094_cached_pages_of_the_host_stay_as_they_are() {
 }
 
 #[test]
-fn h095_rare_socket_families_do_not_exist() {
+pub fn h095_rare_socket_families_do_not_exist() {
     let scene = Scene::new();
     // Numbers of families: inet, inet6, netlink, packet, key, bluetooth, alg, vsock, xdp, can, tipc, smc, rds, kcm.
     let sockets = [

@@ -59,7 +59,7 @@ fn h065_nobody_is_traced_or_read() {
 }
 
 #[test]
-fn h066_a_fork_bomb_ends_at_the_limit() {
+pub fn h066_a_fork_bomb_ends_at_the_limit() {
     let scene = Scene::new();
     scene.profile("few", &[("pids", "32")]);
     let request = json!({"command": ":(){ :|:& };: ; sleep 30", "profile": "few", "timeout": 2});
@@ -88,7 +88,7 @@ fn h066_a_fork_bomb_ends_at_the_limit() {
 }
 
 #[test]
-fn h067_threads_count_as_processes() {
+pub fn h067_threads_count_as_processes() {
     let scene = Scene::new();
     scene.profile("few", &[("pids", "32")]);
     assert_eq!(scene.control("eat_threads.py", &["200"]), "uncapped");
@@ -102,7 +102,7 @@ fn h067_threads_count_as_processes() {
 }
 
 #[test]
-fn h068_a_deaf_script_is_killed_at_the_deadline() {
+pub fn h068_a_deaf_script_is_killed_at_the_deadline() {
     let scene = Scene::new();
     let deaf = "trap '' TERM INT HUP QUIT USR1 USR2 PIPE; echo deaf; while :; do sleep 1; done";
     let answer = scene.ask(json!({"command": deaf, "timeout": 0.4})).go().reported();
@@ -125,7 +125,7 @@ fn h068_a_deaf_script_is_killed_at_the_deadline() {
 }
 
 #[test]
-fn h069_a_daemon_dies_with_its_run() {
+pub fn h069_a_daemon_dies_with_its_run() {
     let scene = Scene::new();
     let daemon = |way: &str| json!({"argv": ["python3", "scripts/daemon.py", way, "/workspace/work/late", "0.3"]});
     let control = scene.text("scratch/late");
@@ -152,7 +152,7 @@ fn h069_a_daemon_dies_with_its_run() {
 }
 
 #[test]
-fn h070_a_grandchild_that_holds_the_output_delays_nobody() {
+pub fn h070_a_grandchild_that_holds_the_output_delays_nobody() {
     let scene = Scene::new();
     for command in [
         "sleep 50 & echo hi",
@@ -178,7 +178,7 @@ fn h070_a_grandchild_that_holds_the_output_delays_nobody() {
 }
 
 #[test]
-fn h071_a_stopped_script_is_killed_at_the_deadline() {
+pub fn h071_a_stopped_script_is_killed_at_the_deadline() {
     let scene = Scene::new();
     let vfork = "import ctypes; ctypes.CDLL(None).vfork() or __import__('time').sleep(60)";
     for argv in [
@@ -238,7 +238,7 @@ fn h074_subreapers_and_death_signals_do_not_save_a_process() {
 }
 
 #[test]
-fn h075_setuid_programs_give_nothing() {
+pub fn h075_setuid_programs_give_nothing() {
     let scene = Scene::new();
     if !need_root() {
         return;
@@ -263,7 +263,7 @@ fn h075_setuid_programs_give_nothing() {
 }
 
 #[test]
-fn h076_file_capabilities_are_ignored() {
+pub fn h076_file_capabilities_are_ignored() {
     let scene = Scene::new();
     if !need_root() {
         return;
@@ -349,7 +349,7 @@ fn h077_identities_cannot_be_taken() {
 }
 
 #[test]
-fn h078_the_death_of_skillbox_is_the_death_of_the_script() {
+pub fn h078_the_death_of_skillbox_is_the_death_of_the_script() {
     let scene = Scene::new();
     let token = format!("{}-token", scene.canary());
     let mut child = scene

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use skillbox_executor::{Cancel, EventSink, Launcher, LocalExecutor};
+use skillbox_executor::{Cancel, EventSink, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ExecutorKind, OutputSpec, RunReport, RunRequest};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, RunContext, Runtime, RuntimeSettings};
@@ -44,7 +44,7 @@ impl Ready {
         };
         let local = LocalExecutor::new(launcher, None);
         Ok(Self {
-            runtime: Runtime::new(repository, profiles, Some(local), settings),
+            runtime: Runtime::new(repository, profiles, vec![Executor::Local(Box::new(local))], settings),
             directory,
         })
     }

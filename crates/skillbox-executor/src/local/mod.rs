@@ -10,3 +10,5 @@ mod verdict;
 
 pub use error::LocalError;
 pub use executor::{Launcher, LocalExecutor};
+pub(crate) use supervise::Killed;
+pub(crate) use verdict::{Evidence, decide};

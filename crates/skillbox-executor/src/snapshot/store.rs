@@ -26,6 +26,7 @@ pub struct SnapshotStore {
 #[derive(Debug)]
 pub struct Snapshot {
     digest: Digest,
+    shown: Digest,
     root: OwnedFd,
 }
 
@@ -59,7 +60,11 @@ impl SnapshotStore {
         let path = self.place(digest);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
-            Ok(root) => Ok(Some(Snapshot { digest: *digest, root })),
+            Ok(root) => Ok(Some(Snapshot {
+                digest: *digest,
+                shown: self.shown_digest(digest)?,
+                root,
+            })),
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(SnapshotError::new("open", &path)(error.into())),
         }
@@ -117,6 +122,23 @@ impl SnapshotStore {
         Ok(removed)
     }
 
+    /// The digest of what a script sees, where that is not the whole skill.
+    fn shown_digest(&self, digest: &Digest) -> Result<Digest, SnapshotError> {
+        let path = self.shown_note(digest);
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                Digest::parse(text.trim()).map_err(|error| SnapshotError::new("read", &path)(io::Error::other(error)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(*digest),
+            Err(error) => Err(SnapshotError::new("read", &path)(error)),
+        }
+    }
+
+    /// Beside a snapshot that hides something of its skill: what the rest hashes to.
+    pub(super) fn shown_note(&self, digest: &Digest) -> PathBuf {
+        self.root.join(format!("sha256-{}.shown", digest.hex()))
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -132,6 +154,12 @@ impl Snapshot {
     /// The digest it stands for.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// What its files hash to, without the workspace's links: another digest only where the skill ships entries of
+    /// the same names, which the links hide.
+    pub(crate) fn shown_digest(&self) -> [u8; 32] {
+        *self.shown.as_bytes()
     }
 
     /// Its directory, for mounting.

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -16,6 +17,8 @@ use crate::workspace::layout::SKILL_LINKS;
 pub struct SnapshotWriter {
     store: SnapshotStore,
     directory: tempfile::TempDir,
+    /// Whether something of the skill is hidden by the workspace's links.
+    hides: bool,
 }
 
 impl SnapshotWriter {
@@ -24,7 +27,11 @@ impl SnapshotWriter {
             .prefix(PARTIAL)
             .tempdir_in(store.root())
             .map_err(SnapshotError::new("create a directory in", store.root()))?;
-        Ok(Self { store, directory })
+        Ok(Self {
+            store,
+            directory,
+            hides: false,
+        })
     }
 
     /// Adds a directory. Parents come before their children.
@@ -40,6 +47,7 @@ impl SnapshotWriter {
     /// script's user can read whatever the skill's owner could.
     pub fn file(&mut self, path: &RelPath, executable: bool, content: &mut dyn Read) -> Result<(), SnapshotError> {
         let Some(place) = self.place(path) else {
+            self.hides = true;
             // The caller hashes what it reads: a hidden file is still read to its end.
             io::copy(content, &mut io::sink()).map_err(SnapshotError::new("read", path.as_path()))?;
             return Ok(());
@@ -57,7 +65,10 @@ impl SnapshotWriter {
 
     /// Adds a link that stays inside the skill.
     pub fn link(&mut self, path: &RelPath, target: &[u8]) -> Result<(), SnapshotError> {
-        let Some(place) = self.place(path) else { return Ok(()) };
+        let Some(place) = self.place(path) else {
+            self.hides = true;
+            return Ok(());
+        };
         rustix::fs::symlink(target, &place).map_err(|error| SnapshotError::new("create", &place)(error.into()))
     }
 
@@ -73,6 +84,9 @@ impl SnapshotWriter {
         let partial = File::open(self.directory.path()).map_err(SnapshotError::new("open", self.directory.path()))?;
         rustix::fs::fchmod(&partial, mode)
             .map_err(|error| SnapshotError::new("open up", self.directory.path())(error.into()))?;
+        if self.hides {
+            self.note_what_is_shown(&partial, digest)?;
+        }
         let place = self.store.place(digest);
         match fs::rename(self.directory.path(), &place) {
             Ok(()) => {
@@ -84,6 +98,15 @@ impl SnapshotWriter {
         }
         let snapshot = self.store.open(digest)?;
         snapshot.ok_or_else(|| SnapshotError::new("find", &place)(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Who checks the tree elsewhere sees less than was hashed here; what it will see is written down.
+    fn note_what_is_shown(&self, tree: &File, digest: &Digest) -> Result<(), SnapshotError> {
+        let skip = SKILL_LINKS.map(|(name, _)| name.as_bytes());
+        let shown = skillbox_runner::tree_digest(tree.as_fd(), &skip)
+            .map_err(SnapshotError::new("read", self.directory.path()))?;
+        let note = self.store.shown_note(digest);
+        fs::write(&note, Digest::from_sha256(shown).to_string()).map_err(SnapshotError::new("write", &note))
     }
 
     /// Where a path goes; none for the names that the workspace's own links take.
@@ -134,6 +157,10 @@ mod tests {
         assert_eq!(snapshot.read_head(&rel("b.txt")).unwrap(), b"text");
         assert!(snapshot.open_file(&rel("bad")).is_err());
         assert!(snapshot.open_file(&rel("out/x")).is_err());
+        // What is hidden is not in the digest of what is shown, which a second opening knows as well.
+        assert_ne!(&snapshot.shown_digest(), digest(2).as_bytes());
+        let again = store.open(&digest(2)).unwrap().unwrap();
+        assert_eq!(again.shown_digest(), snapshot.shown_digest());
         let place = directory.path().join(format!("sha256-{}", digest(2).hex()));
         assert_eq!(fs::read_link(place.join("out")).unwrap().to_str(), Some("../../out"));
         assert_eq!(

@@ -54,23 +54,23 @@ pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Ou
     let mut found = Candidates::find(workspace, &how.globs, how.max_files)?;
     let device = rustix::fs::fstat(workspace.root())?.st_dev;
     let mut accepted = Vec::new();
-    let mut total = 0_u64;
+    let mut acceptance = Acceptance::new(how);
     for (name, size) in std::mem::take(&mut found.files) {
-        let over = accepted.len() >= how.max_files || total.saturating_add(size) > how.max_total_bytes;
-        if over && how.excess == Excess::Counted {
+        let is_crowded = acceptance.is_crowded();
+        if acceptance.accepts(size) {
+            accepted.push((name, size));
+        } else if how.excess == Excess::Counted {
             found.refused_unnamed += 1;
-        } else if accepted.len() >= how.max_files {
+        } else if is_crowded {
             found.refuse(&name, &format!("over the limit of {} files", how.max_files));
-        } else if total.saturating_add(size) > how.max_total_bytes {
+        } else {
             found.refuse(
                 &name,
                 &format!("over the limit of {} bytes in all", how.max_total_bytes),
             );
-        } else {
-            total += size;
-            accepted.push((name, size));
         }
     }
+    let total = acceptance.bytes;
     let threads = if total >= PARALLEL_FROM && accepted.len() > 1 {
         2
     } else {
@@ -89,6 +89,40 @@ pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Ou
         refused: found.refused,
         refused_unnamed: found.refused_unnamed,
     })
+}
+
+/// Which files are taken, asked in the order of their names. Whoever brings files here asks the same.
+#[derive(Debug)]
+pub(crate) struct Acceptance {
+    files_left: usize,
+    bytes: u64,
+    max_bytes: u64,
+}
+
+impl Acceptance {
+    pub(crate) fn new(how: &Collecting) -> Self {
+        Self {
+            files_left: how.max_files,
+            bytes: 0,
+            max_bytes: how.max_total_bytes,
+        }
+    }
+
+    /// Whether the next file, of that size, is taken.
+    pub(crate) fn accepts(&mut self, size: u64) -> bool {
+        let bytes = self.bytes.saturating_add(size);
+        if self.files_left == 0 || bytes > self.max_bytes {
+            return false;
+        }
+        self.files_left -= 1;
+        self.bytes = bytes;
+        true
+    }
+
+    /// Whether no file is taken any more, however small.
+    fn is_crowded(&self) -> bool {
+        self.files_left == 0
+    }
 }
 
 /// Reads the accepted files, largest share first come first served over the threads, results in order.

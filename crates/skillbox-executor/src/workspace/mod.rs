@@ -11,6 +11,7 @@ mod space;
 mod stage;
 
 pub(crate) use beneath::{open_directory, open_parent, tree_usage};
+pub(crate) use collect::Acceptance;
 pub use collect::{Collected, Outputs, collect};
 pub use remove::remove_tree;
 pub use space::{Backing, Owner, Workspace, WorkspaceError};

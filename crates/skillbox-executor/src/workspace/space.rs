@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use skillbox_model::{RelPath, RunId};
 
 use super::{beneath, layout};
+use crate::docker::Scratch;
 
 /// Who owns what is placed in a workspace, when the server is root and the script is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Workspace {
     mount: Option<OwnedFd>,
     owner: Option<Owner>,
     backing: Backing,
+    /// Where it lies, when that is gone with it.
+    scratch: Option<Scratch>,
 }
 
 /// Why a workspace could not be made or filled.
@@ -81,7 +84,24 @@ impl Workspace {
             mount: None,
             owner,
             backing,
+            scratch: None,
         }
+    }
+
+    /// The same on a directory that is removed with it.
+    pub(crate) fn with_scratch(mut self, scratch: Scratch) -> Self {
+        self.scratch = Some(scratch);
+        self
+    }
+
+    /// A directory beside the workspace, where it has one.
+    pub(crate) fn second_names(&self) -> Option<std::io::Result<OwnedFd>> {
+        self.scratch.as_ref().map(Scratch::links)
+    }
+
+    /// Who owns what is placed in it.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.owner
     }
 
     /// A workspace in memory, from the descriptor of a mount that hangs nowhere yet.
@@ -94,6 +114,7 @@ impl Workspace {
             mount: Some(mount),
             owner,
             backing: Backing::Tmpfs,
+            scratch: None,
         })
     }
 

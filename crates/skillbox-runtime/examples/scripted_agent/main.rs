@@ -12,7 +12,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use skillbox_executor::{Launcher, LocalExecutor};
+use skillbox_executor::{Executor, Launcher, LocalExecutor};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{Dialect, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions};
@@ -60,7 +60,7 @@ fn runtime(spawner: Spawner, state: &Path) -> Result<Runtime, Box<dyn Error>> {
     Ok(Runtime::new(
         repository.into(),
         profiles,
-        Some(executor),
+        vec![Executor::Local(Box::new(executor))],
         RuntimeSettings::at(state),
     ))
 }

@@ -63,7 +63,7 @@ impl AgentSession {
     /// let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// let profiles = skillbox_sandbox::Profiles::shipped();
     /// // The third argument is what runs scripts; without it, skills can be read but not run.
-    /// let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at(state.path()));
+    /// let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at(state.path()));
     /// let options = AgentOptions::new(Dialect::Skillbox).stored_as("s1".to_owned().try_into()?);
     /// let session = AgentSession::open(runtime.into(), options)?;
     /// assert_eq!(session.id().unwrap().as_str(), "s1");
@@ -120,7 +120,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, History, Runtime, RuntimeSettings};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// let section = session.modify_request(&AgentName::default(), History::Whole)?.expect("there are skills");
     /// let system_prompt = section.appended_to("You are a helpful assistant.");
@@ -142,7 +142,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, Runtime, RuntimeSettings, ToolFormat};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Trpc))?;
     /// let tools = session.tools(&AgentName::default())?;
     /// let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -37,7 +37,7 @@ impl AgentSession {
     /// # let source = Source::Directory { path, scope: Scope::Project };
     /// # let repository = Repository::open(vec![source], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// use serde_json::json;
     ///

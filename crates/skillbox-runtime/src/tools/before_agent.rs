@@ -40,7 +40,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentOptions, AgentSession, AgentStart, Dialect, Runtime, RuntimeSettings};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Deepagents))?;
     /// let start = session.before_agent(&AgentStart::main())?.expect("the first turn brings the skills");
     /// assert_eq!(start.keys["skills_loaded"], serde_json::json!([]));

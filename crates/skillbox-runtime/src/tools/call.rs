@@ -113,7 +113,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentOptions, AgentSession, Dialect, Runtime, RuntimeSettings, ToolCall};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// use serde_json::json;
     ///

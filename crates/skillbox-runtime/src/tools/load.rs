@@ -16,7 +16,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, History, Runtime, RuntimeSettings};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// use skillbox_runtime::LoadInput;
     ///

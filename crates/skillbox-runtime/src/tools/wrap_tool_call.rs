@@ -35,7 +35,7 @@ impl AgentSession {
     /// # let source = Source::Directory { path, scope: Scope::Project };
     /// # let repository = Repository::open(vec![source], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, None, RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// use serde_json::json;
     /// use skillbox_runtime::PolicyKind;
     ///

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use crate::plan::{FileRights, LandlockRule};
 
 /// Restricts this process and everything it starts. What the plan counts on is a hard requirement.
-pub(super) fn restrict(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
+pub(crate) fn restrict(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
     let abi = version(abi);
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     if files.is_some() {

@@ -30,6 +30,7 @@ mod parked;
 mod reaper;
 mod steps;
 
+pub(crate) use landlock::restrict;
 pub(crate) use parked::park;
 pub(crate) use steps::{Belongings, run};
 use steps::{Child, SETUP_FAILED, exit};

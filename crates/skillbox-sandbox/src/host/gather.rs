@@ -206,7 +206,7 @@ fn errno_of(result: libc::c_long) -> Option<i32> {
     }
 }
 
-fn landlock_abi() -> u8 {
+pub(crate) fn landlock_abi() -> u8 {
     /// `LANDLOCK_CREATE_RULESET_VERSION`.
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the call reads no memory and only returns a number.

@@ -4,3 +4,4 @@ mod facts;
 mod gather;
 
 pub use facts::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
+pub(crate) use gather::landlock_abi;

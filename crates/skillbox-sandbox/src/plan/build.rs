@@ -13,10 +13,10 @@ use crate::host::HostFacts;
 use crate::profile::{Need, NetworkPolicy, Profile};
 
 /// The ids inside: an ordinary user.
-pub(super) const INSIDE: Ids = Ids { uid: 1000, gid: 1000 };
+pub const INSIDE: Ids = Ids { uid: 1000, gid: 1000 };
 
 /// The host name inside.
-const HOSTNAME: &str = "skillbox";
+pub const HOSTNAME: &str = "skillbox";
 
 /// Why a run is refused before anything is done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

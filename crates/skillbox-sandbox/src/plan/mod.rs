@@ -8,7 +8,7 @@ mod op;
 mod root;
 mod text_bytes;
 
-pub use build::{PlanError, plan};
+pub use build::{HOSTNAME, INSIDE, PlanError, plan};
 pub use job::{Access, Bind, BindKind, Job, Ownership, Unconfined, Workspace};
 pub use op::{
     CgroupLimits, CgroupVersion, Command, FileRights, Ids, LandlockRule, LaunchPlan, Namespace, Op, Phase, Resource,

@@ -18,6 +18,8 @@ pub(super) struct Document {
     pub extends: Option<At<String>>,
     #[serde(default)]
     pub layers: BTreeMap<Layer, At<Need>>,
+    #[serde(default)]
+    pub container_layers: BTreeMap<Layer, At<Need>>,
     pub filesystem: Option<FilesystemDocument>,
     pub workspace: Option<WorkspaceDocument>,
     pub network: Option<At<NetworkPolicy>>,

@@ -23,6 +23,13 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
     };
     let mut layers = parent.map(|parent| parent.layers.clone()).unwrap_or_default();
     layers.extend(document.layers.iter().map(|(layer, need)| (*layer, need.value)));
+    let mut container_layers = parent.map(|parent| parent.container_layers.clone()).unwrap_or_default();
+    container_layers.extend(
+        document
+            .container_layers
+            .iter()
+            .map(|(layer, need)| (*layer, need.value)),
+    );
     let missing: Vec<&str> = Layer::ALL
         .iter()
         .filter(|layer| !layers.contains_key(layer))
@@ -47,6 +54,7 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
         description,
         extends: parent.map(|parent| parent.name.clone()),
         layers,
+        container_layers,
         filesystem: filesystem(document.filesystem.as_ref(), parent, findings),
         workspace: document
             .workspace

@@ -33,6 +33,9 @@ pub struct Profile {
     pub extends: Option<ProfileName>,
     /// Every layer with how much the profile insists on it.
     pub layers: BTreeMap<Layer, Need>,
+    /// Layers on which the profile insists otherwise where a container is the boundary.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub container_layers: BTreeMap<Layer, Need>,
     /// What the script finds below `/`.
     pub filesystem: FilesystemPolicy,
     /// Where the workspace lives.
@@ -198,6 +201,14 @@ impl Profile {
     /// How much the profile insists on a layer.
     pub fn need(&self, layer: Layer) -> Need {
         self.layers.get(&layer).copied().unwrap_or(Need::Off)
+    }
+
+    /// How much it insists on a layer of a container.
+    pub fn need_in_container(&self, layer: Layer) -> Need {
+        self.container_layers
+            .get(&layer)
+            .copied()
+            .unwrap_or_else(|| self.need(layer))
     }
 
     /// Whether the profile isolates nothing at all.

@@ -18,4 +18,5 @@ mod template;
 
 pub use handle::{LaunchError, LaunchFds, Spawner, SpawnerError, SpawnerKind, SpawnerOptions, become_spawner_if_asked};
 pub use sandbox::{Ended, LimitHits, Sandbox, ScriptEnd};
+pub(crate) use sanitize::reset_signals;
 pub(crate) use stage::write_id_maps;

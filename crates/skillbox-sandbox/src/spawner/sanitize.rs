@@ -72,7 +72,7 @@ fn close_one_by_one() -> io::Result<()> {
 }
 
 /// Default dispositions and an empty mask: Rust ignores SIGPIPE, and a child would inherit that.
-fn reset_signals() {
+pub(crate) fn reset_signals() {
     // SAFETY: installing default dispositions and an empty mask touches no memory of ours.
     unsafe {
         for signal in 1..=64 {

@@ -4,8 +4,8 @@ use clap::Subcommand;
 use skillbox_model::ExitCode;
 
 use super::{
-    artifacts, call, completions, create, demo, doctor, help, info, list, man, profiles, prompt, read_properties, run,
-    search, session, show, to_prompt, tools, validate,
+    artifacts, call, completions, create, demo, docker, doctor, help, info, list, man, profiles, prompt,
+    read_properties, run, search, session, show, to_prompt, tools, validate,
 };
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
@@ -31,6 +31,7 @@ pub enum Command {
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),
     Doctor(doctor::DoctorArgs),
+    Docker(docker::DockerArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
@@ -76,6 +77,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),
         Command::Doctor(args) => return show(&doctor::run(args, context, terminal)?, context, terminal),
+        Command::Docker(args) => return docker::run(args, context, terminal),
         Command::Completions(args) => completions::run(args, terminal)?,
         Command::Man(args) => man::run(args, terminal)?,
         Command::Help(args) => help::run(args, context, terminal)?,

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use skillbox_executor::LocalExecutor;
+use skillbox_executor::docker::DaemonFindings;
 use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{Availability, HostFacts, Profiles, SpawnerOptions};
 
@@ -10,6 +11,7 @@ use super::{Answer, Context};
 use crate::engine;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
+use crate::settings::HostFlags;
 
 /// Tell what this host can enforce, layer by layer, why not, and the fix
 #[derive(Args, Debug)]
@@ -32,6 +34,15 @@ pub struct Findings {
     layers: Option<Enforcement>,
     missing: Vec<Missing>,
     profiles: Vec<Trial>,
+    docker: Docker,
+}
+
+/// The Docker daemon, or why there is none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Docker {
+    Found(Box<DaemonFindings>),
+    Missing { error: ErrorBody },
 }
 
 /// Something that the host does not give.
@@ -57,10 +68,19 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let spawner = engine::spawner(SpawnerOptions::default())?;
     let (profiles, _) = engine::profiles(context, terminal)?;
     let executor = engine::local(spawner, &profiles, false)?;
-    Ok(examine(&executor, &profiles))
+    let (host, _) = HostFlags::default().resolve(context.layers)?;
+    let docker = match engine::docker(context, &host, 0).examine() {
+        Ok(found) => Docker::Found(Box::new(found)),
+        Err(error) => {
+            let mut body = ErrorBody::new(error.code(), crate::failure::with_causes(&error));
+            body.hint = error.hint().or(body.hint);
+            Docker::Missing { error: body }
+        }
+    };
+    Ok(examine(&executor, &profiles, docker))
 }
 
-fn examine(executor: &LocalExecutor, profiles: &Profiles) -> Findings {
+fn examine(executor: &LocalExecutor, profiles: &Profiles, docker: Docker) -> Findings {
     let facts = executor.facts();
     let mut layers = None;
     let mut trials = Vec::new();
@@ -89,6 +109,7 @@ fn examine(executor: &LocalExecutor, profiles: &Profiles) -> Findings {
         layers,
         missing: missing(facts),
         profiles: trials,
+        docker,
     }
 }
 
@@ -146,6 +167,8 @@ impl Answer for Findings {
             };
             page.beside(2, Span::plain(&trial.name), 24, tone, &text);
         }
+        page.heading("Docker");
+        self.docker.render(page);
         if !self.missing.is_empty() {
             page.heading("what is missing, and the fix");
         }
@@ -158,6 +181,76 @@ impl Answer for Findings {
     fn exit_code(&self) -> u8 {
         let default_runs = self.profiles.iter().any(|trial| trial.name == DEFAULT && trial.runs);
         if default_runs { ExitCode::OK } else { ExitCode::BAD }
+    }
+}
+
+impl Docker {
+    fn render(&self, page: &mut Page) {
+        let found = match self {
+            Self::Found(found) => found,
+            Self::Missing { error } => {
+                page.beside(2, Span::plain("daemon"), 24, Tone::Warning, &error.message);
+                let hint = error.hint.as_deref().unwrap_or_default();
+                page.beside(2, Span::plain(""), 24, Tone::Hint, hint);
+                return;
+            }
+        };
+        let daemon = format!("{} at {}, API {}", found.version, found.host, found.api);
+        page.beside(2, Span::plain("daemon"), 24, Tone::Good, &daemon);
+        let name = &found.image.name;
+        match &found.image.id {
+            Some(id) => page.beside(2, Span::plain("image"), 24, Tone::Good, &format!("{name}, {id}")),
+            None => {
+                page.beside(2, Span::plain("image"), 24, Tone::Bad, &format!("{name} is missing"));
+                page.beside(2, Span::plain(""), 24, Tone::Hint, "run `skillbox docker build-runner`");
+            }
+        }
+        page.beside(
+            2,
+            Span::plain("control groups"),
+            24,
+            Tone::Plain,
+            &format!("version {}", found.cgroup_version),
+        );
+        let facts = [
+            (
+                "system call filters",
+                found.seccomp,
+                "missing: runs are refused; use a daemon built with seccomp",
+            ),
+            (
+                "memory limits",
+                found.memory_limit,
+                "missing: mount the `memory` control group",
+            ),
+            (
+                "swap limits",
+                found.swap_limit,
+                "missing: boot with `swapaccount=1`, or without swap",
+            ),
+            (
+                "limits of processes",
+                found.pids_limit,
+                "missing: mount the `pids` control group",
+            ),
+        ];
+        for (name, has, otherwise) in facts {
+            let (tone, text) = if has {
+                (Tone::Good, "yes")
+            } else {
+                (Tone::Warning, otherwise)
+            };
+            page.beside(2, Span::plain(name), 24, tone, text);
+        }
+        let ids = match (found.rootless, found.maps_ids) {
+            (true, _) => (Tone::Good, "mapped: the daemon is rootless"),
+            (false, true) => (Tone::Good, "mapped"),
+            (false, false) => (
+                Tone::Warning,
+                "not mapped: `userns-remap` or a rootless daemon would; the profile `strict` needs it",
+            ),
+        };
+        page.beside(2, Span::plain("user ids"), 24, ids.0, ids.1);
     }
 }
 

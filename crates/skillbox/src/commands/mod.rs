@@ -10,6 +10,7 @@ mod create;
 mod demo;
 mod demo_disclose;
 mod demo_run;
+mod docker;
 mod doctor;
 mod help;
 mod info;

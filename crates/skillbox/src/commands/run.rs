@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use skillbox_executor::{Cancel, EventSink};
-use skillbox_model::{ErrorBody, ErrorCode, RunEvent, RunReport, RunRequest, SessionId, Stream};
+use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind, RunEvent, RunReport, RunRequest, SessionId, Stream};
 use skillbox_runtime::RunContext;
 use skillbox_sandbox::SpawnerOptions;
 
@@ -41,12 +41,20 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner(SpawnerOptions::one_shot())?;
+    let spawner = engine::spawner(SpawnerOptions::one_shot());
     let (host, _) = args.host.resolve(context.layers)?;
     let asked = args.request.to_request()?;
     let profile = asked.request.profile.as_deref();
+    let executor = asked.request.executor.unwrap_or(host.executor);
+    // A host without the kernel's sandbox still has containers, perhaps.
+    let spawner = match (spawner, executor) {
+        (Err(_), ExecutorKind::Docker) => None,
+        (spawner, _) => Some(spawner?),
+    };
     let runtime = engine::open_for_one(context, &host, &asked.used_directories, spawner, profile, terminal)?;
-    runtime.prepare(profile);
+    if executor == ExecutorKind::Local {
+        runtime.prepare(profile);
+    }
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
     interrupt::cancel_on_signal(&cancel);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_model::{ErrorCode, SessionId, SkillName};
+use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_runtime::session::SessionRecord;
 use skillbox_runtime::{AgentName, DocSelection, LoadMode, RunError, Runtime};
 
@@ -74,6 +74,9 @@ struct Loaded {
 #[derive(Serialize)]
 struct Removed {
     removed: Vec<SessionId>,
+    /// Containers that ended runs had left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    containers: Option<usize>,
 }
 
 pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
@@ -91,11 +94,21 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
         Verb::Rm { id } => {
             let id = parse(id)?;
             told(runtime.remove_session(&id))?;
-            show(&Removed { removed: vec![id] }, context, terminal)
+            let removed = Removed {
+                removed: vec![id],
+                containers: None,
+            };
+            show(&removed, context, terminal)
         }
         Verb::Gc { idle } => {
             let removed = told(runtime.collect_garbage(Duration::from_secs(*idle)))?;
-            show(&Removed { removed }, context, terminal)
+            let containers = match (runtime.sweep_containers(), host.executor) {
+                (Ok(count), _) => Some(count),
+                // A host that does not use Docker need not have it.
+                (Err(_), ExecutorKind::Local) => None,
+                (Err(error), ExecutorKind::Docker) => return Err(Failure::from_body(error.body())),
+            };
+            show(&Removed { removed, containers }, context, terminal)
         }
     }
 }
@@ -188,7 +201,11 @@ impl Answer for Removed {
         for id in &self.removed {
             page.line(&[Span::plain("removed "), Span::new(Tone::Name, id.as_str())]);
         }
-        if self.removed.is_empty() {
+        let containers = self.containers.unwrap_or(0);
+        if containers > 0 {
+            page.line(&[Span::plain(format!("removed {}", plural(containers, "container")))]);
+        }
+        if self.removed.is_empty() && containers == 0 {
             page.line(&[Span::plain("nothing to remove")]);
         }
     }

@@ -63,6 +63,12 @@ impl Environment {
             .unwrap_or_else(|| self.working_dir.join(".skillbox"))
     }
 
+    /// `DOCKER_HOST`, as every client of Docker takes it, or where a daemon listens by default.
+    pub fn default_docker_host(&self) -> String {
+        let given = self.get("DOCKER_HOST").and_then(OsStr::to_str);
+        given.unwrap_or("unix:///var/run/docker.sock").to_owned()
+    }
+
     /// The specification of these directories says that relative values are invalid and must be ignored.
     fn xdg(&self, variable: &str, default: &str) -> Option<PathBuf> {
         let given = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());

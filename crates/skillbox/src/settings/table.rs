@@ -105,6 +105,12 @@ settings! {
     /// Where runs take place: local or docker
     executor: ExecutorKind, "KIND", default |_: &Layers| ExecutorKind::Local;
 
+    /// The Docker daemon: unix:///path or tcp://host:port
+    docker_host: String, "ADDRESS", default |layers: &Layers| layers.environment().default_docker_host();
+
+    /// The image of runs in containers
+    docker_image: String, "IMAGE", default |_: &Layers| DEFAULT_IMAGE.to_owned();
+
     /// The sandbox profile of runs
     profile: String, "NAME", default |_: &Layers| "default".to_owned();
 
@@ -149,6 +155,8 @@ settings! {
     /// Commands of skills' hooks: run them in the sandbox, or offer them to the host
     hooks: CommandHooks, "WHAT", default |_: &Layers| CommandHooks::default();
 }
+/// Another version of skillbox is another image.
+const DEFAULT_IMAGE: &str = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION"));
 
 impl GlobalFlags {
     /// The flags that may stand more than once.

@@ -1,0 +1,60 @@
+//! The little archive that an image is built from: a few plain files, in the form of POSIX 1003.1-1988.
+
+const BLOCK: usize = 512;
+
+/// A file of the archive.
+pub(super) struct TarFile<'a> {
+    pub name: &'a str,
+    pub mode: u32,
+    pub content: &'a [u8],
+}
+
+/// Writes an archive. Names are ours, and short.
+pub(super) fn write(files: &[TarFile<'_>]) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for file in files {
+        let mut header = [0_u8; BLOCK];
+        let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+        put(0, file.name);
+        put(100, &format!("{:07o}\0", file.mode));
+        put(108, "0000000\0");
+        put(116, "0000000\0");
+        put(124, &format!("{:011o}\0", file.content.len()));
+        // The same time every time: the same content is the same layer.
+        put(136, "00000000000\0");
+        put(148, "        ");
+        put(156, "0");
+        put(257, "ustar\0");
+        put(263, "00");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        archive.extend_from_slice(&header);
+        archive.extend_from_slice(file.content);
+        archive.resize(archive.len().next_multiple_of(BLOCK), 0);
+    }
+    archive.resize(archive.len() + 2 * BLOCK, 0);
+    archive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_have_their_fields_and_their_sum() {
+        let archive = write(&[TarFile {
+            name: "a",
+            mode: 0o755,
+            content: b"hi",
+        }]);
+        assert_eq!(archive.len(), 4 * BLOCK);
+        assert_eq!(&archive[100..107], b"0000755");
+        assert_eq!(&archive[124..135], b"00000000002");
+        let told = std::str::from_utf8(&archive[148..154]).unwrap();
+        let mut header = archive[..BLOCK].to_vec();
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        assert_eq!(u32::from_str_radix(told, 8).unwrap(), sum);
+        assert_eq!(&archive[BLOCK..BLOCK + 2], b"hi");
+    }
+}

@@ -1,0 +1,107 @@
+//! The digest of a skill, computed from the files as they lie there.
+//!
+//! The text that is hashed is documented with the catalogue: `skillbox-tree/1` and a NUL, then for each file and link,
+//! ordered by path, `kind SP sha256-of-content SP path NUL`. This is a second writing of it on purpose: it is what
+//! checks the first one on the other side of a stream.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
+
+use sha2::{Digest, Sha256};
+
+use crate::message::{Entry, EntryKind};
+use crate::tree::{Walk, open_file, walk};
+
+/// No skill has more files.
+const MAX_ENTRIES: u64 = 1_000_000;
+
+/// The digest of a tree without the named things at its top.
+pub fn tree_digest(root: BorrowedFd<'_>, skip: &[&[u8]]) -> io::Result<[u8; 32]> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let how = Walk {
+        root,
+        skip,
+        max_entries: MAX_ENTRIES,
+    };
+    let left_out = walk::<rustix::io::Errno>(how, &mut |entry| {
+        entries.push(entry.clone());
+        Ok(())
+    })?;
+    if left_out > 0 {
+        return Err(io::Error::other(format!("{left_out} entries cannot be read")));
+    }
+    entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let mut whole = Sha256::new();
+    whole.update(b"skillbox-tree/1\0");
+    for entry in &entries {
+        let (kind, content) = match &entry.kind {
+            EntryKind::Directory { .. } => continue,
+            EntryKind::Link { target } => (b'l', Sha256::digest(target).into()),
+            EntryKind::File { mode, .. } => {
+                let content = content_digest(File::from(open_file(root, &entry.path)?))?;
+                (if mode & 0o100 == 0 { b'f' } else { b'x' }, content)
+            }
+            other => {
+                let shown = String::from_utf8_lossy(&entry.path).into_owned();
+                return Err(io::Error::other(format!(
+                    "{shown:?} is a {other:?}, which no skill has"
+                )));
+            }
+        };
+        whole.update([kind, b' ']);
+        whole.update(hex(&content));
+        whole.update(b" ");
+        whole.update(&entry.path);
+        whole.update(b"\0");
+    }
+    Ok(whole.finalize().into())
+}
+
+fn content_digest(mut file: File) -> io::Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize().into()),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+fn hex(bytes: &[u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn the_documented_text_is_hashed() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path();
+        fs::create_dir_all(top.join("s/empty")).unwrap();
+        fs::write(top.join("s.txt"), "x").unwrap();
+        fs::write(top.join("s/run"), "").unwrap();
+        fs::set_permissions(top.join("s/run"), fs::Permissions::from_mode(0o555)).unwrap();
+        symlink("../../out", top.join("out")).unwrap();
+        symlink("s.txt", top.join("z")).unwrap();
+        let sum = |text: &str| hex(&Sha256::digest(text).into());
+        let text = format!(
+            "skillbox-tree/1\0f {} s.txt\0x {} s/run\0l {} z\0",
+            sum("x"),
+            sum(""),
+            sum("s.txt")
+        );
+        let root = File::open(top).unwrap();
+        let digest = tree_digest(root.as_fd(), &[b"out"]).unwrap();
+        assert_eq!(hex(&digest), sum(&text));
+        fs::write(top.join("s.txt"), "y").unwrap();
+        assert_ne!(tree_digest(root.as_fd(), &[b"out"]).unwrap(), digest);
+    }
+}
