@@ -98,7 +98,7 @@ mod tests {
             sum(""),
             sum("s.txt")
         );
-        let root = fs::File::open(top).unwrap();
+        let root = File::open(top).unwrap();
         let digest = tree_digest(root.as_fd(), &[b"out"]).unwrap();
         assert_eq!(hex(&digest), sum(&text));
         fs::write(top.join("s.txt"), "y").unwrap();
