@@ -203,7 +203,7 @@ mod tests {
         symlink("/etc", top.join("c")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, top.join("d"), Mode::from_raw_mode(0o600)).unwrap();
         fs::create_dir(top.join("skills")).unwrap();
-        fs::set_permissions(top.join("a/locked"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(top.join("a/locked"), fs::Permissions::from_mode(0o000)).unwrap();
         let root = File::open(top).unwrap();
         let (found, left_out) = listed(&root, &[b"skills"], 100);
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();

@@ -82,9 +82,12 @@ pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
 
 /// What a container engine does not do; we need none of what it takes away.
 fn confine(job: &Job) -> io::Result<()> {
+    // The container's own limit is what the workspace can hold: a larger one would mean nothing, and is refused.
+    let hard = rustix::process::getrlimit(Resource::Fsize).maximum;
+    let bytes = hard.map_or(job.file_bytes, |hard| hard.min(job.file_bytes));
     let file = Rlimit {
-        current: Some(job.file_bytes),
-        maximum: Some(job.file_bytes),
+        current: Some(bytes),
+        maximum: Some(bytes),
     };
     rustix::process::setrlimit(Resource::Fsize, file)?;
     let how = &job.confinement;
