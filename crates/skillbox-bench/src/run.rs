@@ -4,6 +4,7 @@
 mod collect;
 mod peers;
 mod ready;
+mod stages;
 mod stdout;
 mod steady;
 
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         influences(&ready, arguments.rounds)?,
         collect::measure(&ready, arguments.rounds.min(15))?,
     ];
+    let stages = stages::measure(&ready, arguments.rounds)?;
     let steady = steady::measure(&ready, arguments.sequence)?;
     let flood = stdout::measure(&ready)?;
     let is_met = parts.iter().all(Contest::is_met) && steady.is_met() && flood.is_met();
@@ -51,12 +53,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let contests: Vec<_> = parts.iter().map(Contest::to_json).collect();
         println!(
             "{:#}",
-            json!({"contests": contests, "sequence": steady.to_json(), "stdout": flood.to_json(), "met": is_met})
+            json!({"contests": contests, "stages": stages.to_json(), "sequence": steady.to_json(), "stdout": flood.to_json(), "met": is_met})
         );
     } else {
         for part in &parts {
             part.print()?;
         }
+        stages.print();
         steady.print();
         flood.print();
     }

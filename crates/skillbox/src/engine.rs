@@ -32,6 +32,45 @@ pub fn open(
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let (profiles, broken_profiles) = profiles(context, terminal)?;
+    open_with(
+        context,
+        host,
+        also_allowed,
+        spawner,
+        (profiles, broken_profiles),
+        terminal,
+    )
+}
+
+/// The same for a single run: without profiles of the host, only the one that is asked for has to be read.
+pub fn open_for_one(
+    context: &Context<'_>,
+    host: &HostSettings,
+    also_allowed: &[PathBuf],
+    spawner: Spawner,
+    profile: Option<&str>,
+    terminal: &mut Terminal,
+) -> Result<Runtime, Failure> {
+    let wanted = profile.unwrap_or(&host.profile);
+    let known = match &context.settings.profiles {
+        None => Some(Profiles::shipped_chain(wanted)).filter(|chain| chain.get(wanted).is_some()),
+        Some(_) => None,
+    };
+    let profiles = match known {
+        Some(chain) => (chain, BTreeMap::new()),
+        None => profiles(context, terminal)?,
+    };
+    open_with(context, host, also_allowed, Some(spawner), profiles, terminal)
+}
+
+fn open_with(
+    context: &Context<'_>,
+    host: &HostSettings,
+    also_allowed: &[PathBuf],
+    spawner: Option<Spawner>,
+    (profiles, broken_profiles): (Profiles, BTreeMap<String, String>),
+    terminal: &mut Terminal,
+) -> Result<Runtime, Failure> {
     // Meanwhile the spawner finds out about the host.
     let repository = Arc::new(catalogue::open(context, terminal));
     let local = spawner

@@ -59,8 +59,17 @@ impl Ready {
         self.report("large", command, &[]).map(drop)
     }
 
+    /// One run of the small skill that somebody listens to.
+    pub(crate) fn listened(&self, command: &str, events: EventSink<'_>) -> anyhow::Result<()> {
+        self.run_with("small", command, &[], events).map(drop)
+    }
+
     /// One run with its report, files matching `globs` collected.
     pub(crate) fn report(&self, skill: &str, command: &str, globs: &[&str]) -> anyhow::Result<RunReport> {
+        self.run_with(skill, command, globs, EventSink::silent())
+    }
+
+    fn run_with(&self, skill: &str, command: &str, globs: &[&str], events: EventSink<'_>) -> anyhow::Result<RunReport> {
         let request = RunRequest {
             skill: skill.to_owned(),
             command: Some(command.to_owned()),
@@ -74,7 +83,7 @@ impl Ready {
         };
         let context = RunContext {
             session: None,
-            events: EventSink::silent(),
+            events,
             cancel: Cancel::new()?,
             export: None,
         };

@@ -107,6 +107,8 @@ struct Inner {
     first_answer: Mutex<Option<OwnedFd>>,
     facts: OnceLock<HostFacts>,
     process: Mutex<Option<Process>>,
+    /// Whether the end of this handle is the end of the program, which need not wait for the spawner to tidy up.
+    one_shot: bool,
 }
 
 #[derive(Debug)]
@@ -273,12 +275,14 @@ impl Spawner {
 
     fn begin(socket: OwnedFd, process: Process, options: SpawnerOptions) -> Result<Self, SpawnerError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
+        let one_shot = options.one_shot;
         ask(socket.as_fd(), &Request::Begin(options), theirs.as_fd(), &[]).map_err(not_heard)?;
         let inner = Inner {
             socket: Some(socket),
             first_answer: Mutex::new(Some(ours)),
             facts: OnceLock::new(),
             process: Mutex::new(Some(process)),
+            one_shot,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -404,6 +408,7 @@ impl Drop for Inner {
             Some(Process::Started(mut child)) => {
                 let _ = child.wait();
             }
+            Some(Process::Forked(_)) if self.one_shot => {}
             Some(Process::Forked(pid)) => {
                 let _ = reap(Some(pid), Patience::Wait);
             }

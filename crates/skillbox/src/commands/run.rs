@@ -44,8 +44,9 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let spawner = engine::spawner(SpawnerOptions::one_shot())?;
     let (host, _) = args.host.resolve(context.layers)?;
     let asked = args.request.to_request()?;
-    let runtime = engine::open(context, &host, &asked.used_directories, Some(spawner), terminal)?;
-    runtime.prepare(asked.request.profile.as_deref());
+    let profile = asked.request.profile.as_deref();
+    let runtime = engine::open_for_one(context, &host, &asked.used_directories, spawner, profile, terminal)?;
+    runtime.prepare(profile);
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
     interrupt::cancel_on_signal(&cancel);
