@@ -72,7 +72,7 @@ impl Runtime {
             export,
         } = context;
         let catalog = self.catalog();
-        let mut accepted = self.accept(request, session, &catalog)?;
+        let mut accepted = self.accept(request, session, &catalog, &cancel)?;
         accepted.spec.collecting.keep_open |= export.is_some();
         events.emit(|| RunEvent::Accepted {
             run_id: accepted.spec.run_id.clone(),
@@ -127,6 +127,7 @@ impl Runtime {
         request: &RunRequest,
         session: Option<SessionId>,
         catalog: &Catalog,
+        cancel: &Cancel,
     ) -> Result<Accepted<'_>, RunError> {
         let profile = self.profile(request.profile.as_deref())?;
         let executor_kind = request.executor.unwrap_or(self.settings.default_executor);
@@ -141,7 +142,7 @@ impl Runtime {
             self.skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
         }
         let scope = session.clone().map_or(Scope::User, Scope::Session);
-        let session = session.map(|id| self.hold(&id)).transpose()?;
+        let session = session.map(|id| self.hold(&id, cancel)).transpose()?;
         Ok(Accepted {
             spec,
             profile,
@@ -162,9 +163,9 @@ impl Runtime {
         }
     }
 
-    fn hold(&self, id: &SessionId) -> Result<SessionHold, RunError> {
+    fn hold(&self, id: &SessionId, cancel: &Cancel) -> Result<SessionHold, RunError> {
         let session = self.sessions.open_or_create(id)?;
-        let lock = session.lock_run(self.settings.session_wait)?;
+        let lock = session.lock_run(self.settings.session_wait, || cancel.is_cancelled())?;
         session.touch(1)?;
         Ok(SessionHold { session, _lock: lock })
     }

@@ -23,6 +23,15 @@ pub fn spawner(options: SpawnerOptions) -> Result<Spawner, Failure> {
     Spawner::fork_here(options).map_err(unavailable)
 }
 
+/// The spawner of a server: a program of its own, so that a server with many threads can start it too.
+pub fn lasting_spawner() -> Result<Spawner, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        let message = format!("cannot tell where this program is: {error}");
+        Failure::new(ErrorCode::Internal, message)
+    })?;
+    Spawner::start(&program).map_err(unavailable)
+}
+
 /// A runtime for this host; `also_allowed` are directories that the person named by using them.
 pub fn open(
     context: &Context<'_>,
@@ -38,8 +47,27 @@ pub fn open(
         also_allowed,
         spawner,
         (profiles, broken_profiles),
+        Lifetime::OneCommand,
         terminal,
     )
+}
+
+/// The same for a server, which lives long enough to watch the skills that it runs.
+pub fn open_server(
+    context: &Context<'_>,
+    host: &HostSettings,
+    spawner: Spawner,
+    terminal: &mut Terminal,
+) -> Result<Runtime, Failure> {
+    let profiles = profiles(context, terminal)?;
+    open_with(context, host, &[], Some(spawner), profiles, Lifetime::Server, terminal)
+}
+
+/// How long the runtime is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lifetime {
+    OneCommand,
+    Server,
 }
 
 /// The same for a single run: without profiles of the host, only the one that is asked for has to be read.
@@ -60,7 +88,15 @@ pub fn open_for_one(
         Some(chain) => (chain, BTreeMap::new()),
         None => profiles(context, terminal)?,
     };
-    open_with(context, host, also_allowed, Some(spawner), profiles, terminal)
+    open_with(
+        context,
+        host,
+        also_allowed,
+        Some(spawner),
+        profiles,
+        Lifetime::OneCommand,
+        terminal,
+    )
 }
 
 fn open_with(
@@ -69,6 +105,7 @@ fn open_with(
     also_allowed: &[PathBuf],
     spawner: Option<Spawner>,
     (profiles, broken_profiles): (Profiles, BTreeMap<String, String>),
+    lifetime: Lifetime,
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     // Meanwhile the spawner finds out about the host.
@@ -90,7 +127,7 @@ fn open_with(
         host_directories,
         host_environment: passed_variables(&profiles, context.layers.environment()),
         session_wait: DEFAULT_SESSION_WAIT,
-        watch_skills: false,
+        watch_skills: lifetime == Lifetime::Server,
     };
     Ok(Runtime::new(repository, profiles, local, settings))
 }

@@ -1,0 +1,185 @@
+//! What a client talks to: each request is handed to the part that answers it.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourcesCapability, ServerCapabilities, ServerConfig, SubscriptionFilter, ToolsCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+
+use crate::host::{Host, in_background};
+use crate::session::ClientSession;
+use crate::{changes, prompts, resources, skills, tools};
+
+/// The server as one client sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct SkillServer {
+    host: Arc<Host>,
+    session: Arc<ClientSession>,
+}
+
+impl SkillServer {
+    /// For a client whose session is the process.
+    pub(crate) fn new(host: Arc<Host>, session: Arc<ClientSession>) -> Self {
+        Self { host, session }
+    }
+
+    async fn with_host<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Host, &ClientSession) -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let (host, session) = (self.host.clone(), self.session.clone());
+        in_background(move || work(&host, &session)).await
+    }
+}
+
+fn capabilities() -> ServerCapabilities {
+    let mut capabilities = ServerCapabilities::default();
+    let mut tools = ToolsCapability::default();
+    tools.list_changed = Some(true);
+    let mut prompts = PromptsCapability::default();
+    prompts.list_changed = Some(true);
+    let mut resources = ResourcesCapability::default();
+    resources.list_changed = Some(true);
+    capabilities.tools = Some(tools);
+    capabilities.prompts = Some(prompts);
+    capabilities.resources = Some(resources);
+    let mut extension = JsonObject::new();
+    extension.insert("directoryRead".to_owned(), json!(true));
+    capabilities.extensions = Some([(skills::EXTENSION.to_owned(), extension)].into());
+    capabilities
+}
+
+fn cursor(request: &Option<PaginatedRequestParams>) -> Option<String> {
+    request.as_ref().and_then(|request| request.cursor.clone())
+}
+
+impl ServerHandler for SkillServer {
+    fn get_info(&self) -> ServerConfig {
+        let about = Implementation::new("skillbox", env!("CARGO_PKG_VERSION"));
+        let config = ServerConfig::new(capabilities()).with_server_info(about);
+        match self.host.overview() {
+            Some(overview) => config.with_instructions(overview),
+            None => config,
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.with_host(|host, _| tools::list(host)).await?;
+        let mut result = ListToolsResult::with_all_items(tools);
+        result.cache_scope = Some(CacheScope::Private);
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let result = tools::call(&self.host, &self.session, request, &context).await?;
+        Ok(result.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let page = self
+            .with_host(move |host, _| prompts::list(host, cursor(&request).as_deref()))
+            .await?;
+        let mut result = ListPromptsResult::with_all_items(page.items);
+        result.next_cursor = page.next;
+        result.cache_scope = Some(CacheScope::Private);
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let result = self.with_host(move |host, _| prompts::get(host, &request)).await?;
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let page = self
+            .with_host(move |host, session| resources::list(host, Some(session), cursor(&request).as_deref()))
+            .await?;
+        let mut result = ListResourcesResult::with_all_items(page.items);
+        result.next_cursor = page.next;
+        result.cache_scope = Some(CacheScope::Private);
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = self
+            .with_host(move |host, session| resources::read(host, Some(session), &request.uri))
+            .await?;
+        let result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
+        Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let version = context.protocol_version();
+        let answer = self
+            .with_host(move |host, _| skills::answer(host, &request.method, request.params, version.as_ref()))
+            .await?;
+        Ok(CustomResult::new(answer))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let news = self.host.changes.subscribe();
+        let gone = self.session.ended().clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = changes::tell_peer(context.peer, news) => {}
+                () = gone.cancelled() => {}
+            }
+        });
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let news = self.host.changes.subscribe();
+        tokio::select! {
+            () = changes::tell_subscriber(&subscription, news) => {}
+            () = subscription.cancelled() => {}
+            () = self.session.ended().cancelled() => {}
+        }
+        Ok(())
+    }
+}
