@@ -1,6 +1,6 @@
 //! What all clients of one server share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -13,6 +13,8 @@ use skillbox_runtime::{
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::changes;
+use crate::seat::Handles;
+use crate::session::ClientSession;
 
 /// So many calls are worked on at once; more wait for their turn.
 const CALLS_AT_ONCE: usize = 64;
@@ -38,6 +40,8 @@ pub struct Host {
     options: AgentOptions,
     /// Belongs to nobody and stays empty: what there is to see before anything is loaded.
     lobby: AgentSession,
+    pub(crate) handles: Handles,
+    open: Mutex<Vec<Weak<ClientSession>>>,
     pub(crate) calls: Semaphore,
     pub(crate) changes: broadcast::Sender<()>,
     _watch: Mutex<WatchHandle>,
@@ -60,6 +64,8 @@ impl Host {
             lobby: AgentSession::open(runtime.clone(), options.clone())?,
             runtime,
             options,
+            handles: Handles::default(),
+            open: Mutex::default(),
             calls: Semaphore::new(CALLS_AT_ONCE),
             changes,
             _watch: Mutex::new(watch),
@@ -93,6 +99,21 @@ impl Host {
             })
         };
         AgentSession::open(self.runtime.clone(), options)
+    }
+
+    /// Remembers a session that has to end with the server.
+    pub(crate) fn note(&self, session: &Arc<ClientSession>) {
+        let mut open = locked(&self.open);
+        open.retain(|session| session.strong_count() > 0);
+        open.push(Arc::downgrade(session));
+    }
+
+    /// Ends every session that is still there.
+    pub(crate) async fn end_sessions(&self) {
+        let open = std::mem::take(&mut *locked(&self.open));
+        for session in open.iter().filter_map(Weak::upgrade) {
+            session.end().await;
+        }
     }
 
     pub(crate) fn dialect(&self) -> Dialect {

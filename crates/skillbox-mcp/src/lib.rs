@@ -6,10 +6,12 @@
 
 mod changes;
 mod host;
+mod http;
 mod page;
 mod progress;
 mod prompts;
 mod resources;
+mod seat;
 mod server;
 mod session;
 mod skills;
@@ -17,4 +19,5 @@ mod stdio;
 mod tools;
 
 pub use host::{Host, HostError};
+pub use http::serve_http;
 pub use stdio::{ServeError, serve_stdio};

@@ -13,28 +13,28 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
 use crate::host::{Host, in_background};
-use crate::session::ClientSession;
+use crate::seat::Seat;
 use crate::{changes, prompts, resources, skills, tools};
 
 /// The server as one client sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct SkillServer {
     host: Arc<Host>,
-    session: Arc<ClientSession>,
+    seat: Seat,
 }
 
 impl SkillServer {
-    /// For a client whose session is the process.
-    pub(crate) fn new(host: Arc<Host>, session: Arc<ClientSession>) -> Self {
-        Self { host, session }
+    /// For the client of one seat.
+    pub(crate) fn new(host: Arc<Host>, seat: Seat) -> Self {
+        Self { host, seat }
     }
 
     async fn with_host<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Host, &ClientSession) -> Result<T, ErrorData> + Send + 'static,
+        work: impl FnOnce(&Host) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let (host, session) = (self.host.clone(), self.session.clone());
-        in_background(move || work(&host, &session)).await
+        let host = self.host.clone();
+        in_background(move || work(&host)).await
     }
 }
 
@@ -74,7 +74,7 @@ impl ServerHandler for SkillServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.with_host(|host, _| tools::list(host)).await?;
+        let tools = self.with_host(tools::list).await?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.cache_scope = Some(CacheScope::Private);
         Ok(result)
@@ -85,7 +85,8 @@ impl ServerHandler for SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = tools::call(&self.host, &self.session, request, &context).await?;
+        let seated = self.seat.take(&self.host, &context).await?;
+        let result = tools::call(&self.host, &seated, request, &context).await?;
         Ok(result.into())
     }
 
@@ -95,7 +96,7 @@ impl ServerHandler for SkillServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let page = self
-            .with_host(move |host, _| prompts::list(host, cursor(&request).as_deref()))
+            .with_host(move |host| prompts::list(host, cursor(&request).as_deref()))
             .await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -108,17 +109,18 @@ impl ServerHandler for SkillServer {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let result = self.with_host(move |host, _| prompts::get(host, &request)).await?;
+        let result = self.with_host(move |host| prompts::get(host, &request)).await?;
         Ok(result.into())
     }
 
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        let session = self.seat.look(&self.host, &context)?;
         let page = self
-            .with_host(move |host, session| resources::list(host, Some(session), cursor(&request).as_deref()))
+            .with_host(move |host| resources::list(host, session.as_deref(), cursor(&request).as_deref()))
             .await?;
         let mut result = ListResourcesResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -137,10 +139,11 @@ impl ServerHandler for SkillServer {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let session = self.seat.look(&self.host, &context)?;
         let contents = self
-            .with_host(move |host, session| resources::read(host, Some(session), &request.uri))
+            .with_host(move |host| resources::read(host, session.as_deref(), &request.uri))
             .await?;
         let result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         Ok(result.into())
@@ -153,20 +156,15 @@ impl ServerHandler for SkillServer {
     ) -> Result<CustomResult, ErrorData> {
         let version = context.protocol_version();
         let answer = self
-            .with_host(move |host, _| skills::answer(host, &request.method, request.params, version.as_ref()))
+            .with_host(move |host| skills::answer(host, &request.method, request.params, version.as_ref()))
             .await?;
         Ok(CustomResult::new(answer))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let news = self.host.changes.subscribe();
-        let gone = self.session.ended().clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = changes::tell_peer(context.peer, news) => {}
-                () = gone.cancelled() => {}
-            }
-        });
+        // Ends with the connection, which then takes no news any more.
+        tokio::spawn(changes::tell_peer(context.peer, news));
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -178,7 +176,6 @@ impl ServerHandler for SkillServer {
         tokio::select! {
             () = changes::tell_subscriber(&subscription, news) => {}
             () = subscription.cancelled() => {}
-            () = self.session.ended().cancelled() => {}
         }
         Ok(())
     }

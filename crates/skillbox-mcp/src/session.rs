@@ -45,8 +45,11 @@ pub(crate) struct Output {
 impl ClientSession {
     /// Makes a session of a name that nobody can guess.
     pub(crate) async fn open(host: &Arc<Host>) -> Result<Arc<Self>, ErrorData> {
-        let host = host.clone();
-        in_background(move || Self::make(&host).map(Arc::new).map_err(|error| failed(&error))).await
+        let making = host.clone();
+        let made = in_background(move || Self::make(&making).map_err(|error| failed(&error)));
+        let session = Arc::new(made.await?);
+        host.note(&session);
+        Ok(session)
     }
 
     fn make(host: &Host) -> Result<Self, SessionError> {
@@ -88,6 +91,11 @@ impl ClientSession {
             return Err(gone());
         }
         Ok(guard)
+    }
+
+    /// Whether a call is going on.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.try_write().is_err()
     }
 
     /// Remembers the files of a run.

@@ -1,6 +1,7 @@
 //! One client on standard input and output: the process is its session.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+use crate::seat::Seat;
 use crate::server::SkillServer;
 use crate::session::ClientSession;
 
@@ -30,6 +32,17 @@ pub enum ServeError {
     /// The session of the client cannot be made.
     #[error("the session cannot be opened: {0}")]
     Session(String),
+    /// Anybody who can reach the address could run scripts.
+    #[error("{0} can be reached from other machines, and clients do not show who they are")]
+    NotLoopback(SocketAddr),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// The client began with something that is not the protocol.
     #[error("the client did not begin as the protocol asks")]
     Client(#[source] Box<ServerInitializeError>),
@@ -65,7 +78,7 @@ async fn serve(host: Arc<Host>) -> Result<(), ServeError> {
             ended.cancel();
         }
     });
-    let talked = talk(SkillServer::new(host, session.clone()), left, stopped).await;
+    let talked = talk(SkillServer::new(host, Seat::Process(session.clone())), left, stopped).await;
     session.end().await;
     talked
 }
@@ -85,7 +98,7 @@ async fn talk(server: SkillServer, left: CancellationToken, stopped: Cancellatio
     }
 }
 
-fn stop_on_signal() -> io::Result<CancellationToken> {
+pub(crate) fn stop_on_signal() -> io::Result<CancellationToken> {
     let stopped = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn({

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ProgressNotificationParam, Resource, Tool};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, MetaObject, ProgressNotificationParam, Resource,
+    Tool,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
@@ -12,6 +15,7 @@ use skillbox_runtime::{Dialect, ToolCall, ToolDefinition, ToolError, ToolFormat,
 
 use crate::host::{Host, failed};
 use crate::progress::News;
+use crate::seat::{HANDLE, Seated};
 use crate::session::{ClientSession, Output};
 
 /// The key that carries a result which is not an object.
@@ -49,10 +53,11 @@ impl Drop for EndsWithCaller {
 /// Makes one call. A refused call is a result that the model can read; errors of the protocol are for the client.
 pub(crate) async fn call(
     host: &Host,
-    session: &Arc<ClientSession>,
+    seated: &Seated,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
+    let session = &seated.session;
     let _here = session.enter().await?;
     let _turn = tokio::select! {
         turn = host.calls.acquire() => turn.map_err(|error| failed(&error))?,
@@ -64,14 +69,20 @@ pub(crate) async fn call(
     let call = ToolCall::new(request.name, arguments);
     let name = call.tool.clone();
     let outcome = make(session, call, context).await?;
-    match outcome {
-        Ok(outcome) => Ok(success(&outcome, session)),
-        Err(error) if error.code() == ErrorCode::UnknownTool => Err(ErrorData::invalid_params(
-            format!("unknown tool {name:?}: {error}"),
-            None,
-        )),
-        Err(error) => Ok(refusal(&error.body(dialect))),
+    let mut result = match outcome {
+        Ok(outcome) => success(&outcome, session),
+        Err(error) if error.code() == ErrorCode::UnknownTool => {
+            let message = format!("unknown tool {name:?}: {error}");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(error) => refusal(&error.body(dialect)),
+    };
+    if let Some(handle) = &seated.handle {
+        let mut meta = JsonObject::new();
+        meta.insert(HANDLE.to_owned(), json!(handle));
+        result.meta = Some(MetaObject(meta));
     }
+    Ok(result)
 }
 
 /// The call itself, with what it tells passed on meanwhile.
