@@ -22,6 +22,9 @@ mod validate_command;
 mod agent_loop;
 mod disclosure;
 
+// Front doors, opened by the clients that people use.
+mod mcp_server;
+
 // The reference tool, equalled byte for byte.
 mod parity;
 

@@ -50,6 +50,7 @@ pub use source::{ScanOptions, Scope, Source};
 
 pub use excerpt::render;
 pub use frontmatter::{Head, frontmatter_end, split_body};
+pub use lenient::frontmatter_json;
 pub use name_rules::{MAX_NAME_CHARS, NameFault, name_faults};
 pub use parse_code::ParseCode;
 pub use scan_code::ScanCode;

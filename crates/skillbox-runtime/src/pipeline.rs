@@ -87,7 +87,7 @@ impl Runtime {
             export,
         } = context;
         let catalog = self.catalog();
-        let mut accepted = self.accept(request, session, &catalog)?;
+        let mut accepted = self.accept(request, session, &catalog, &cancel)?;
         accepted.spec.collecting.keep_open |= export.is_some();
         let collecting = or_a_list(&accepted.spec.collecting);
         events.emit(|| RunEvent::Accepted {
@@ -148,6 +148,7 @@ impl Runtime {
         request: &RunRequest,
         session: Option<SessionId>,
         catalog: &Catalog,
+        cancel: &Cancel,
     ) -> Result<Accepted<'_>, RunError> {
         let profile = self.profile(request.profile.as_deref())?;
         let executor = self.executor(request.executor.unwrap_or(self.settings.default_executor))?;
@@ -161,7 +162,7 @@ impl Runtime {
             self.skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
         }
         let scope = session.clone().map_or(Scope::User, Scope::Session);
-        let session = session.map(|id| self.hold(&id)).transpose()?;
+        let session = session.map(|id| self.hold(&id, cancel)).transpose()?;
         Ok(Accepted {
             spec,
             profile,
@@ -179,9 +180,9 @@ impl Runtime {
         })
     }
 
-    fn hold(&self, id: &SessionId) -> Result<SessionHold, RunError> {
+    fn hold(&self, id: &SessionId, cancel: &Cancel) -> Result<SessionHold, RunError> {
         let session = self.sessions.open_or_create(id)?;
-        let lock = session.lock_run(self.settings.session_wait)?;
+        let lock = session.lock_run(self.settings.session_wait, || cancel.is_cancelled())?;
         session.touch(1)?;
         Ok(SessionHold { session, _lock: lock })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +10,16 @@ use std::time::Duration;
 use skillbox_artifacts::Store;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
-use skillbox_executor::workspace::Owner;
+use skillbox_executor::workspace::{InputSource, Owner, open_in_workspace};
 use skillbox_executor::{Executor, ExecutorError};
 use skillbox_loader::{SkillsState, ViewCache};
-use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
+use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
 use crate::agent::kept_state;
 use crate::freeze::Frozen;
-use crate::session::SessionStore;
+use crate::session::{SessionError, SessionStore};
 use crate::{HostDirectories, RunError};
 
 /// What the host decided, resolved before the runtime exists.
@@ -105,6 +106,11 @@ impl Runtime {
         self.repository.catalog()
     }
 
+    /// Where the skills come from.
+    pub fn repository(&self) -> &Arc<Repository> {
+        &self.repository
+    }
+
     /// The artifact store.
     pub fn artifacts(&self) -> &Store {
         &self.artifacts
@@ -125,13 +131,16 @@ impl Runtime {
         &self.profiles
     }
 
-    /// Has a sandbox made ahead for a run that comes soon, while its skill is still being read.
-    pub fn prepare(&self, profile: Option<&str>) {
+    /// Has a sandbox, or containers, made ahead for runs that come soon. A failure comes up again, and is told, when a
+    /// run comes.
+    pub fn prepare(&self, executor: ExecutorKind, profile: Option<&str>) {
         let Ok(profile) = self.profile(profile) else { return };
-        for executor in &self.executors {
-            if let Executor::Local(local) = executor {
-                local.prepare(profile);
+        match self.executors.iter().find(|known| known.kind() == executor) {
+            Some(Executor::Local(local)) => local.prepare(profile),
+            Some(Executor::Docker(docker)) => {
+                let _ = docker.warm(profile);
             }
+            None => {}
         }
     }
 
@@ -165,6 +174,29 @@ impl Runtime {
         Ok(self
             .artifacts
             .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
+    }
+
+    /// Removes the sessions of servers that ended without doing so themselves.
+    pub fn remove_ownerless_sessions(&self) -> Result<(), RunError> {
+        for id in self.sessions.ownerless()? {
+            match self.remove_session(&id) {
+                // Somebody else was faster, or a last process of its is still about to end.
+                Err(RunError::Session(SessionError::Unknown(_) | SessionError::Busy(_))) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A file of a session's workspace, opened without following any link.
+    pub fn workspace_file(&self, id: &SessionId, path: &RelPath) -> Result<File, RunError> {
+        let refused = |message: String| RequestError::new("path", ErrorCode::InputMissing, message).into();
+        let workspace = self.sessions.open(id)?.workspace()?;
+        match open_in_workspace(&workspace, path) {
+            Ok(InputSource::File(file)) => Ok(file),
+            Ok(_) => Err(refused(format!("{path} is not a file of the workspace"))),
+            Err(error) => Err(refused(format!("cannot open {path} in the workspace: {error}"))),
+        }
     }
 
     /// The profile that a request names, where the host allows it.

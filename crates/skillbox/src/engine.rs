@@ -23,6 +23,15 @@ pub fn spawner(options: SpawnerOptions) -> Result<Spawner, Failure> {
     Spawner::fork_here(options).map_err(unavailable)
 }
 
+/// The spawner of a server: a program of its own, so that a server with many threads can start it too.
+pub fn lasting_spawner() -> Result<Spawner, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        let message = format!("cannot tell where this program is: {error}");
+        Failure::new(ErrorCode::Internal, message)
+    })?;
+    Spawner::start(&program).map_err(unavailable)
+}
+
 /// A runtime for this host; `also_allowed` are directories that the person named by using them.
 pub fn open(
     context: &Context<'_>,
@@ -38,8 +47,29 @@ pub fn open(
         also_allowed,
         spawner,
         (profiles, broken_profiles),
+        Lifetime::OneCommand,
         terminal,
     )
+}
+
+/// The same for a server, which lives long enough to watch the skills that it runs.
+pub fn open_server(
+    context: &Context<'_>,
+    host: &HostSettings,
+    spawner: Spawner,
+    terminal: &mut Terminal,
+) -> Result<Runtime, Failure> {
+    let profiles = profiles(context, terminal)?;
+    let runtime = open_with(context, host, &[], Some(spawner), profiles, Lifetime::Server, terminal)?;
+    runtime.prepare(host.executor, None);
+    Ok(runtime)
+}
+
+/// How long the runtime is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lifetime {
+    OneCommand,
+    Server,
 }
 
 /// The same for a single run: without profiles of the host, only the one that is asked for has to be read.
@@ -60,7 +90,15 @@ pub fn open_for_one(
         Some(chain) => (chain, BTreeMap::new()),
         None => profiles(context, terminal)?,
     };
-    open_with(context, host, also_allowed, spawner, profiles, terminal)
+    open_with(
+        context,
+        host,
+        also_allowed,
+        spawner,
+        profiles,
+        Lifetime::OneCommand,
+        terminal,
+    )
 }
 
 fn open_with(
@@ -69,6 +107,7 @@ fn open_with(
     also_allowed: &[PathBuf],
     spawner: Option<Spawner>,
     (profiles, broken_profiles): (Profiles, BTreeMap<String, String>),
+    lifetime: Lifetime,
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     // Meanwhile the spawner finds out about the host.
@@ -76,8 +115,12 @@ fn open_with(
     let local = spawner
         .map(|spawner| local(spawner, &profiles, host.allow_unconfined))
         .transpose()?;
-    // A program that makes one run has no use for containers that wait.
-    let docker = docker(context, host, 0);
+    // Only a server that runs in containers has use for some that wait.
+    let pool = match (lifetime, host.executor) {
+        (Lifetime::Server, ExecutorKind::Docker) => WAITING_CONTAINERS,
+        _ => 0,
+    };
+    let docker = docker(context, host, pool);
     let executors = local
         .map(|local| Executor::Local(Box::new(local)))
         .into_iter()
@@ -97,7 +140,7 @@ fn open_with(
         host_directories,
         host_environment: passed_variables(&profiles, context.layers.environment()),
         session_wait: DEFAULT_SESSION_WAIT,
-        watch_skills: false,
+        watch_skills: lifetime == Lifetime::Server,
     };
     Ok(Runtime::new(repository, profiles, executors, settings))
 }
@@ -128,6 +171,9 @@ pub fn of_built_in(spawner: Option<Spawner>, place: &Path) -> Result<Runtime, Fa
         .collect();
     Ok(Runtime::new(Arc::new(repository), profiles, executors, settings))
 }
+
+/// As many containers as a small server keeps waiting.
+const WAITING_CONTAINERS: usize = 4;
 
 /// The Docker executor of these settings; nothing is connected yet.
 pub fn docker(context: &Context<'_>, host: &HostSettings, pool: usize) -> Arc<DockerExecutor> {

@@ -2,6 +2,7 @@
 
 mod error;
 mod open;
+mod owned;
 mod pins;
 mod record;
 mod scratch;
@@ -9,6 +10,7 @@ mod store;
 
 pub use error::SessionError;
 pub use open::{OpenSession, RunLock};
+pub use owned::Ownership;
 pub use pins::Pins;
 pub use record::SessionRecord;
 pub(crate) use scratch::Scratch;

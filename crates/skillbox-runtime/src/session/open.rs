@@ -52,6 +52,10 @@ impl OpenSession {
         &self.id
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What is known of it.
     pub fn record(&self) -> Result<SessionRecord, SessionError> {
         let record = self.read(RECORD)?;
@@ -86,14 +90,14 @@ impl OpenSession {
         Ok(Workspace::new(root, self.owner, Backing::Disk))
     }
 
-    /// Waits for other runs of this session, at most so long.
-    pub fn lock_run(&self, at_most: Duration) -> Result<RunLock, SessionError> {
+    /// Waits for other runs of this session, at most so long, or until it is given up.
+    pub fn lock_run(&self, at_most: Duration, is_given_up: impl Fn() -> bool) -> Result<RunLock, SessionError> {
         let end = Instant::now() + at_most;
         loop {
             if let Some(lock) = self.try_lock_run()? {
                 return Ok(lock);
             }
-            if Instant::now() >= end {
+            if Instant::now() >= end || is_given_up() {
                 return Err(SessionError::Busy(self.id.clone()));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -214,9 +218,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path(), None);
         let session = store.open_or_create(&id("s1")).unwrap();
-        let lock = session.lock_run(Duration::ZERO).unwrap();
+        let lock = session.lock_run(Duration::ZERO, || false).unwrap();
         assert!(matches!(
-            session.lock_run(Duration::from_millis(20)),
+            session.lock_run(Duration::from_millis(20), || false),
             Err(SessionError::Busy(_))
         ));
         assert!(matches!(store.remove(&id("s1")), Err(SessionError::Busy(_))));
@@ -235,7 +239,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path(), None);
         let busy = store.open_or_create(&id("busy")).unwrap();
-        let _lock = busy.lock_run(Duration::ZERO).unwrap();
+        let _lock = busy.lock_run(Duration::ZERO, || false).unwrap();
         store.open_or_create(&id("idle")).unwrap();
         assert!(store.collect_garbage(Duration::from_secs(60)).unwrap().is_empty());
         assert_eq!(store.collect_garbage(Duration::ZERO).unwrap(), [id("idle")]);

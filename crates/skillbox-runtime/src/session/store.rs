@@ -19,6 +19,7 @@ use super::{OpenSession, SessionError, SessionRecord};
 /// sessions/<id>/state.json       what is loaded, selected, disabled
 /// sessions/<id>/pins.json        versions kept
 /// sessions/<id>/workspace/       the script's files, owned by the script's user
+/// sessions/<id>/owner.lock       held by the process that the session ends with, where there is one
 /// sessions/<id>/*.lock           held during a run, or while a file is changed
 /// ```
 #[derive(Clone, Debug)]
@@ -102,11 +103,11 @@ impl SessionStore {
         Ok(removed)
     }
 
-    fn path(&self, id: &SessionId) -> PathBuf {
+    pub(super) fn path(&self, id: &SessionId) -> PathBuf {
         self.root.join(id.as_str())
     }
 
-    fn ids(&self) -> Result<Vec<SessionId>, SessionError> {
+    pub(super) fn ids(&self) -> Result<Vec<SessionId>, SessionError> {
         let mut ids: Vec<SessionId> = self
             .entries()?
             .into_iter()

@@ -57,6 +57,16 @@ fn wrong(message: String, field: &str) -> Failure {
     Failure::from_body(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field))
 }
 
+/// How the sessions of a server's clients are made.
+pub fn server_options(settings: AgentSettings, context: &Context<'_>) -> AgentOptions {
+    AgentOptions {
+        session: None,
+        hooks: settings.hooks,
+        changes: ChangesEnter::default(),
+        settings: disclosure(settings, context),
+    }
+}
+
 fn disclosure(settings: AgentSettings, context: &Context<'_>) -> Settings {
     Settings {
         policy: settings.policy,

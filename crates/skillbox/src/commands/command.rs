@@ -4,7 +4,7 @@ use clap::Subcommand;
 use skillbox_model::ExitCode;
 
 use super::{
-    artifacts, call, completions, create, demo, docker, doctor, help, info, list, man, profiles, prompt,
+    artifacts, call, completions, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
     read_properties, run, search, session, show, to_prompt, tools, validate,
 };
 use crate::failure::Failure;
@@ -27,6 +27,7 @@ pub enum Command {
     Tools(tools::ToolsArgs),
     Call(Box<call::CallArgs>),
     Run(Box<run::RunArgs>),
+    Mcp(Box<mcp::McpArgs>),
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),
@@ -73,6 +74,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Tools(args) => return tools::run(args, context, terminal),
         Command::Call(args) => return call::run(args, context, terminal),
         Command::Run(args) => return run::run(args, context, terminal),
+        Command::Mcp(args) => return mcp::run(args, context, terminal),
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),

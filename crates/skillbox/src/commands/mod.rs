@@ -17,6 +17,7 @@ mod info;
 mod lenient;
 mod list;
 mod man;
+mod mcp;
 mod named_paths;
 mod profiles;
 mod prompt;

@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     };
     let runtime = engine::open_for_one(context, &host, &asked.used_directories, spawner, profile, terminal)?;
     if executor == ExecutorKind::Local {
-        runtime.prepare(profile);
+        runtime.prepare(executor, profile);
     }
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
