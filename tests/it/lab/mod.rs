@@ -17,6 +17,6 @@ pub use canary::{AbstractListener, CanaryProcess, TcpListeners};
 pub use degrade::{Degraded, degradations};
 pub use host::{cgroup_version, need, need_root, ordinary_user};
 pub use ledger::Ledger;
-pub use process::{orphans, program, reap, reap_orphans, run_to_end, start};
+pub use process::{finish, orphans, program, reap, reap_orphans, run_to_end, start};
 pub use scene::{Scene, tree_digest};
 pub use subset::subset;
