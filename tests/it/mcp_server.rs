@@ -27,6 +27,7 @@ const MODES: [&str; 2] = ["legacy", "auto"];
     clippy::disallowed_methods,
     reason = "a test learns from tests/run what peers there are"
 )]
+#[expect(clippy::print_stderr, reason = "a skipped test says so, and why")]
 fn python() -> Option<OsString> {
     let python = env::var_os(PYTHON_VARIABLE);
     if python.is_none() {
