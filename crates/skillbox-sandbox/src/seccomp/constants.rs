@@ -14,6 +14,8 @@ const ARGUMENTS: &[(&str, u32)] = constants![
     AF_INET,
     AF_INET6,
     AF_NETLINK,
+    F_SETLEASE,
+    F_NOTIFY,
     CLONE_NEWUSER,
     CLONE_NEWNS,
     CLONE_NEWPID,

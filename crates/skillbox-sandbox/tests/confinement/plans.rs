@@ -8,6 +8,9 @@ use skillbox_sandbox::{
     Ownership, PathFact, Phase, PlanError, Profile, Profiles, Resource, Unconfined, Workspace, plan,
 };
 
+/// A name, and what it changes.
+type Change<T> = (&'static str, fn(&mut T));
+
 fn missing(reason: &str, fix: &str) -> Availability {
     Availability::Missing {
         reason: reason.to_owned(),
@@ -189,7 +192,7 @@ fn as_data() {
 
 #[test]
 fn a_required_layer_that_is_missing_refuses_the_run_with_cause_and_fix() {
-    let gaps: [(&str, fn(&mut HostFacts)); 7] = [
+    let gaps: [Change<HostFacts>; 7] = [
         ("user_namespace", |facts| {
             facts.namespaces = missing("it is off", "turn it on")
         }),
@@ -255,7 +258,7 @@ fn tiers_follow_from_what_is_missing() {
 
 #[test]
 fn jobs_that_cannot_be_run_are_refused() {
-    let wrong: [(&str, fn(&mut Job)); 8] = [
+    let wrong: [Change<Job>; 8] = [
         ("argv", |job| job.argv.clear()),
         ("argv", |job| job.argv[1] = "a\0b".into()),
         ("env", |job| job.env.push(("A=B".into(), "c".into()))),

@@ -2,11 +2,11 @@
 //!
 //! `sandbox-test-spawner run PROFILE SCRIPT` prints the script's output and then, in one line each, how it ended and
 //! what was enforced.
-#![allow(dead_code, reason = "this program uses its own part of the run")]
 #![expect(
+    dead_code,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test program prints, and fails loudly"
+    reason = "a test program prints, fails loudly, and uses its own part of the run"
 )]
 
 #[path = "run.rs"]

@@ -1,0 +1,194 @@
+//! Sandboxes made ahead: each is used once, by a run of its kind, and shows nothing of the time it waited.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use skillbox_sandbox::{Access, Bind, BindKind, Ownership, Spawner, SpawnerOptions, VisiblePath};
+
+use crate::trial::{Run, is_root, spawner, spawner_program};
+
+fn with_slots(slots: u8) -> Spawner {
+    let options = SpawnerOptions {
+        slots,
+        ..SpawnerOptions::default()
+    };
+    Spawner::start_with(&spawner_program(), options).unwrap()
+}
+
+fn children(spawner: &Spawner) -> Vec<i32> {
+    let pid = spawner.pid().unwrap();
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Waits until at least so many children are there and nothing changes any more, and gives them.
+fn parked(spawner: &Spawner, count: usize) -> Vec<i32> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut before = Vec::new();
+    loop {
+        let now = children(spawner);
+        if now.len() >= count && now == before {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "{now:?} instead of {count} parked");
+        before = now;
+        std::thread::sleep(Duration::from_millis(40));
+    }
+}
+
+#[test]
+fn a_used_slot_is_never_used_again() {
+    let spawner = spawner();
+    let look = "ls -A /dev/shm /workspace/work; hostname; echo x > /dev/shm/left; echo x > work/left; \
+                hostname other 2>/dev/null; true";
+    let mut seen = BTreeSet::new();
+    for _ in 0..12 {
+        let before = parked_now(&spawner);
+        let run = Run::bash(look).launch(&spawner);
+        assert_eq!(run.ok().replace('\n', " "), "/dev/shm:  /workspace/work: skillbox");
+        // The one that ran is gone, and comes back under no number.
+        for used in before.difference(&parked(&spawner, 1).into_iter().collect()) {
+            assert!(seen.insert(*used), "{used} was used twice");
+        }
+    }
+    assert!(seen.len() >= 11, "only {} of 12 runs had a slot", seen.len());
+}
+
+fn parked_now(spawner: &Spawner) -> BTreeSet<i32> {
+    children(spawner).into_iter().collect()
+}
+
+#[test]
+fn a_run_takes_the_parked_child() {
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    let waiting = parked(&spawner, 1);
+    let started = Run::bash("sleep 0.2").start(&spawner).unwrap();
+    assert!(children(&spawner).contains(&waiting[0]), "the slot was not used");
+    started.wait().ok();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while children(&spawner).contains(&waiting[0]) {
+        assert!(Instant::now() < deadline, "the slot outlives its run");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn without_slots_nothing_waits() {
+    let spawner = with_slots(0);
+    for _ in 0..3 {
+        Run::bash("true").launch(&spawner).ok();
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(children(&spawner), Vec::<i32>::new());
+}
+
+#[test]
+fn a_slot_that_died_is_replaced() {
+    if !is_root() {
+        return;
+    }
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    for pid in parked(&spawner, 1) {
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    assert_eq!(Run::bash("echo here").launch(&spawner).ok(), "here");
+    parked(&spawner, 1);
+}
+
+#[test]
+fn what_a_run_brings_is_mounted_when_it_comes() {
+    let spawner = spawner();
+    let place = tempfile::tempdir().unwrap();
+    let show = |name: &str| {
+        let directory = place.path().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("content"), name).unwrap();
+        let mut run = Run::bash("cat /workspace/skill/content");
+        run.job.binds.push(Bind {
+            target: "/workspace/skill".to_owned(),
+            kind: BindKind::Directory,
+            access: Access::ReadOnly,
+            owner: Ownership::Kept,
+        });
+        run.binds.push(File::open(&directory).unwrap().into());
+        run
+    };
+    std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for name in ["first", "second", "third"] {
+        assert_eq!(show(name).launch(&spawner).ok(), name);
+        parked(&spawner, 1);
+        // The same content, changed while a slot waits.
+        std::fs::write(place.path().join(name).join("content"), "changed").unwrap();
+        let mut again = show(name);
+        std::fs::write(place.path().join(name).join("content"), "changed").unwrap();
+        again.job.cwd = "/workspace".to_owned();
+        assert_eq!(again.launch(&spawner).ok(), "changed");
+    }
+}
+
+#[test]
+fn a_slot_made_before_the_host_changed_is_not_used() {
+    if !is_root() {
+        return;
+    }
+    let spawner = spawner();
+    let place = tempfile::Builder::new()
+        .prefix("skillbox-visible-")
+        .tempdir_in("/opt")
+        .unwrap();
+    std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let visible = place.path().join("visible");
+    let make = |content: &str| {
+        let new = place.path().join("new");
+        std::fs::create_dir(&new).unwrap();
+        std::fs::write(new.join("content"), content).unwrap();
+        let _ = std::fs::remove_dir_all(&visible);
+        std::fs::rename(&new, &visible).unwrap();
+    };
+    let show = || {
+        let mut run = Run::bash(&format!("cat {}/content", visible.display()));
+        run.profile.filesystem.visible.push(VisiblePath {
+            path: visible.to_str().unwrap().to_owned(),
+            ..run.profile.filesystem.visible[0].clone()
+        });
+        run
+    };
+    make("old");
+    assert_eq!(show().launch(&spawner).ok(), "old");
+    let waiting = parked(&spawner, 1);
+    make("new");
+    // Paths of the host are looked at again after a second.
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(show().launch(&spawner).ok(), "new");
+    assert!(!parked(&spawner, 1).contains(&waiting[0]));
+}
+
+#[test]
+fn two_hundred_at_once_all_come_through() {
+    let spawner = spawner();
+    let begin = Instant::now();
+    let times: Vec<Duration> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..200)
+            .map(|number| {
+                let spawner = &spawner;
+                scope.spawn(move || {
+                    let begin = Instant::now();
+                    let told = Run::bash(&format!("echo {number}")).launch(spawner);
+                    assert_eq!(told.ok(), number.to_string());
+                    begin.elapsed()
+                })
+            })
+            .collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let whole = begin.elapsed();
+    let slowest = times.into_iter().max().unwrap();
+    println!("200 runs in {whole:?}, the slowest took {slowest:?}");
+    assert!(slowest < Duration::from_secs(15), "one of them starved: {slowest:?}");
+    let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_SLOTS));
+    assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_SLOTS), "{left:?}");
+}
