@@ -82,7 +82,7 @@ impl World {
 
     fn left(&self) -> Vec<String> {
         let mut left: Vec<String> = orphans().iter().map(|pid| format!("process {pid}")).collect();
-        for place in ["state/sessions", "state/artifacts/sessions", "state/scratch"] {
+        for place in ["state/sessions", "state/artifacts/artifacts", "state/scratch"] {
             let entries = fs::read_dir(self.path(place)).into_iter().flatten().flatten();
             left.extend(entries.map(|entry| entry.path().display().to_string()));
         }
