@@ -4,14 +4,16 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::lab::{orphans, program, reap, run_to_end, start};
+use crate::lab::{finish, orphans, program, reap, run_to_end, start};
 use crate::workspace::root;
 
 /// Names a Python that has the package `mcp`; `tests/run` makes one and sets this.
@@ -25,6 +27,7 @@ const MODES: [&str; 2] = ["legacy", "auto"];
     clippy::disallowed_methods,
     reason = "a test learns from tests/run what peers there are"
 )]
+#[expect(clippy::print_stderr, reason = "a skipped test says so, and why")]
 fn python() -> Option<OsString> {
     let python = env::var_os(PYTHON_VARIABLE);
     if python.is_none() {
@@ -79,7 +82,7 @@ impl World {
 
     fn left(&self) -> Vec<String> {
         let mut left: Vec<String> = orphans().iter().map(|pid| format!("process {pid}")).collect();
-        for place in ["state/sessions", "state/artifacts/sessions", "state/scratch"] {
+        for place in ["state/sessions", "state/artifacts/artifacts", "state/scratch"] {
             let entries = fs::read_dir(self.path(place)).into_iter().flatten().flatten();
             left.extend(entries.map(|entry| entry.path().display().to_string()));
         }
@@ -302,4 +305,129 @@ fn the_next_server_removes_what_a_killed_one_left() {
     let answer: Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!(answer["result"]["serverInfo"]["name"], "skillbox");
     world.assert_clean();
+}
+
+/// A server that listens; ended by a signal, as service managers do it.
+struct Listening {
+    server: Child,
+    address: String,
+}
+
+impl Listening {
+    fn start(world: &World) -> Self {
+        let mut command = program(SKILLBOX);
+        command
+            .args(["mcp", "--http", "127.0.0.1:0", "--skills"])
+            .arg(shipped())
+            .arg("--state-dir")
+            .arg(world.path("state"))
+            .arg("--allow-host")
+            .arg(world.path("host"))
+            .stderr(Stdio::piped());
+        let mut server = start(&mut command);
+        let mut line = String::new();
+        BufReader::new(server.stderr.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line
+            .trim()
+            .strip_prefix("serving ")
+            .expect("where it serves")
+            .to_owned();
+        Self { server, address }
+    }
+
+    /// The status line of the answer to a request with these headers.
+    fn ask(&self, headers: &str) -> String {
+        let place = self
+            .address
+            .strip_prefix("http://")
+            .unwrap()
+            .strip_suffix("/mcp")
+            .unwrap();
+        let mut stream = TcpStream::connect(place).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        let fixed = "Content-Type: application/json\r\nAccept: application/json, text/event-stream";
+        let length = body.len();
+        let headers = headers.replace("PLACE", place);
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\n{headers}\r\n{fixed}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    #[track_caller]
+    fn stop(mut self, world: &World) {
+        let pid = Pid::from_raw(i32::try_from(self.server.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let ended = finish(&mut self.server, Instant::now(), Duration::from_secs(15));
+        assert!(ended.expect("it ends when it is told to").0.success());
+        world.assert_clean();
+    }
+}
+
+impl World {
+    fn talk(&self, python: &OsString, address: &str, scenario: &str, mode: &str, own: &[&str]) -> Value {
+        let mut command = program(python);
+        command
+            .arg(root().join("tests/mcp/client.py"))
+            .args([scenario, mode, address])
+            .args(own);
+        let ended = run_to_end(&mut command, b"", DEADLINE);
+        assert!(
+            ended.status.success(),
+            "{scenario} {mode}: {}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+        serde_json::from_slice(&ended.stdout).unwrap()
+    }
+}
+
+#[test]
+fn over_http_clients_have_sessions_or_carry_a_handle() {
+    let Some(python) = python() else { return };
+    let world = World::new();
+    let csv = world.path("host/sales.csv");
+    fs::write(&csv, "date,revenue\n2024-01-01,10\n2024-02-01,20\n2024-03-01,15\n").unwrap();
+    let server = Listening::start(&world);
+    let told = world.talk(&python, &server.address, "report", "legacy", &[csv.to_str().unwrap()]);
+    assert!(told["chart"].as_str().unwrap().starts_with("<svg"));
+    let told = world.talk(&python, &server.address, "cancel", "legacy", &[]);
+    assert_eq!(told["after"], "after\n");
+    let told = world.talk(&python, &server.address, "handle", "auto", &[]);
+    assert_eq!((&told["later"], &told["read"]), (&json!("kept\n"), &json!("kept\n")));
+    assert_eq!(told["stranger"], 1, "another session has another workspace");
+    assert_eq!(told["refused"].as_array().unwrap().len(), 2, "{told}");
+    server.stop(&world);
+}
+
+#[test]
+fn web_pages_and_other_names_of_this_machine_are_refused() {
+    let world = World::new();
+    let server = Listening::start(&world);
+    assert!(server.ask("Host: PLACE").contains(" 200 "));
+    assert!(server.ask("Host: PLACE\r\nOrigin: http://PLACE").contains(" 200 "));
+    assert!(
+        server
+            .ask("Host: PLACE\r\nOrigin: http://evil.example")
+            .contains(" 403 ")
+    );
+    assert!(server.ask("Host: evil.example").contains(" 403 "));
+    server.stop(&world);
+
+    let mut command = program(SKILLBOX);
+    command
+        .args(["mcp", "--http", "0.0.0.0:0", "--state-dir"])
+        .arg(world.path("state"));
+    let refused = run_to_end(&mut command, b"", DEADLINE);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && told.contains("can be reached from other machines"),
+        "{told}"
+    );
 }

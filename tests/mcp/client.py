@@ -1,6 +1,6 @@
 """Drives `skillbox mcp` with the Python client of the protocol's own SDK. Each scenario prints one line of JSON.
 
-usage: client.py SCENARIO MODE SKILLBOX ARGUMENT…
+usage: client.py SCENARIO MODE SKILLBOX|ADDRESS ARGUMENT…
 
 MODE is how the client begins: `legacy` (with a session) or `auto` (the stateless revision, where the server has it).
 """
@@ -171,12 +171,36 @@ async def changes(client: Client, directory: str) -> dict[str, Any]:
     return {"heard": heard, "prompts": [prompt.name for prompt in prompts]}
 
 
+async def handle(client: Client) -> dict[str, Any]:
+    """Without sessions in the protocol, a handle leads back to the workspace, and nobody else finds it."""
+    write = {"skill": "python-math", "command": "echo kept > $OUTPUT_DIR/kept", "output_files": ["out/kept"]}
+    look = {"skill": "python-math", "command": "cat $OUTPUT_DIR/kept"}
+    first = await client.call_tool("skill_run", write)
+    carried = {"skillbox/session": first.meta["skillbox/session"]}
+    later = await client.call_tool("skill_run", look, meta=carried)
+    read = await client.read_resource("workspace://out/kept", meta=carried)
+    stranger = await client.call_tool("skill_run", look)
+    refused = []
+    for meta in ({}, {"skillbox/session": "mcp-0"}):
+        try:
+            await client.read_resource("workspace://out/kept", meta=meta)
+        except Exception as error:
+            refused.append(str(error))
+    return {
+        "later": later.structured_content["stdout"],
+        "read": read.contents[0].text,
+        "stranger": stranger.structured_content["exit_code"],
+        "refused": refused,
+    }
+
+
 async def main() -> None:
     scenario, mode, program, *arguments = sys.argv[1:]
     at = arguments.index("--") if "--" in arguments else len(arguments)
     own, server = arguments[:at], arguments[at + 1 :]
-    parameters = StdioServerParameters(command=program, args=["mcp", *server])
-    async with Client(parameters, mode=mode) as client:
+    is_address = program.startswith("http://")
+    where = program if is_address else StdioServerParameters(command=program, args=["mcp", *server])
+    async with Client(where, mode=mode) as client:
         result = await globals()[scenario](client, *own)
     print(json.dumps(result), flush=True)
 

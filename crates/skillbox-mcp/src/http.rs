@@ -49,9 +49,11 @@ async fn serve(
     let listener = TcpListener::bind(address)
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
-    ready(listener.local_addr().map_err(ServeError::Start)?);
+    let address = listener.local_addr().map_err(ServeError::Start)?;
+    ready(address);
+    let own = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("http://{name}:{}", address.port()));
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_origins(origins)
+        .with_allowed_origins(origins.iter().chain(&own))
         .enforce_origin_validation()
         .with_cancellation_token(stopped.child_token());
     let mut silence = SessionConfig::default();

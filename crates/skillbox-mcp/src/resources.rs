@@ -4,6 +4,7 @@ use std::io::Read;
 
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
 use skillbox_artifacts::{ArtifactRef, Scope};
 use skillbox_model::RelPath;
 use skillbox_runtime::RunError;
@@ -52,7 +53,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 
 /// Reads one resource.
 pub(crate) fn read(host: &Host, session: Option<&ClientSession>, uri: &str) -> Result<ResourceContents, ErrorData> {
-    let unknown = || ErrorData::resource_not_found(format!("unknown resource {uri:?}"), None);
+    let unknown = || ErrorData::resource_not_found(format!("unknown resource {uri:?}"), Some(json!({"uri": uri})));
     if uri == INDEX_URI {
         return Ok(host.index());
     }
