@@ -93,25 +93,26 @@ fn a_command_before_a_call_can_stop_it() {
     );
 }
 
+/// An executor that cannot run anything.
+const NOWHERE: &str = "--executor docker --docker-host unix:///no/such/socket";
+
 #[test]
 fn s23_a_guard_that_cannot_run_lets_nothing_pass() {
     let world = guarded(BEFORE_BASH);
     ok(&world, "skill_load", &json!({"skill": "guard"}), "--session s");
     let ask = json!({"tool": "Bash", "arguments": {"command": "ls"}});
-    let error = refused(&world, "wrap_tool_call", &ask, "--session s --executor docker");
+    let error = refused(&world, "wrap_tool_call", &ask, &format!("--session s {NOWHERE}"));
     assert_eq!(error["code"], "tool_not_allowed");
+    let message = error["message"].as_str().unwrap();
     assert!(
-        error["message"]
-            .as_str()
-            .unwrap()
-            .contains("it could not run: the docker executor is not configured"),
+        message.contains("it could not run: the Docker daemon does not answer"),
         "{error}"
     );
     let offered = ok(
         &world,
         "wrap_tool_call",
         &ask,
-        "--session s --executor docker --hooks offer",
+        &format!("--session s {NOWHERE} --hooks offer"),
     );
     assert_eq!(offered["hooks"][0]["status"], "for_host");
     assert_eq!(offered["hooks"][0]["handler"]["command"], "bash check.sh");
