@@ -100,7 +100,7 @@ fn what_is_no_profile_is_refused_with_its_place() {
     check(
         "name: mine\nextends: default\nlayer: {}",
         &[
-            "3:1 profile_syntax: unknown field `layer`, expected one of name, description, extends, layers, filesystem, workspace, network, syscalls, environment, limits",
+            "3:1 profile_syntax: unknown field `layer`, expected one of name, description, extends, layers, container_layers, filesystem, workspace, network, syscalls, environment, limits",
         ],
     );
     check(
