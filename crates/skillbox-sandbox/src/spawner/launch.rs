@@ -8,7 +8,7 @@ use rustix::process::{Gid, Uid};
 use super::birth::{Birth, Newborn};
 use super::protocol::{Orders, StepFailure};
 use super::set_up::Spawning;
-use super::sources::{belongings, open_sources};
+use super::sources::open_sources;
 use crate::child;
 use crate::plan::{Ids, Op};
 
@@ -63,7 +63,7 @@ pub(super) fn launch(
     match spawning.give_birth(&orders.steps)? {
         Birth::Parent(child) => Ok(Launched { child, answers }),
         Birth::Child { doors } => {
-            let mut belongings = belongings(spawning.stage.as_ref(), mounts);
+            let mut belongings = spawning.belongings(mounts);
             belongings.doors = doors;
             belongings.stdio = Some(stdio);
             belongings.answers = Some(answers);

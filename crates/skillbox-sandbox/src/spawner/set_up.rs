@@ -1,6 +1,8 @@
 //! What launches draw on: facts, namespaces and control groups, found or made when the spawner begins.
 
-use rustix::process::Pid;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
 use super::network::Network;
@@ -15,6 +17,9 @@ use crate::host::{Availability, CgroupFacts, HostFacts, MountApi};
 /// The belongings of a spawner.
 pub(super) struct Spawning {
     pub facts: HostFacts,
+    /// The spawner itself, as its children see whether it still lives. A child cannot open it: it has another pid, and
+    /// mostly another pid namespace.
+    pub own_pidfd: Option<OwnedFd>,
     pub stage: Option<Stage>,
     pub templates: Templates,
     pub network: Option<Network>,
@@ -30,6 +35,7 @@ impl Spawning {
     /// Makes what can be made; what cannot is a fact for the planner.
     pub fn set_up(options: &SpawnerOptions) -> Self {
         let mut facts = HostFacts::gather(options);
+        let own_pidfd = pidfd_open(getpid(), PidfdFlags::empty()).ok();
         if options.kind == SpawnerKind::Plain {
             let (reason, fix) = ("this spawner is for unconfined runs", "use a confining spawner");
             facts.namespaces = Availability::missing(reason, fix);
@@ -37,6 +43,7 @@ impl Spawning {
             let templates = Templates::default();
             return Self {
                 facts,
+                own_pidfd,
                 stage: None,
                 templates,
                 network: None,
@@ -57,6 +64,7 @@ impl Spawning {
         let stage = stage(&mut facts);
         Self {
             facts,
+            own_pidfd,
             stage,
             templates: Templates::default(),
             network,
@@ -94,10 +102,7 @@ impl Spawning {
 }
 
 fn groups(facts: &mut HostFacts) -> Option<Groups> {
-    let family = [
-        rustix::process::getpid(),
-        rustix::process::getppid().unwrap_or(Pid::INIT),
-    ];
+    let family = [getpid(), rustix::process::getppid().unwrap_or(Pid::INIT)];
     let layout = Layout::discover(&family.map(|pid| pid.as_raw_nonzero().get()));
     facts.cgroup = Layout::facts(&layout);
     match Groups::open(&layout.ok()?) {

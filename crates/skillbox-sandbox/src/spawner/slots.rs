@@ -15,7 +15,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::birth::{Birth, Newborn};
 use super::protocol::Orders;
 use super::set_up::Spawning;
-use super::sources::belongings;
 use crate::child;
 use crate::kernel::socket;
 use crate::kernel::wait::{Patience, reap};
@@ -184,7 +183,7 @@ impl Spawning {
                 bell,
             }),
             Birth::Child { doors } => {
-                let mut belongings = belongings(self.stage.as_ref(), Vec::new());
+                let mut belongings = self.belongings(Vec::new());
                 belongings.doors = doors;
                 child::park(&orders, belongings, theirs)
             }

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, fstat, open};
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use super::birth::failure;
 use super::launch::Descriptors;
@@ -17,14 +16,14 @@ use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
 use crate::plan::{Access, Ids, Op, Ownership};
 use crate::profile::Backing;
 
-/// What a child of this spawner is born with, whatever it will run.
-pub(super) fn belongings(stage: Option<&Stage>, mounts: Vec<Option<OwnedFd>>) -> Belongings {
-    let mut belongings = Belongings::new(mounts);
-    if let Some(stage) = stage {
-        belongings.proc = stage.proc.try_clone().ok();
-        belongings.spawner = pidfd_open(getpid(), PidfdFlags::empty()).ok();
+impl Spawning {
+    /// What a child of this spawner is born with, whatever it will run.
+    pub(super) fn belongings(&self, mounts: Vec<Option<OwnedFd>>) -> Belongings {
+        let mut belongings = Belongings::new(mounts);
+        belongings.proc = self.stage.as_ref().and_then(|stage| stage.proc.try_clone().ok());
+        belongings.spawner = self.own_pidfd.as_ref().and_then(|own| own.try_clone().ok());
+        belongings
     }
-    belongings
 }
 
 /// Opens everything that the steps of the child mount, by the step's index.

@@ -188,7 +188,30 @@ fn two_hundred_at_once_all_come_through() {
     let whole = begin.elapsed();
     let slowest = times.into_iter().max().unwrap();
     println!("200 runs in {whole:?}, the slowest took {slowest:?}");
-    assert!(slowest < Duration::from_secs(15), "one of them starved: {slowest:?}");
+    // Far above what a busy machine needs: only a run that was forgotten waits so long.
+    assert!(slowest < Duration::from_secs(60), "one of them starved: {slowest:?}");
     let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_SLOTS));
     assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_SLOTS), "{left:?}");
+}
+
+/// What a process holds a pidfd of.
+fn watched_by(pid: i32) -> Vec<i32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
+    let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
+    texts
+        .filter_map(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+            line.trim().parse().ok()
+        })
+        .collect()
+}
+
+/// The kernel tells of a parent's death only who asked before it. A child that comes later has to look, and at the right
+/// one: a spawner that was killed early used to leave a sandbox that nobody ended.
+#[test]
+fn a_child_watches_its_spawner_and_not_itself() {
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    let waiting = parked(&spawner, 1);
+    assert_eq!(watched_by(waiting[0]), [spawner.pid().unwrap()]);
 }
