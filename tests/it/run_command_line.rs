@@ -124,6 +124,21 @@ fn a_request_can_come_from_a_file() {
         .go()
         .reported();
     assert_eq!(answer.stdout(), "from a file\n");
+
+    // The skill may stand on the command line as well, if it is the same.
+    let named = |skill| {
+        scene
+            .tell(&["run", skill, "--json", "--request", file.to_str().unwrap()])
+            .go()
+    };
+    assert_eq!(named("probe").reported().stdout(), "from a file\n");
+    let other = named("python-math");
+    assert_eq!(
+        (other.refused().0, other.code),
+        ("invalid_request", Some(125)),
+        "{}",
+        other.told()
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::settings::HostFlags;
 #[command(after_help = crate::examples!(
     "skillbox run python-math -- 'python3 scripts/fib.py 10'",
     "skillbox run csv-report --input data.csv --output 'out/**' --out-dir results \\",
-    "    -- 'python3 scripts/report.py inputs/data.csv'",
+    "    -- 'python3 scripts/report.py inputs/data.csv --svg out/chart.svg'",
     "skillbox run python-math --script scripts/fib.py -- 10     no shell involved",
     "skillbox run --request request.json --json                 the whole request",
 ))]

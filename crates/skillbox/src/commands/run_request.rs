@@ -41,8 +41,8 @@ pub struct RequestArgs {
     /// Store the files as artifacts, with this before their names
     #[arg(long, value_name = "PREFIX", num_args = 0..=1, default_missing_value = "")]
     save: Option<String>,
-    /// Read the whole request as JSON from this file; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["skill", "command", "script", "cwd", "env", "stdin", "input", "output", "timeout", "save"])]
+    /// Read the whole request as JSON from this file; - is standard input. A skill that is named too must be the same
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "script", "cwd", "env", "stdin", "input", "output", "timeout", "save"])]
     request: Option<PathBuf>,
 }
 
@@ -60,7 +60,7 @@ impl RequestArgs {
     pub fn to_request(&self) -> Result<Asked, Failure> {
         if let Some(path) = &self.request {
             return Ok(Asked {
-                request: parse_request(&read(path)?)?,
+                request: self.agreeing(parse_request(&read(path)?)?)?,
                 used_directories: Vec::new(),
             });
         }
@@ -101,6 +101,17 @@ impl RequestArgs {
             request,
             used_directories,
         })
+    }
+
+    /// A skill that stands on the command line too must be the one of the request.
+    fn agreeing(&self, request: RunRequest) -> Result<RunRequest, Failure> {
+        match &self.skill {
+            Some(skill) if *skill != request.skill => {
+                let message = format!("the request is for {:?}, the command line for {skill:?}", request.skill);
+                Err(wrong("skill", message))
+            }
+            _ => Ok(request),
+        }
     }
 }
 
