@@ -3,6 +3,9 @@
 use super::host::ordinary_user;
 use super::scene::Scene;
 
+/// Calls of Linux 5.12 and later that would be made.
+const LINUX_5_10: [&str; 2] = ["mount_setattr=ENOSYS", "landlock_create_ruleset=ENOSYS"];
+
 /// One host that lacks something.
 #[derive(Clone, Debug)]
 pub struct Degraded {
@@ -108,6 +111,8 @@ pub fn degradations(scene: &Scene) -> Vec<Degraded> {
             false,
         ),
         root("no openat2", no_calls(&["openat2=ENOSYS"]), &[], true),
+        root("Linux 5.10", no_calls(&LINUX_5_10), &["landlock_files"], true),
+        ordinary("a user of Linux 5.10", no_calls(&LINUX_5_10), &["landlock_files"], true),
         root(
             "an old mount interface",
             no_calls(&[
@@ -127,7 +132,7 @@ pub fn degradations(scene: &Scene) -> Vec<Degraded> {
             false,
         ),
         root(
-            "an old kernel",
+            "no clone3, no pidfd",
             no_calls(&["clone3=ENOSYS", "close_range=ENOSYS", "pidfd_open=ENOSYS"]),
             &[],
             true,

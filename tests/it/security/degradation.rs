@@ -173,7 +173,46 @@ fn h137_without_landlock_or_seccomp_the_gap_is_named_or_the_run_refused() {
 
 #[test]
 fn h137_without_newer_calls_the_outcome_is_the_same() {
-    each_degradation(&["no openat2", "an old mount interface", "an old kernel"]);
+    each_degradation(&["no openat2", "an old mount interface", "no clone3, no pidfd"]);
+}
+
+/// Without mount_setattr each mount is made read-only by a remount: the table of mounts has to be the same.
+#[test]
+fn h137_on_linux_5_10_the_mounts_are_the_same() {
+    each_degradation(&["Linux 5.10", "a user of Linux 5.10"]);
+    if !need_root() {
+        return;
+    }
+    for name in ["Linux 5.10", "a user of Linux 5.10"] {
+        let scene = Scene::new();
+        let host = degradations(&scene).into_iter().find(|host| host.name == name).unwrap();
+        if let Some(id) = host.user {
+            scene.give_to(id);
+        }
+        let (_, as_user) = ordinary_user();
+        let whole = if host.user.is_some() { as_user } else { Vec::new() };
+        let mounts = |launcher: &[String]| {
+            let file = scene.text("host/canary.txt");
+            let request = json!({
+                "command": "cut -d' ' -f5,6 /proc/self/mountinfo | sort",
+                "inputs": [{"from": format!("host://{file}"), "to": "work/linked.txt", "mode": "link"}],
+            });
+            let answer = scene.ask(request).host_allowed().behind(launcher).go().reported();
+            answer.stdout().to_owned()
+        };
+        let (new, old) = (mounts(&whole), mounts(&host.launcher));
+        assert!(
+            new.lines().any(|line| line.starts_with("/usr ro,nosuid,nodev")),
+            "{new}"
+        );
+        assert!(
+            new.lines()
+                .any(|line| line.starts_with("/workspace/work/linked.txt ro")),
+            "{new}"
+        );
+        // Owners are shown as someone else from Linux 5.12 on, and what everybody may read can be read before.
+        assert_eq!(new.replace(",idmapped", ""), old, "{name}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::{confine, identity, landlock};
+use crate::kernel::mount::Copying;
 use crate::plan::{BindKind, Ids, Op, Phase, Step};
 use crate::profile::Need;
 use crate::root;
@@ -18,6 +19,8 @@ pub(super) const SETUP_FAILED: i32 = 125;
 pub(crate) struct Belongings {
     /// What each step mounts, by the step's index.
     pub mounts: Vec<Option<OwnedFd>>,
+    /// How they are mounted; none where nothing is.
+    pub copying: Option<Copying>,
     /// The `tasks` files of the run's control groups.
     pub doors: Vec<OwnedFd>,
     /// Standard input, output and error of the command.
@@ -34,6 +37,7 @@ impl Belongings {
     pub fn new(mounts: Vec<Option<OwnedFd>>) -> Self {
         Self {
             mounts,
+            copying: None,
             doors: Vec::new(),
             stdio: None,
             answers: None,
@@ -134,9 +138,11 @@ impl<'a> Child<'a> {
             Op::Proc => self.fresh_proc().map_err(during("mount a fresh /proc")),
             Op::Mask { path } => root::mask(path).map_err(during("mask")),
             Op::MountWorkspace { target, .. } => self
-                .mount(index, target, BindKind::Directory)
+                .mount(index, &step.op, target, BindKind::Directory)
                 .map_err(during("mount the workspace")),
-            Op::BindDescriptor { target, kind, .. } => self.mount(index, target, *kind).map_err(during("mount")),
+            Op::BindDescriptor { target, kind, .. } => {
+                self.mount(index, &step.op, target, *kind).map_err(during("mount"))
+            }
             Op::ResourceLimits(limits) => confine::limit_resources(limits).map_err(during("set resource limits")),
             Op::WorkingDirectory { path } => {
                 rustix::process::chdir(path.as_str()).map_err(|error| ("enter the working directory", error.into()))
@@ -200,11 +206,13 @@ impl<'a> Child<'a> {
         })
     }
 
-    fn mount(&mut self, index: usize, target: &str, kind: BindKind) -> io::Result<()> {
-        let mount = self.belongings.mounts[index]
-            .take()
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
-        root::bind(mount.as_fd(), target, kind)
+    fn mount(&mut self, index: usize, op: &Op, target: &str, kind: BindKind) -> io::Result<()> {
+        let mount = self.belongings.mounts[index].take();
+        let (Some(mount), Some(copying)) = (mount, self.belongings.copying) else {
+            return Err(io::Error::from_raw_os_error(libc::EBADF));
+        };
+        let target = root::mount_point(target, kind)?;
+        copying.attach(mount.as_fd(), target.as_fd(), root::attributes_of(op))
     }
 
     /// Tells the server. One that is gone is noticed by the reaper.

@@ -55,7 +55,9 @@ pub enum Availability {
 pub enum MountApi {
     /// Descriptors: open_tree, fsopen, mount_setattr, move_mount.
     Descriptors,
-    /// mount(2) by path, on kernels before 5.12 and under filters that refuse the newer calls.
+    /// Descriptors without mount_setattr, before Linux 5.12: attributes are set by remounting what is attached.
+    Remounts,
+    /// mount(2) by path, before Linux 5.2 and under filters that refuse the newer calls.
     Paths,
 }
 

@@ -191,10 +191,10 @@ fn mount_api() -> MountApi {
         (tree, errno_of(attributes))
     };
     let exists = |errno: Option<i32>| errno != Some(libc::ENOSYS);
-    if exists(tree) && exists(attributes) {
-        MountApi::Descriptors
-    } else {
-        MountApi::Paths
+    match (exists(tree), exists(attributes)) {
+        (true, true) => MountApi::Descriptors,
+        (true, false) => MountApi::Remounts,
+        (false, _) => MountApi::Paths,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod clone;
 pub(crate) mod loopback;
 pub(crate) mod mount;
+mod remount;
 pub(crate) mod socket;
 pub(crate) mod spawn;
 pub(crate) mod wait;

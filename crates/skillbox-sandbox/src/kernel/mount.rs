@@ -9,6 +9,8 @@ use rustix::mount::{
     fsmount, fsopen, move_mount, open_tree,
 };
 
+use super::remount;
+
 pub(crate) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 pub(crate) const NO_SUID: u64 = libc::MOUNT_ATTR_NOSUID;
 pub(crate) const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
@@ -20,7 +22,7 @@ pub(crate) enum Depth {
     Whole,
 }
 
-/// Sets attributes on a mount.
+/// Sets attributes on a mount. Without mount_setattr(2) it must be attached.
 pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> io::Result<()> {
     let request = libc::mount_attr {
         attr_set: attributes,
@@ -28,7 +30,10 @@ pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Dept
         propagation: 0,
         userns_fd: 0,
     };
-    call_setattr(mount, &request, depth)
+    match call_setattr(mount, &request, depth) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => remount::set_attributes(mount, attributes, depth),
+        set => set,
+    }
 }
 
 /// Shows the owner of a mount's files as someone else, by the maps of a user namespace.
@@ -95,4 +100,40 @@ pub(crate) fn copy_tree(directory: BorrowedFd<'_>, path: &str, depth: Depth) -> 
 pub(crate) fn attach(mount: BorrowedFd<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(mount, "", target, "", flags)?)
+}
+
+/// How copies of the host's mounts are made, and when they get their attributes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copying {
+    /// A host's mounts are locked together in a user namespace, and then copied only as a whole.
+    pub depth: Depth,
+    /// Kernels without mount_setattr(2) set attributes on attached mounts only.
+    pub settled: Settled,
+}
+
+/// When a copy has its attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    BeforeItIsAttached,
+    OnceItIsAttached,
+}
+
+impl Copying {
+    /// A detached copy of the tree that a descriptor is open on.
+    pub fn copy(self, source: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
+        let copy = copy_tree(source, "", self.depth)?;
+        if self.settled == Settled::BeforeItIsAttached {
+            set_attributes(copy.as_fd(), attributes, self.depth)?;
+        }
+        Ok(copy)
+    }
+
+    /// Attaches a copy to the thing that `target` is open on. Nothing but ours runs in its namespace yet.
+    pub fn attach(self, copy: BorrowedFd<'_>, target: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
+        attach(copy, target)?;
+        if self.settled == Settled::OnceItIsAttached {
+            set_attributes(copy, attributes, self.depth)?;
+        }
+        Ok(())
+    }
 }

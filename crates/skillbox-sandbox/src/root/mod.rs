@@ -5,6 +5,6 @@ mod skeleton;
 mod target;
 mod workspace;
 
-pub(crate) use per_run::{bind, cover_proc, fresh_proc, mask, shared_memory};
-pub(crate) use skeleton::{Devices, Skeleton};
+pub(crate) use per_run::{attributes_of, cover_proc, fresh_proc, mask, mount_point, shared_memory};
+pub(crate) use skeleton::{Devices, OF_HOST, Skeleton};
 pub(crate) use workspace::new_workspace;

@@ -1,14 +1,14 @@
 //! What each run mounts on its copy of the skeleton.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::skeleton::small_filesystem;
 use super::target::open_target;
 use crate::kernel::mount::{self, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
-use crate::plan::BindKind;
+use crate::plan::{Access, BindKind, Op};
 
 /// Mounts a private `/dev/shm`.
 pub(crate) fn shared_memory(bytes: u64) -> io::Result<()> {
@@ -46,11 +46,21 @@ pub(crate) fn mask(path: &str) -> io::Result<()> {
     mount::attach(null.as_fd(), target.as_fd())
 }
 
-/// Mounts a detached tree at a path that may have to be made.
-pub(crate) fn bind(mount: BorrowedFd<'_>, path: &str, kind: BindKind) -> io::Result<()> {
+/// What a mount that a run brings is mounted with: whatever is not read-only is for writing.
+pub(crate) fn attributes_of(op: &Op) -> u64 {
+    match op {
+        Op::BindDescriptor {
+            access: Access::ReadOnly,
+            ..
+        } => READ_ONLY | NO_SUID | NO_DEVICES,
+        _ => NO_SUID | NO_DEVICES,
+    }
+}
+
+/// Opens a path to mount on, which may have to be made.
+pub(crate) fn mount_point(path: &str, kind: BindKind) -> io::Result<OwnedFd> {
     let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let target = open_target(root.as_fd(), path, kind)?;
-    mount::attach(mount, target.as_fd())
+    open_target(root.as_fd(), path, kind)
 }
 
 /// Mounts on a directory of the skeleton, which holds no link that is not ours.

@@ -8,8 +8,11 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{chdir, fchdir, pivot_root};
 
 use super::target::{open_parent, open_target};
-use crate::kernel::mount::{self, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
+use crate::kernel::mount::{self, Copying, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
 use crate::plan::{BindKind, Op};
+
+/// What the host's own trees are mounted with.
+pub(crate) const OF_HOST: u64 = READ_ONLY | NO_SUID | NO_DEVICES;
 
 /// Names and numbers of the device nodes that a script can have.
 const NODES: [(&str, u32, u32); 5] = [
@@ -29,12 +32,17 @@ const LINKS: [(&str, &str); 4] = [
 ];
 
 /// A skeleton while it is built, in a mount namespace of its own.
-#[derive(Default)]
 pub(crate) struct Skeleton {
     root: Option<OwnedFd>,
+    copying: Copying,
 }
 
 impl Skeleton {
+    /// Nothing yet.
+    pub fn new(copying: Copying) -> Self {
+        Self { root: None, copying }
+    }
+
     /// Does one step. `source` is what the step mounts; a step whose source the host lost has none.
     pub fn apply(&mut self, op: &Op, source: Option<OwnedFd>) -> io::Result<()> {
         match op {
@@ -51,7 +59,10 @@ impl Skeleton {
             }
             Op::File { path, content } => self.file(path, content),
             Op::BindHost { path, kind, .. } => match source {
-                Some(source) => self.attach(&source, path, *kind),
+                Some(source) => {
+                    let target = open_target(self.root()?.as_fd(), path, *kind)?;
+                    self.copying.attach(source.as_fd(), target.as_fd(), OF_HOST)
+                }
                 None => Ok(()),
             },
             Op::Devices { names } => {

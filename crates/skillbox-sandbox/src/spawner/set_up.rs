@@ -121,8 +121,8 @@ fn stage(facts: &mut HostFacts) -> Option<Stage> {
     }
     if facts.mount_api == MountApi::Paths {
         facts.namespaces = Availability::missing(
-            "the kernel, or a filter in front of it, lacks open_tree, move_mount or mount_setattr",
-            "use Linux 5.12 or later, or let the filter pass these calls",
+            "the kernel, or a filter in front of it, lacks open_tree, fsopen or move_mount",
+            "use Linux 5.2 or later, or let the filter pass these calls",
         );
         return None;
     }

@@ -12,14 +12,16 @@ use super::protocol::{Orders, StepFailure};
 use super::set_up::Spawning;
 use super::stage::Stage;
 use crate::child::Belongings;
-use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
-use crate::plan::{Access, Ids, Op, Ownership};
+use crate::kernel::mount::Copying;
+use crate::plan::{Ids, Op, Ownership};
 use crate::profile::Backing;
+use crate::root::attributes_of;
 
 impl Spawning {
     /// What a child of this spawner is born with, whatever it will run.
     pub(super) fn belongings(&self, mounts: Vec<Option<OwnedFd>>) -> Belongings {
         let mut belongings = Belongings::new(mounts);
+        belongings.copying = self.stage.as_ref().map(|stage| stage.copying);
         belongings.proc = self.stage.as_ref().and_then(|stage| stage.proc.try_clone().ok());
         belongings.spawner = self.own_pidfd.as_ref().and_then(|own| own.try_clone().ok());
         belongings
@@ -50,7 +52,7 @@ pub(super) fn open_sources(
         let opened = stage.at_host(|| {
             for (index, step) in orders.steps.iter().enumerate().filter(|(_, step)| from_host(&step.op)) {
                 let mount =
-                    open_bind(stage.depth, &step.op, descriptors).map_err(|error| failure(step, "open", &error))?;
+                    open_bind(stage.copying, &step.op, descriptors).map_err(|error| failure(step, "open", &error))?;
                 mounts[index] = Some(mount);
             }
             Ok(())
@@ -87,32 +89,27 @@ pub(super) fn open_sources(
 fn show_as_script(stage: &Stage, maps: &mut OwnerMaps, mount: Option<OwnedFd>, script: Ids) -> io::Result<OwnedFd> {
     let mount = mount.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
     match maps.apply(stage.proc.as_fd(), mount.as_fd(), script) {
-        // A filesystem that cannot: its files stay those of their owners, and what everyone may read can be read.
-        Err(error) if error.raw_os_error() != Some(libc::EINVAL) => Err(error),
+        // A filesystem or a kernel that cannot: its files stay those of their owners, and what everyone may read can be
+        // read.
+        Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => Err(error),
         _ => Ok(mount),
     }
 }
 
 /// A detached copy of the tree at a descriptor, without devices and setuid.
-fn open_bind(depth: Depth, op: &Op, descriptors: &Descriptors) -> io::Result<OwnedFd> {
-    let (source, access) = match op {
-        Op::BindDescriptor { index, access, .. } => (descriptors.binds.get(usize::from(*index)), *access),
-        _ => (descriptors.workspace.as_ref(), Access::ReadWrite),
+fn open_bind(copying: Copying, op: &Op, descriptors: &Descriptors) -> io::Result<OwnedFd> {
+    let source = match op {
+        Op::BindDescriptor { index, .. } => descriptors.binds.get(usize::from(*index)),
+        _ => descriptors.workspace.as_ref(),
     };
     let source = source.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?.as_fd();
-    let copy = match mount::copy_tree(source, "", depth) {
+    match copying.copy(source, attributes_of(op)) {
         // The descriptor was opened in another mount namespace than the one that an ordinary user's spawner holds.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            mount::copy_tree(same_here(source)?.as_fd(), "", depth)?
+            copying.copy(same_here(source)?.as_fd(), attributes_of(op))
         }
-        copy => copy?,
-    };
-    let attributes = match access {
-        Access::ReadOnly => READ_ONLY | NO_SUID | NO_DEVICES,
-        Access::ReadWrite => NO_SUID | NO_DEVICES,
-    };
-    mount::set_attributes(copy.as_fd(), attributes, depth)?;
-    Ok(copy)
+        copy => copy,
+    }
 }
 
 /// The same file or directory, found by its path in this mount namespace and recognised by its identity.

@@ -13,8 +13,8 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::host::HostFacts;
-use crate::kernel::mount::{self, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
+use crate::host::{HostFacts, MountApi};
+use crate::kernel::mount::{self, Copying, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, Settled};
 use crate::plan::Ids;
 use crate::root::Devices;
 
@@ -24,8 +24,8 @@ pub(super) struct Stage {
     stage: OwnedFd,
     /// The outer `/proc`, through which a child writes its id maps.
     pub proc: OwnedFd,
-    /// A host's mounts are locked together in a user namespace, and then copied only as a whole.
-    pub depth: Depth,
+    /// How the host's mounts are copied here.
+    pub copying: Copying,
 }
 
 impl Stage {
@@ -39,17 +39,23 @@ impl Stage {
         if !facts.privileged {
             hold_namespaces(&proc, facts.script)?;
         }
-        let depth = if facts.privileged { Depth::One } else { Depth::Whole };
+        let copying = Copying {
+            depth: if facts.privileged { Depth::One } else { Depth::Whole },
+            settled: match facts.mount_api {
+                MountApi::Remounts => Settled::OnceItIsAttached,
+                MountApi::Descriptors | MountApi::Paths => Settled::BeforeItIsAttached,
+            },
+        };
         let host = own_mount_namespace()?;
         unshare_mounts()?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-        build(depth)?;
+        build(copying.depth)?;
         let stage = own_mount_namespace()?;
         Ok(Self {
             host,
             stage,
             proc,
-            depth,
+            copying,
         })
     }
 

@@ -13,9 +13,9 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use super::birth::failure;
 use super::protocol::StepFailure;
 use super::stage::{Stage, own_mount_namespace};
-use crate::kernel::mount::{self, Depth, NO_DEVICES, NO_SUID, READ_ONLY};
+use crate::kernel::mount::Copying;
 use crate::plan::{Op, Phase, Step};
-use crate::root::Skeleton;
+use crate::root::{OF_HOST, Skeleton};
 
 /// As many as a server with several profiles needs; the least used one makes room.
 const KEPT: usize = 8;
@@ -124,7 +124,7 @@ fn build<'a>(
             .map(|step| match &step.op {
                 Op::BindHost { path, optional, .. } => {
                     let (mount, identity) =
-                        open_source(path, *optional, stage.depth).map_err(|error| failure(step, "open", &error))?;
+                        open_source(path, *optional, stage.copying).map_err(|error| failure(step, "open", &error))?;
                     sources.push(Source {
                         path: path.clone(),
                         identity,
@@ -139,7 +139,7 @@ fn build<'a>(
     let built = stage.inside_new(|| {
         // Before the pivot: afterwards there may be no /proc to find it by.
         let namespace = own_mount_namespace().map_err(|error| plain("find the mount namespace", &error))?;
-        let mut skeleton = Skeleton::default();
+        let mut skeleton = Skeleton::new(stage.copying);
         for (step, source) in steps.clone().zip(opened) {
             skeleton
                 .apply(&step.op, source)
@@ -161,7 +161,7 @@ fn build<'a>(
 type Opened = (Option<OwnedFd>, Option<(u64, u64)>);
 
 /// A detached, read-only copy of a path of the host, and what the path was.
-fn open_source(path: &str, optional: bool, depth: Depth) -> io::Result<Opened> {
+fn open_source(path: &str, optional: bool, copying: Copying) -> io::Result<Opened> {
     let source = match openat(
         CWD,
         path,
@@ -172,7 +172,6 @@ fn open_source(path: &str, optional: bool, depth: Depth) -> io::Result<Opened> {
         source => source?,
     };
     let stat = fstat(&source)?;
-    let copy = mount::copy_tree(source.as_fd(), "", depth)?;
-    mount::set_attributes(copy.as_fd(), READ_ONLY | NO_SUID | NO_DEVICES, depth)?;
+    let copy = copying.copy(source.as_fd(), OF_HOST)?;
     Ok((Some(copy), Some((stat.st_dev, stat.st_ino))))
 }
