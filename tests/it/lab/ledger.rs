@@ -1,7 +1,8 @@
 //! Counting what the machine holds, before and after: processes, mounts, namespaces, control groups, files.
 //!
-//! Other programs come and go while tests run. Only what could be ours counts: processes in foreign namespaces or of our
-//! program, mounts, namespaces and control groups that stay after everything has settled.
+//! Other programs come and go while tests run, other skillboxes and containers among them. Only what could be ours
+//! counts: processes below this one, which adopts whatever loses its parent there, and their namespaces; control groups
+//! of ours that no living stranger owns; mounts and files that stay after everything has settled.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,9 +33,12 @@ impl Ledger {
         let mut ledger = Self {
             mounts: lines("/proc/self/mountinfo")
                 .into_iter()
-                .filter(|line| !line.contains(" /proc/"))
+                .filter(|line| {
+                    ![" /proc/", " /sys/", " - overlay ", " - nsfs "]
+                        .iter()
+                        .any(|foreign| line.contains(foreign))
+                })
                 .collect(),
-            cgroups: directories_below(Path::new("/sys/fs/cgroup")),
             descriptors: fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
             ..Self::default()
         };
@@ -45,7 +49,11 @@ impl Ledger {
                 .flatten()
                 .map(|entry| entry.path());
             let named = |path: &PathBuf| {
-                path.to_string_lossy().contains("skillbox") && !path.to_string_lossy().contains("skillbox-it-")
+                let path = path.to_string_lossy();
+                path.contains("skillbox")
+                    && !["skillbox-it-", "skillbox-bench-", "skillbox-watch-"]
+                        .iter()
+                        .any(|other| path.contains(other))
             };
             ledger.temporary.extend(ours.filter(named));
         }
@@ -58,7 +66,10 @@ impl Ledger {
             .map(|meta| meta.ino())
             .unwrap_or(0);
         let own_pids = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        for (pid, ..) in all_processes() {
+        let family = family();
+        let groups = directories_below(Path::new("/sys/fs/cgroup"));
+        ledger.cgroups = groups.into_iter().filter(|path| may_be_ours(path, &family)).collect();
+        for pid in &family {
             let is_ours = fs::metadata(format!("/proc/{pid}/exe")).is_ok_and(|meta| meta.ino() == own_exe);
             let is_inside = fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|pids| pids != own_pids);
             if is_ours || is_inside {
@@ -122,6 +133,33 @@ impl Ledger {
         }
         growth
     }
+}
+
+/// Every process below this one.
+fn family() -> BTreeSet<i32> {
+    let all = all_processes();
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let mut family = BTreeSet::new();
+    let mut parents = vec![own];
+    while let Some(parent) = parents.pop() {
+        let children = all.iter().filter(|(_, above, _)| *above == i64::from(parent));
+        for (pid, ..) in children {
+            if family.insert(*pid) {
+                parents.push(*pid);
+            }
+        }
+    }
+    family
+}
+
+/// A control group that has the pid of its spawner in its name: ours, or one that nobody lives to remove.
+fn may_be_ours(group: &Path, family: &BTreeSet<i32>) -> bool {
+    let name = group.file_name().unwrap_or_default().to_string_lossy();
+    let Some(owner) = name.strip_prefix("skillbox-").and_then(|rest| rest.split('-').nth(1)) else {
+        return false;
+    };
+    let is_stranger = |pid: i32| !family.contains(&pid) && Path::new("/proc").join(pid.to_string()).exists();
+    !owner.parse().is_ok_and(is_stranger)
 }
 
 fn lines(path: &str) -> Vec<String> {
