@@ -55,7 +55,7 @@ fn request_id(request: &Request) -> HeaderValue {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let given = request.headers().get(REQUEST_ID).filter(|given| {
         let bytes = given.as_bytes();
-        !bytes.is_empty() && bytes.len() <= LONGEST_ID && bytes.iter().all(|byte| is_plain(byte))
+        !bytes.is_empty() && bytes.len() <= LONGEST_ID && bytes.iter().all(is_plain)
     });
     given.cloned().unwrap_or_else(|| {
         let made = uuid::Uuid::now_v7().simple().to_string();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use skillbox_repository::{WatchError, WatchHandle};
 use skillbox_runtime::{AgentOptions, ChangesEnter, RunError, Runtime};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,8 @@ use crate::token::TokenHash;
 const SWEEP: Duration = Duration::from_secs(600);
 /// How long the last answers may take once the last run is over.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// Connections that the kernel keeps before they are accepted.
+const BACKLOG: u32 = 4_096;
 /// After a connection could not be accepted, most often because there are no descriptors left.
 const BREATH: Duration = Duration::from_millis(50);
 
@@ -124,9 +126,7 @@ impl Server {
 
     async fn listen(self, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
         stop_on_signal(self.app.stopping.clone()).map_err(ServeError::Start)?;
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|source| ServeError::Listen { address, source })?;
+        let listener = bind(address).map_err(|source| ServeError::Listen { address, source })?;
         ready(listener.local_addr().map_err(ServeError::Start)?);
         let sweeping = tokio::spawn(sweep(self.app.clone()));
         let connections = TaskTracker::new();
@@ -139,6 +139,17 @@ impl Server {
         end(&self.app, &connections).await;
         Ok(())
     }
+}
+
+/// A crowd that comes at once waits in the kernel's queue, instead of being told nothing and trying again.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn accept(app: &Arc<App>, router: &Router, listener: TcpListener, connections: &TaskTracker) {

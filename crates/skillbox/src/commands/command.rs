@@ -44,6 +44,11 @@ impl Command {
     pub fn always_speaks_json(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Tools(_))
     }
+
+    /// Whether the log has more to it than lines, which only the command knows.
+    pub fn starts_its_own_log(&self) -> bool {
+        matches!(self, Self::Serve(_))
+    }
 }
 
 /// What every command may need to know, resolved before it starts.

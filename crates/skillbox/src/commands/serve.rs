@@ -14,8 +14,10 @@ use super::agent::server_options;
 use super::{Answer, Context, show};
 use crate::engine;
 use crate::failure::Failure;
+use crate::log_lines;
 use crate::render::{Page, Span, Terminal, Tone};
 use crate::settings::{AgentFlags, HostFlags, ServeFlags, ServeSettings};
+use crate::traces::Traces;
 
 /// Descriptors that are not for connections: runs, files, the log.
 const OTHER_DESCRIPTORS: u64 = 512;
@@ -63,6 +65,8 @@ fn serve(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let (serve, _) = args.serve.resolve(context.layers)?;
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = args.host.resolve(context.layers)?;
+    let traces = serve.otlp_endpoint.as_deref().map(Traces::to).transpose()?;
+    log_lines::start(context.settings.log, traces.as_ref());
     if serve.tokens.is_empty() && !serve.listen.ip().is_loopback() {
         return Err(refused(&ServeError::NoTokens(serve.listen)));
     }

@@ -191,6 +191,9 @@ settings! {
 
     /// Seconds without use after which a session is removed
     session_idle: usize, "SECONDS", default |_: &Layers| 7 * 24 * 3600;
+
+    /// Send spans to this collector, by OTLP: http://host:4318
+    otlp_endpoint: Option<String>, "URL", default |_: &Layers| None;
 }
 
 /// Another version of skillbox is another image.
