@@ -283,6 +283,32 @@ fn the_server_tells_about_itself() {
     );
 }
 
+#[test]
+fn the_id_of_a_request_stands_in_the_log_of_its_run() {
+    let (server, tokens) = HttpServer::start(&["--log", "info"], &["alice"]);
+    let bearer = format!("Bearer {}", tokens[0]);
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Authorization", bearer.as_str()),
+        ("X-Request-Id", "mine-9"),
+    ];
+    let run = json!({"skill": "python-math", "command": "true"}).to_string();
+    server
+        .ask("POST", "/v1/runs?wait=30", &headers, run.as_bytes())
+        .good(200);
+    let line_of = |name: &str| {
+        let said = server.said();
+        let found = said
+            .lines()
+            .find(|line| line.contains(name) && line.contains("\"request_id\":\"mine-9\""));
+        found.map(|line| serde_json::from_str::<Value>(line).unwrap())
+    };
+    server.wait_until("the run's spans are told", || line_of("workspace.run").is_some());
+    server.wait_until("the request's span is told", || line_of("\"status\":200").is_some());
+    assert!(server.said().contains("\"tenant\":\"alice\""));
+    assert!(!server.said().contains(&tokens[0]), "a token is never told");
+}
+
 /// A collector that takes what comes, until somebody has heard enough.
 #[test]
 fn spans_reach_a_collector() {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,6 +24,7 @@ pub struct HttpServer {
     /// Such as `127.0.0.1:41143`.
     pub place: String,
     dir: TempDir,
+    said: Arc<Mutex<String>>,
     is_over: bool,
 }
 
@@ -65,14 +67,28 @@ impl HttpServer {
             .unwrap_or_else(|| panic!("not where it serves: {line}"))
             .to_owned();
         // What it says later must not stop it.
-        std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+        let said = Arc::new(Mutex::new(String::new()));
+        std::thread::spawn({
+            let said = said.clone();
+            move || {
+                for line in told.lines().map_while(Result::ok) {
+                    said.lock().unwrap().push_str(&(line + "\n"));
+                }
+            }
+        });
         let server = Self {
             server,
             place,
             dir,
+            said,
             is_over: false,
         };
         (server, tokens)
+    }
+
+    /// What it said since it serves.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
     }
 
     /// A path below the state directory.

@@ -22,6 +22,7 @@ pub(crate) struct AgentQuery {
     /// Names, parameters and texts; the server's own by default.
     pub dialect: Option<Dialect>,
     /// The agent of the session, where it has several.
+    #[schemars(length(min = 1, max = 128))]
     pub agent: Option<String>,
 }
 
