@@ -23,6 +23,11 @@ mod agent_loop;
 mod disclosure;
 
 // Front doors, opened by the clients that people use.
+mod http_api;
+mod http_limits;
+mod http_readme;
+mod http_runs;
+mod http_tenants;
 mod mcp_server;
 
 // The reference tool, equalled byte for byte.

@@ -9,6 +9,7 @@ mod docker;
 mod measure;
 mod prompt;
 mod run;
+mod serve;
 
 use clap::{Parser, Subcommand};
 
@@ -33,6 +34,8 @@ enum Command {
     /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
     #[command(hide = true)]
     CatalogueMemory(catalogue::memory::Arguments),
+    /// The same run over HTTP and over MCP, and what many clients at once get
+    Serve(serve::Arguments),
     /// Prompts, the tool policy, and loading a skill
     Prompt(prompt::Arguments),
 }
@@ -44,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Docker(arguments) => docker::run(&arguments),
         Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
     }
 }

@@ -3,7 +3,7 @@
 
 mod collect;
 mod peers;
-mod ready;
+pub(crate) mod ready;
 mod stages;
 mod stdout;
 mod steady;

@@ -82,6 +82,12 @@ error_codes! {
     ArtifactMissing = "artifact_missing", "see `skillbox artifacts list`";
     /// No session of that name is stored.
     SessionUnknown = "session_unknown", "see `skillbox session list`";
+    /// No run of that name is known, or no longer.
+    RunUnknown = "run_unknown", "see `GET /v1/runs`; the results of ended runs are kept for some minutes";
+    /// Nothing is served at that address.
+    NotFound = "not_found", "see `GET /openapi.json` for what there is";
+    /// The caller does not show who it is, or comes from where nobody is let in.
+    Unauthorized = "unauthorized", "send `Authorization: Bearer TOKEN` with a token of this server";
     /// The thing exists already and is never overwritten.
     AlreadyExists = "already_exists", "choose another name, or remove the old one";
     /// Another run or call holds what this one needs.

@@ -80,6 +80,10 @@ identifier! {
     SessionId
 }
 identifier! {
+    /// The name of a tenant: those who share a server without seeing each other.
+    TenantName
+}
+identifier! {
     /// The name of a sandbox profile.
     ProfileName
 }

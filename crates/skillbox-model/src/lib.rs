@@ -26,7 +26,7 @@ pub use enforcement::{Enforcement, Layer, LayerState, Tier};
 pub use error_code::{ErrorBody, ErrorCode};
 pub use event::{OutputBytes, RunEvent, Stream};
 pub use exit_code::ExitCode;
-pub use identifier::{IdentifierError, ProfileName, RunId, SessionId};
+pub use identifier::{IdentifierError, ProfileName, RunId, SessionId, TenantName};
 pub use limits::Limits;
 pub use outcome::{EndedBy, Outcome, Usage};
 pub use rel_path::{RelPath, RelPathError};

@@ -80,6 +80,11 @@ const LISTED_BY_DEFAULT: usize = 20;
 impl Runtime {
     /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
     pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
+        self.run_as(new_run_id(), request, context)
+    }
+
+    /// The same under a name that the caller got from [`new_run_id`] and may have told already.
+    pub fn run_as(&self, run_id: RunId, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
         let RunContext {
             session,
             mut events,
@@ -87,7 +92,7 @@ impl Runtime {
             export,
         } = context;
         let catalog = self.catalog();
-        let mut accepted = self.accept(request, session, &catalog, &cancel)?;
+        let mut accepted = self.accept(run_id, request, session, &catalog, &cancel)?;
         accepted.spec.collecting.keep_open |= export.is_some();
         let collecting = or_a_list(&accepted.spec.collecting);
         events.emit(|| RunEvent::Accepted {
@@ -145,6 +150,7 @@ impl Runtime {
     /// Parses the request against the catalogue, the profile and what the host allows; takes the session.
     fn accept(
         &self,
+        run_id: RunId,
         request: &RunRequest,
         session: Option<SessionId>,
         catalog: &Catalog,
@@ -156,7 +162,7 @@ impl Runtime {
             limits: profile.limits.default.clone(),
             max_wall: profile.limits.wall_max,
         };
-        let spec = JobSpec::parse(request, new_run_id(), &bounds)?;
+        let spec = JobSpec::parse(request, run_id, &bounds)?;
         self.skill(catalog, spec.skill.as_str(), "skill")?;
         for (index, name) in spec.with_skills.iter().enumerate() {
             self.skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
@@ -328,8 +334,8 @@ fn misplaced(index: usize, error: WorkspaceError) -> RunError {
     .into()
 }
 
-/// Sortable by time, unique on this host and beyond.
-fn new_run_id() -> RunId {
+/// The name of a run to come: sortable by time, unique on this host and beyond.
+pub fn new_run_id() -> RunId {
     let id = uuid::Uuid::now_v7().simple().to_string();
     RunId::parse(id).unwrap_or_else(|error| unreachable!("a UUID is an identifier: {error}"))
 }

@@ -13,7 +13,7 @@ use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
 use skillbox_executor::workspace::{InputSource, Owner, open_in_workspace};
 use skillbox_executor::{Executor, ExecutorError};
 use skillbox_loader::{SkillsState, ViewCache};
-use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName};
+use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
@@ -66,11 +66,11 @@ impl RuntimeSettings {
 #[derive(Debug)]
 pub struct Runtime {
     pub(crate) repository: Arc<Repository>,
-    pub(crate) profiles: Profiles,
-    pub(crate) executors: Vec<Executor>,
-    pub(crate) settings: RuntimeSettings,
+    pub(crate) profiles: Arc<Profiles>,
+    pub(crate) executors: Arc<[Executor]>,
+    pub(crate) settings: Arc<RuntimeSettings>,
     pub(crate) artifacts: Store,
-    pub(crate) frozen: Frozen,
+    pub(crate) frozen: Arc<Frozen>,
     pub(crate) sessions: SessionStore,
     /// What agents are shown of skills, made once for all of them.
     pub(crate) views: Arc<ViewCache>,
@@ -90,14 +90,32 @@ impl Runtime {
         let owner = executors.iter().find_map(owner);
         Self {
             artifacts: Store::new(below("artifacts")),
-            frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills),
+            frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills).into(),
             sessions: SessionStore::new(below("sessions"), owner),
             views: Arc::default(),
             scratch: SessionStore::new(below("scratch"), owner),
             repository,
-            profiles,
-            executors,
-            settings,
+            profiles: profiles.into(),
+            executors: executors.into(),
+            settings: settings.into(),
+        }
+    }
+
+    /// The same skills and executors for one tenant of a server: with sessions, artifacts and workspaces of its own,
+    /// of which no other tenant can even name one.
+    pub fn for_tenant(&self, tenant: &TenantName) -> Self {
+        let place = self.settings.state_dir.join("tenants").join(tenant.as_str());
+        let owner = self.executors.iter().find_map(owner);
+        Self {
+            artifacts: Store::new(place.join("artifacts")),
+            sessions: SessionStore::new(place.join("sessions"), owner),
+            scratch: SessionStore::new(place.join("scratch"), owner),
+            frozen: self.frozen.clone(),
+            views: self.views.clone(),
+            repository: self.repository.clone(),
+            profiles: self.profiles.clone(),
+            executors: self.executors.clone(),
+            settings: self.settings.clone(),
         }
     }
 
@@ -160,7 +178,7 @@ impl Runtime {
     /// Removes containers that ended runs left, on every executor that has any; gives how many there were.
     pub fn sweep_containers(&self) -> Result<usize, RunError> {
         let mut removed = 0;
-        for executor in &self.executors {
+        for executor in self.executors.iter() {
             if let Executor::Docker(docker) = executor {
                 removed += docker.sweep().map_err(ExecutorError::from)?;
             }

@@ -2,10 +2,15 @@
 
 use std::io::{self, Write};
 
+use opentelemetry::trace::TracerProvider;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::render::without_acting;
+use crate::traces::Traces;
 
 /// How much is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,23 +28,31 @@ pub enum LogLevel {
     Debug,
 }
 
-/// Starts the log of this process.
-pub fn start(level: LogLevel) {
+/// Starts the log of this process, and hands its spans to a collector too where there is one.
+pub fn start(level: LogLevel, traces: Option<&Traces>) {
     let most = match level {
-        LogLevel::Off => return,
+        LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    let log = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_max_level(most);
+    if most == LevelFilter::OFF && traces.is_none() {
+        return;
+    }
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true);
     // A span is told when it ends, with the time it took.
-    let log = log
+    let lines = lines
         .with_span_events(FmtSpan::CLOSE)
-        .with_writer(|| Harmless(io::stderr()));
+        .with_writer(|| Harmless(io::stderr()))
+        .with_filter(most);
+    let spans = traces.map(|traces| {
+        let tracer = traces.provider().tracer("skillbox");
+        tracing_opentelemetry::layer()
+            .with_tracer(tracer)
+            .with_filter(LevelFilter::INFO)
+    });
+    let log = tracing_subscriber::registry().with(lines).with(spans);
     // Only a second start could fail, and there is none.
     let _already = log.try_init();
 }

@@ -13,6 +13,7 @@ mod log_lines;
 mod render;
 mod settings;
 mod sources;
+mod traces;
 
 use std::path::Path;
 
@@ -51,7 +52,9 @@ fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Resul
     let shared = &line.shared;
     let layers = Layers::read(environment, shared.config.as_deref())?;
     let (settings, told_settings) = shared.settings.resolve(&layers)?;
-    log_lines::start(settings.log);
+    if !line.command.starts_its_own_log() {
+        log_lines::start(settings.log, None);
+    }
     let context = Context {
         settings: &settings,
         told_settings: &told_settings,

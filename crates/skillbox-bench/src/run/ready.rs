@@ -49,6 +49,11 @@ impl Ready {
         })
     }
 
+    /// Where skills and state lie.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// One run of the small skill.
     pub(crate) fn run(&self, command: &str) -> anyhow::Result<()> {
         self.report("small", command, &[]).map(drop)

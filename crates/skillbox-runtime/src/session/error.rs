@@ -11,6 +11,9 @@ pub enum SessionError {
     /// Nobody has used that name, or it was removed.
     #[error("no session {0} is stored")]
     Unknown(SessionId),
+    /// It is there already, and a new one was asked for.
+    #[error("the session {0} exists already")]
+    Exists(SessionId),
     /// Another run of the same session is going on.
     #[error("the session {0} is in use by another run")]
     Busy(SessionId),
@@ -44,6 +47,7 @@ impl SessionError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unknown(_) => ErrorCode::SessionUnknown,
+            Self::Exists(_) => ErrorCode::AlreadyExists,
             Self::Busy(_) => ErrorCode::Busy,
             Self::Damaged { .. } | Self::Io { .. } => ErrorCode::Storage,
         }

@@ -235,6 +235,15 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_made_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(directory.path().join("sessions"), None);
+        store.create(&id("s1")).unwrap();
+        assert!(matches!(store.create(&id("s1")), Err(SessionError::Exists(_))));
+        assert_eq!(store.count().unwrap(), 1);
+    }
+
+    #[test]
     fn idle_sessions_are_forgotten_and_busy_ones_kept() {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path(), None);

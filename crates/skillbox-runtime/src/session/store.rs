@@ -47,6 +47,21 @@ impl SessionStore {
         OpenSession::open(id.clone(), path, self.owner)
     }
 
+    /// Makes a session that must not be there yet.
+    pub fn create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder
+            .create(&self.root)
+            .map_err(SessionError::io("create", &self.root))?;
+        let path = self.path(id);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => OpenSession::open(id.clone(), path, self.owner),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(SessionError::Exists(id.clone())),
+            Err(error) => Err(SessionError::io("create", &path)(error)),
+        }
+    }
+
     /// Opens a session that exists.
     pub fn open(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
         let path = self.path(id);
@@ -68,6 +83,11 @@ impl SessionStore {
             }
         }
         Ok(records)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> Result<usize, SessionError> {
+        Ok(self.ids()?.len())
     }
 
     /// Removes a session with all its files. One that is running is busy.

@@ -5,7 +5,7 @@ use skillbox_model::ExitCode;
 
 use super::{
     artifacts, call, completions, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
-    read_properties, run, search, session, show, to_prompt, tools, validate,
+    read_properties, run, search, serve, session, show, to_prompt, tools, validate,
 };
 use crate::failure::Failure;
 use crate::render::{Terminal, Verbosity};
@@ -28,6 +28,7 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     Run(Box<run::RunArgs>),
     Mcp(Box<mcp::McpArgs>),
+    Serve(Box<serve::ServeArgs>),
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),
@@ -42,6 +43,11 @@ impl Command {
     /// Whether failures too are told as JSON, asked for or not.
     pub fn always_speaks_json(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Tools(_))
+    }
+
+    /// Whether the log has more to it than lines, which only the command knows.
+    pub fn starts_its_own_log(&self) -> bool {
+        matches!(self, Self::Serve(_))
     }
 }
 
@@ -75,6 +81,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Call(args) => return call::run(args, context, terminal),
         Command::Run(args) => return run::run(args, context, terminal),
         Command::Mcp(args) => return mcp::run(args, context, terminal),
+        Command::Serve(args) => return serve::run(args, context, terminal),
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),

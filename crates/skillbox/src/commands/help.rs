@@ -9,7 +9,7 @@ use super::Context;
 use crate::args::Line;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
-use crate::settings::{AgentFlags, HostFlags};
+use crate::settings::{AgentFlags, HostFlags, ServeFlags};
 
 /// Print help for a command or a topic
 #[derive(Args, Debug)]
@@ -151,7 +151,13 @@ struct SettingEntry<'a> {
 fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let (_, of_runs) = HostFlags::default().resolve(context.layers)?;
     let (_, of_agents) = AgentFlags::default().resolve(context.layers)?;
-    let everything = context.told_settings.iter().chain(&of_runs).chain(&of_agents);
+    let (_, of_servers) = ServeFlags::default().resolve(context.layers)?;
+    let everything = context
+        .told_settings
+        .iter()
+        .chain(&of_runs)
+        .chain(&of_agents)
+        .chain(&of_servers);
     let entries: Vec<_> = everything
         .map(|told| SettingEntry {
             key: told.key,

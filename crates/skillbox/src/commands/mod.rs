@@ -26,6 +26,7 @@ mod run;
 mod run_request;
 mod run_summary;
 mod search;
+mod serve;
 mod session;
 mod to_prompt;
 mod tools;

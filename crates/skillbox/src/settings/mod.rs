@@ -9,7 +9,10 @@ mod layers;
 mod table;
 mod tool_set;
 mod value;
+mod who_may_come;
 
 pub use environment::Environment;
 pub use layers::{Layers, SettingError, Told};
-pub use table::{AgentFlags, AgentSettings, GlobalFlags, GlobalSettings, HostFlags, HostSettings};
+pub use table::{
+    AgentFlags, AgentSettings, GlobalFlags, GlobalSettings, HostFlags, HostSettings, ServeFlags, ServeSettings,
+};

@@ -5,8 +5,10 @@
 //! new line; settings that only some commands take are a new group, whose flags those commands flatten.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use skillbox_http::{Limits, TokenHash};
 use skillbox_model::ExecutorKind;
 use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 
@@ -155,6 +157,45 @@ settings! {
     /// Commands of skills' hooks: run them in the sandbox, or offer them to the host
     hooks: CommandHooks, "WHAT", default |_: &Layers| CommandHooks::default();
 }
+
+settings! {
+    /// How the HTTP server serves, and what it takes on.
+    ServeFlags => ServeSettings, shown from 150;
+
+    /// The address of the HTTP API
+    listen: SocketAddr, "ADDR", default |_: &Layers| SocketAddr::from(([127, 0, 0, 1], 8484));
+
+    /// Who may come in: TENANT:sha256:HEX, as `skillbox serve token` prints it; may be repeated
+    tokens: Vec<TokenHash>, "LINE", default |_: &Layers| Vec::new();
+
+    /// So many runs and tool calls at once
+    max_runs: usize, "N", default |_: &Layers| Limits::default().runs;
+
+    /// So many more wait for their turn
+    max_queued: usize, "N", default |_: &Layers| Limits::default().queued;
+
+    /// So many open connections
+    max_connections: usize, "N", default |_: &Layers| Limits::default().connections;
+
+    /// Bytes of a request's JSON
+    max_body: usize, "BYTES", default |_: &Layers| Limits::default().body;
+
+    /// Bytes of an uploaded file
+    max_upload: usize, "BYTES", default |_: &Layers| 1 << 30;
+
+    /// Seconds that a client may take to send the head of a request
+    head_time: usize, "SECONDS", default |_: &Layers| 30;
+
+    /// Seconds that runs may go on after a signal; then they are killed
+    grace: usize, "SECONDS", default |_: &Layers| 10;
+
+    /// Seconds without use after which a session is removed
+    session_idle: usize, "SECONDS", default |_: &Layers| 7 * 24 * 3600;
+
+    /// Send spans to this collector, by OTLP: http://host:4318
+    otlp_endpoint: Option<String>, "URL", default |_: &Layers| None;
+}
+
 /// Another version of skillbox is another image.
 const DEFAULT_IMAGE: &str = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION"));
 
@@ -172,6 +213,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Declared> {
         .iter()
         .chain(HostFlags::DECLARED)
         .chain(AgentFlags::DECLARED)
+        .chain(ServeFlags::DECLARED)
 }
 
 #[cfg(test)]

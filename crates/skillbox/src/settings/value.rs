@@ -102,6 +102,16 @@ impl SettingValue for String {
     }
 }
 
+impl SettingValue for Option<String> {
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        String::parse(words, base).map(Some)
+    }
+
+    fn show(&self) -> String {
+        self.clone().unwrap_or_else(|| "(none)".to_owned())
+    }
+}
+
 impl SettingValue for Vec<String> {
     const SEPARATOR: Option<char> = Some(',');
 

@@ -1,0 +1,164 @@
+//! The one error object of every answer that is not what was asked for.
+
+use std::error::Error;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use skillbox_artifacts::StoreError;
+use skillbox_model::{ErrorBody, ErrorCode};
+use skillbox_runtime::session::SessionError;
+use skillbox_runtime::{Dialect, RunError, ToolError};
+
+/// How soon a client that was told to come back later may do so, in seconds.
+const RETRY_AFTER: &str = "1";
+
+/// An answer that is an error.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
+    pub status: StatusCode,
+    pub body: ErrorBody,
+}
+
+/// The object on the wire.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(crate) struct ErrorAnswer<'a> {
+    /// What went wrong.
+    pub error: &'a ErrorBody,
+}
+
+impl ApiError {
+    /// An error with the status that belongs to its code.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        ErrorBody::new(code, message).into()
+    }
+
+    /// A request that is not of the documented form.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// The same about one field.
+    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
+        self.body = self.body.in_field(field);
+        self
+    }
+
+    /// The same with another status than the code's own.
+    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The same with its own advice.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.body.hint = Some(hint.into());
+        self
+    }
+
+    /// More than the server takes on now.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Busy, message)
+    }
+
+    /// Our own failure.
+    pub(crate) fn internal(error: &dyn Error) -> Self {
+        Self::new(ErrorCode::Internal, with_causes(error))
+    }
+
+    /// A tool call that was refused, in the words of its dialect.
+    pub(crate) fn of_tool(error: &ToolError, dialect: Dialect) -> Self {
+        error.body(dialect).into()
+    }
+}
+
+/// The status that tells most to a client that knows HTTP and nothing of us.
+fn status_of(code: ErrorCode) -> StatusCode {
+    use ErrorCode as Code;
+    match code {
+        Code::UnknownSkill
+        | Code::UnknownDoc
+        | Code::UnknownTool
+        | Code::InputMissing
+        | Code::ArtifactMissing
+        | Code::SessionUnknown
+        | Code::RunUnknown
+        | Code::NotFound => StatusCode::NOT_FOUND,
+        Code::Unauthorized => StatusCode::UNAUTHORIZED,
+        Code::ManualOnly | Code::HostNotAllowed | Code::ToolNotAllowed => StatusCode::FORBIDDEN,
+        Code::SkillDisabled | Code::NotLoaded | Code::LoadLimit | Code::AlreadyExists | Code::Cancelled => {
+            StatusCode::CONFLICT
+        }
+        // The request asks for what this host cannot give: another request may do.
+        Code::SkillUnreadable
+        | Code::ProfileInvalid
+        | Code::IsolationUnavailable
+        | Code::ExecutorUnavailable
+        | Code::ExecutorOutdated
+        | Code::ImageMissing => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        Code::ExecutorLost | Code::ExecutorFull | Code::Storage | Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+impl From<ErrorBody> for ApiError {
+    fn from(body: ErrorBody) -> Self {
+        Self {
+            status: status_of(body.code),
+            body,
+        }
+    }
+}
+
+impl From<RunError> for ApiError {
+    fn from(error: RunError) -> Self {
+        error.body().into()
+    }
+}
+
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> Self {
+        RunError::from(error).into()
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        RunError::from(error).into()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let text = serde_json::to_vec(&ErrorAnswer { error: &self.body }).unwrap_or_default();
+        let mut response = (self.status, text).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        if self.status.is_server_error() && self.status != StatusCode::SERVICE_UNAVAILABLE {
+            tracing::error!(code = self.body.code.as_str(), "{}", self.body.message);
+        }
+        response
+    }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    message
+}

@@ -1,0 +1,97 @@
+//! A body of JSON: within its limit and its time, of the right type, without unknown keys.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use skillbox_model::ErrorCode;
+
+use crate::error::ApiError;
+use crate::limits::Limits;
+
+/// The JSON of a request's body, or nothing where it has none.
+pub(crate) async fn read_json(request: Request, limit: usize) -> Result<Option<Value>, ApiError> {
+    let (head, body) = request.into_parts();
+    let bytes = read(body, limit).await?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if !is_json(&head.headers) {
+        let error = ApiError::invalid("the body is not declared as application/json");
+        return Err(error.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    let mut value: Value =
+        serde_json::from_slice(&bytes).map_err(|error| ApiError::invalid(format!("the body is not JSON: {error}")))?;
+    whole_numbers(&mut value);
+    Ok(Some(value))
+}
+
+async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
+    let collecting = Limited::new(body, limit).collect();
+    let collected = tokio::time::timeout(Limits::BODY_TIME, collecting).await.map_err(|_| {
+        let error = ApiError::invalid("the body did not come in time");
+        error.with_status(StatusCode::REQUEST_TIMEOUT)
+    })?;
+    match collected {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(limit as u64)),
+        Err(error) => Err(ApiError::invalid(format!("the body cannot be read: {error}"))),
+    }
+}
+
+/// A body that is over its limit.
+pub(crate) fn too_large(limit: u64) -> ApiError {
+    let error = ApiError::new(
+        ErrorCode::LimitExceeded,
+        format!("the body has more than {limit} bytes"),
+    );
+    error.with_status(StatusCode::PAYLOAD_TOO_LARGE).hint("send less")
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+/// To JSON, `3.0` is a whole number; to serde it is not.
+fn whole_numbers(value: &mut Value) {
+    /// Every whole number up to here has a place of its own among the floating ones.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(float) = number.as_f64()
+                && float.fract() == 0.0
+                && float.abs() <= EXACT
+            {
+                *number = serde_json::Number::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(entries) => entries.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
+}
+
+/// JSON as a value of its type, or an error that names the field.
+pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let field = error.path().to_string();
+        let told = ApiError::invalid(error.into_inner().to_string());
+        if field == "." { told } else { told.in_field(field) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_taken_however_they_are_written() {
+        let mut value = serde_json::json!({"a": [3428.0, 1.5, -0.0, 1e300], "b": 7});
+        whole_numbers(&mut value);
+        assert_eq!(value.to_string(), r#"{"a":[3428,1.5,0,1e+300],"b":7}"#);
+    }
+}

@@ -1,0 +1,83 @@
+//! The server about itself.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::{App, in_background};
+use crate::error::ApiError;
+use crate::metrics::Now;
+
+/// How the server is.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Health {
+    /// `ok`, or `ready`.
+    status: &'static str,
+    /// The version of skillbox.
+    version: &'static str,
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(crate) async fn health() -> Json<Health> {
+    Json(Health {
+        status: "ok",
+        version: VERSION,
+    })
+}
+
+pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, ApiError> {
+    if app.stopping.is_cancelled() {
+        return Err(ApiError::busy("the server is about to end"));
+    }
+    Ok(Json(Health {
+        status: "ready",
+        version: VERSION,
+    }))
+}
+
+pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
+    page("application/json", app.openapi.clone())
+}
+
+pub(crate) async fn docs(State(app): State<Arc<App>>) -> Response {
+    let mut response = page("text/html; charset=utf-8", app.docs.clone());
+    // A page without scripts, images or anything from elsewhere.
+    let rule = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, rule);
+    response
+}
+
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
+    let text = in_background(move || {
+        let mut sessions = 0;
+        for tenant in app.tenants.all() {
+            sessions += tenant.runtime.sessions().count()?;
+        }
+        let (running, queued) = app.gate.load();
+        Ok(app.metrics.render(&Now {
+            running,
+            queued,
+            sessions,
+            resident_bytes: resident_bytes(),
+        }))
+    })
+    .await?;
+    Ok(page("text/plain; version=0.0.4; charset=utf-8", text.into()))
+}
+
+fn page(kind: &'static str, body: Bytes) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
+}
+
+fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}

@@ -1,0 +1,13 @@
+//! Runs that were started over HTTP: their turn, their events, their results.
+
+mod gate;
+mod journal;
+mod record;
+mod registry;
+mod start;
+
+pub(crate) use gate::Gate;
+pub(crate) use journal::Entry;
+pub(crate) use record::{RunRecord, RunState, RunView, locked};
+pub(crate) use registry::Registry;
+pub(crate) use start::{EndsWithCaller, Order, start};
