@@ -4,6 +4,7 @@
 //! protocol's extension for skills; everything that is decided is decided by the runtime. Nothing here prints, and
 //! nothing but the protocol is ever written to standard output.
 
+mod call;
 mod changes;
 mod host;
 mod http;
@@ -16,6 +17,7 @@ mod server;
 mod session;
 mod skills;
 mod stdio;
+mod tasks;
 mod tools;
 
 pub use host::{Host, HostError};
