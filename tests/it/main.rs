@@ -23,7 +23,7 @@ mod agent_loop;
 mod disclosure;
 
 // Front doors, opened by the clients that people use.
-mod mcp_server;
+mod mcp;
 
 // The reference tool, equalled byte for byte.
 mod parity;

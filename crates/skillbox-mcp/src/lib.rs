@@ -6,8 +6,10 @@
 
 mod call;
 mod changes;
+mod connections;
 mod host;
 mod http;
+mod output_uri;
 mod page;
 mod progress;
 mod prompts;

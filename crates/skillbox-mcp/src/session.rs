@@ -11,6 +11,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{Host, failed, in_background, locked};
+use crate::output_uri::uri_of;
 use crate::tasks::Tasks;
 
 /// How long the end of a client waits for its runs, which are cancelled, to be over.
@@ -141,16 +142,17 @@ impl ClientSession {
 /// Saved files under their version, the others where they lie in the workspace.
 fn outputs_of(report: &RunReport) -> Vec<Output> {
     let collected = report.output_files.iter().map(|file| Output {
-        uri: file.reference.clone(),
+        uri: uri_of(&file.reference),
         name: file.name.clone(),
         mime_type: Some(file.mime_type.clone()),
         size: Some(file.size_bytes),
     });
     let mut outputs: Vec<Output> = collected.collect();
     for artifact in &report.artifact_files {
-        if outputs.iter().all(|output| output.uri != artifact.reference) {
+        let uri = uri_of(&artifact.reference);
+        if outputs.iter().all(|output| output.uri != uri) {
             outputs.push(Output {
-                uri: artifact.reference.clone(),
+                uri,
                 name: artifact.name.clone(),
                 mime_type: None,
                 size: None,
