@@ -11,6 +11,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 
 use crate::connections::Connections;
+use crate::door;
 use crate::host::Host;
 use crate::seat::{Seat, Which};
 use crate::server::SkillServer;
@@ -22,8 +23,6 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(70 * 60);
 const SWEEP: Duration = Duration::from_secs(30);
 /// How often clients that are gone are looked for.
 const LOOK: Duration = Duration::from_secs(1);
-/// A request may have so many bytes: a file of 8 MiB as base64, and some more.
-const MAX_REQUEST: usize = 12 << 20;
 /// How long answers that are under way may take once the server is to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -61,7 +60,7 @@ async fn serve(
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins(origins.iter().chain(&own))
         .enforce_origin_validation()
-        .with_max_request_body_bytes(MAX_REQUEST)
+        .with_max_request_body_bytes(door::MAX_REQUEST)
         .with_cancellation_token(stopped.child_token());
     let mut silence = SessionConfig::default();
     silence.keep_alive = Some(LONGEST_SILENCE);
@@ -83,10 +82,10 @@ async fn serve(
     });
     let router = Router::new()
         .nest_service("/mcp", service)
+        .layer(middleware::from_fn(door::take_whole))
         .layer(middleware::from_fn_with_state(connections, Connections::watch));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped.clone().cancelled_owned());
     tokio::select! {
-        served = async { serving.await } => served.map_err(ServeError::Start)?,
+        () = door::serve(listener, router, &stopped) => {}
         () = async { stopped.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
     }
     sweeping.abort();

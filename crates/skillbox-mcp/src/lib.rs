@@ -7,6 +7,7 @@
 mod call;
 mod changes;
 mod connections;
+mod door;
 mod host;
 mod http;
 mod output_uri;

@@ -1,10 +1,12 @@
 //! `skillbox mcp --http`: sessions, handles, and who is let in.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 
 use super::world::{DEADLINE, Listening, MODES, SKILLBOX, World, client, python};
@@ -90,6 +92,52 @@ fn s25_a_killed_client_leaves_no_process_and_no_workspace() {
     for (_, seconds) in &clients {
         assert!(!is_running(seconds), "sleep {seconds} is still there");
     }
+    server.stop(&world);
+}
+
+#[test]
+fn who_says_nothing_keeps_nobody_waiting() {
+    let world = World::new();
+    let server = Listening::start(&world);
+    let mut slow = TcpStream::connect(server.place()).unwrap();
+    slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+    let begin = Instant::now();
+    let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let many = 10_000.min(open_files / 2);
+    let mut idle = Vec::new();
+    for number in 0..many {
+        idle.push(TcpStream::connect(server.place()).unwrap());
+        // The kernel keeps few waiting: more would have to knock again a second later.
+        if number % 64 == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let asked = Instant::now();
+    assert!(server.ask("Host: PLACE").contains(" 200 "));
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+
+    slow.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    // Nothing, or a word of farewell.
+    let _farewell = slow.read(&mut [0; 100]).unwrap();
+    assert!(begin.elapsed() > Duration::from_secs(10), "{:?}", begin.elapsed());
+    drop(idle);
+    server.stop(&world);
+}
+
+#[test]
+fn what_is_too_large_or_no_message_is_refused() {
+    let world = World::new();
+    let server = Listening::start(&world);
+    for (body, status) in [
+        (vec![b'x'; 13 << 20], " 413 "),
+        (b"{".to_vec(), " 415 "),
+        (vec![b'['; 100_000], " 415 "),
+        (br#"{"jsonrpc": "2.0", "id": {}, "method": 7}"#.to_vec(), " 415 "),
+    ] {
+        let told = server.ask_with("Host: PLACE", &body);
+        assert!(told.contains(status), "{told}");
+    }
+    assert!(server.ask("Host: PLACE").contains(" 200 "), "and it goes on");
     server.stop(&world);
 }
 

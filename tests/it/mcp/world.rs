@@ -184,18 +184,22 @@ impl Listening {
 
     /// The status line of the answer to a request with these headers.
     pub fn ask(&self, headers: &str) -> String {
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        self.ask_with(headers, body.as_bytes())
+    }
+
+    /// The same for any body.
+    pub fn ask_with(&self, headers: &str, body: &[u8]) -> String {
         let place = self.place();
         let mut stream = TcpStream::connect(place).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
         let fixed = "Content-Type: application/json\r\nAccept: application/json, text/event-stream";
         let length = body.len();
         let headers = headers.replace("PLACE", place);
-        write!(
-            stream,
-            "POST /mcp HTTP/1.1\r\n{headers}\r\n{fixed}\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
+        let head = format!("POST /mcp HTTP/1.1\r\n{headers}\r\n{fixed}\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        // A server that has heard enough does not read the rest.
+        let _unread = stream.write_all(body);
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();
         line.trim().to_owned()
