@@ -28,7 +28,7 @@ mod http_limits;
 mod http_readme;
 mod http_runs;
 mod http_tenants;
-mod mcp_server;
+mod mcp;
 
 // The reference tool, equalled byte for byte.
 mod parity;

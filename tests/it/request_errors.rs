@@ -47,6 +47,23 @@ fn unknown_keys_are_named() {
 }
 
 #[test]
+fn content_that_is_none_and_has_no_name_is_told() {
+    let scene = Scene::new();
+    for (input, field) in [
+        (json!({"from": "data:;base64,&&&", "to": "inputs/x"}), "inputs[0].from"),
+        (json!({"from": "data:no comma", "to": "inputs/x"}), "inputs[0].from"),
+        (json!({"from": "data:,content"}), "inputs[0].to"),
+        (
+            json!({"from": "data:,content", "to": "inputs/x", "pin": true}),
+            "inputs[0].pin",
+        ),
+    ] {
+        let request = json!({"command": "echo it ran", "inputs": [input]});
+        refused(&scene, request, "invalid_request", field);
+    }
+}
+
+#[test]
 fn wrong_types_are_named() {
     let scene = Scene::new();
     for (request, field) in [

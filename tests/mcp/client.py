@@ -6,18 +6,16 @@ MODE is how the client begins: `legacy` (with a session) or `auto` (the stateles
 """
 
 import asyncio
+import base64
 import json
+import pathlib
 import sys
 from typing import Any
 
 import mcp.types as types
-from mcp import Client, StdioServerParameters
-
-
-class AnyResult(types.Result):
-    """A result of a method that the SDK does not know yet."""
-
-    model_config = {"extra": "allow"}
+import tasks
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.extension import advertise
 
 
 class Extension(types.Request[dict[str, Any], str]):
@@ -28,7 +26,7 @@ class Extension(types.Request[dict[str, Any], str]):
 
 
 async def ask(client: Client, method: str, **params: Any) -> dict[str, Any]:
-    result = await client.session.send_request(Extension(method=method, params=params), AnyResult)
+    result = await client.session.send_request(Extension(method=method, params=params), tasks.AnyResult)
     return result.model_dump(by_alias=True, mode="json")
 
 
@@ -69,7 +67,13 @@ async def tour(client: Client) -> dict[str, Any]:
 
 
 async def report(client: Client, csv: str) -> dict[str, Any]:
-    """`csv-report` on a file: the chart comes back, and what the script says comes while it says it."""
+    """`csv-report` on a file: the chart comes back, and what the script says comes while it says it.
+
+    The file is one of the server's host (`host://`) or of ours, and then it travels with the call (`data:`).
+    """
+    if not csv.startswith("host://"):
+        content = base64.b64encode(pathlib.Path(csv).read_bytes()).decode()
+        csv = f"data:text/csv;base64,{content}"
     told: list[str] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -80,7 +84,7 @@ async def report(client: Client, csv: str) -> dict[str, Any]:
         {
             "skill": "csv-report",
             "command": "python3 scripts/report.py inputs/sales.csv --json out/report.json --svg out/chart.svg",
-            "inputs": [{"from": f"host://{csv}", "to": "inputs/sales.csv"}],
+            "inputs": [{"from": csv, "to": "inputs/sales.csv"}],
             "outputs": {"globs": ["out/**"], "save": True},
         },
         progress_callback=progress,
@@ -94,6 +98,16 @@ async def report(client: Client, csv: str) -> dict[str, Any]:
         {"skill": "python-math", "command": "printf '\\377\\376' > $OUTPUT_DIR/raw.bin", "output_files": ["out/raw.bin"]},
     )
     raw = await client.read_resource("workspace://out/raw.bin")
+    named = await client.call_tool(
+        "skill_run",
+        {
+            "skill": "python-math",
+            "command": "printf odd > \"$OUTPUT_DIR/a b:ü%.txt\"",
+            "outputs": {"globs": ["out/a*"], "save": True},
+        },
+    )
+    link = next(block for block in named.content if block.type == "resource_link")
+    odd = await client.read_resource(link.uri)
     slow: list[str] = []
 
     async def slow_progress(done: float, total: float | None, message: str | None) -> None:
@@ -115,6 +129,7 @@ async def report(client: Client, csv: str) -> dict[str, Any]:
         "later": later.structured_content["stdout"],
         "binary": binary.structured_content["output_files"],
         "raw": raw.contents[0].blob,
+        "named": [link.name.removeprefix("out/"), odd.contents[0].text],
     }
 
 
@@ -138,37 +153,82 @@ async def cancel(client: Client) -> dict[str, Any]:
     return {"after": after.structured_content["stdout"], "waited": waited}
 
 
-async def forever(client: Client, marker: str) -> dict[str, Any]:
+async def forever(client: Client, marker: str, seconds: str = "600") -> dict[str, Any]:
     """Says when the run goes on, and never ends by itself."""
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
         if "here" in (message or ""):
             print(json.dumps({"running": True}), flush=True)
 
-    request = {"skill": "python-math", "command": f"echo here; touch {marker}; sleep 600"}
+    request = {"skill": "python-math", "command": f"echo here; touch {marker}; sleep {seconds}"}
     await client.call_tool("skill_run", request, progress_callback=progress)
     return {"running": False}
 
 
 async def changes(client: Client, directory: str) -> dict[str, Any]:
     """A skill that comes while the client is there is told and listed."""
-    import pathlib
-
     heard: list[str] = []
 
     async def write() -> None:
         skill = pathlib.Path(directory, "newcomer")
         skill.mkdir()
-        (skill / "SKILL.md").write_text("---\nname: newcomer\ndescription: Comes late.\n---\nHello.\n")
+        words = "name: newcomer\ndescription: Comes late.\nargument-hint: '[file]'\n"
+        (skill / "SKILL.md").write_text(f"---\n{words}---\nHello.\n")
 
-    async with client.listen(tools_list_changed=True, resources_list_changed=True) as subscription:
+    if client.protocol_version < "2026":
         await write()
-        async for event in subscription:
-            heard.append(type(event).__name__)
-            if len(heard) == 2:
-                break
+        await asyncio.wait_for(NEWS.wait(), 20)
+        heard = NOTIFICATIONS
+    else:
+        async with client.listen(tools_list_changed=True, resources_list_changed=True) as subscription:
+            await write()
+            async for event in subscription:
+                heard.append(type(event).__name__)
+                if len(heard) == 2:
+                    break
     prompts = (await client.list_prompts(cache_mode="bypass")).prompts
-    return {"heard": heard, "prompts": [prompt.name for prompt in prompts]}
+    return {"heard": heard, "prompts": [[prompt.name, prompt.arguments[0].description] for prompt in prompts]}
+
+
+# What a client with a session hears without asking.
+NOTIFICATIONS: list[str] = []
+NEWS = asyncio.Event()
+
+
+async def hear(message: Any) -> None:
+    NOTIFICATIONS.append(type(message).__name__)
+    if isinstance(message, types.ResourceListChangedNotification):
+        NEWS.set()
+
+
+async def every_tool(client: Client) -> dict[str, Any]:
+    """Calls every tool; the SDK holds what it gives against the tool's output schema."""
+    skill = {"skill": "csv-report"}
+    given = {
+        "skill_list": {},
+        "skill_load": skill,
+        "skill_list_docs": skill,
+        "skill_select_docs": skill | {"docs": ["references/report.md"]},
+        "skill_read": skill | {"path": "SKILL.md", "limit": 10},
+        "skill_run": skill | {"command": "echo 1 > $OUTPUT_DIR/x", "output_files": ["out/x"]},
+        "skill_search": {"query": "chart"},
+        "skill_disable": {"skill": "text-stats"},
+        "skill_enable": {"skill": "text-stats"},
+        "skill_unload": skill,
+        "load_skill": {"skill_name": "csv-report"},
+        "read_skill": {"skill_name": "csv-report"},
+        "search_skills": {"query": "chart"},
+        "disable_skill": {"skill_name": "text-stats"},
+    }
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    called, bare = [], []
+    for name in [name for name in given if name in names]:
+        result = await client.call_tool(name, given[name])
+        assert not result.is_error, (name, result)
+        called.append(name)
+        if result.structured_content is None:
+            bare.append(name)
+    return {"called": called, "bare": bare, "left_out": sorted(names - set(called))}
 
 
 async def handle(client: Client) -> dict[str, Any]:
@@ -194,13 +254,111 @@ async def handle(client: Client) -> dict[str, Any]:
     }
 
 
+async def refused(request: Any) -> Any:
+    """The code of the error that a request ends with."""
+    try:
+        return await request
+    except MCPError as error:
+        return error.code
+
+
+async def task(client: Client) -> dict[str, Any]:
+    """A long run becomes a task and its result is that of a run; a short one stays a call; a cancelled one is killed."""
+    extension = EXTENSIONS["task"]
+    short = await client.call_tool("skill_run", {"skill": "python-math", "command": "echo short"})
+    short_made = len(extension.created)
+    command = "echo halfway; sleep 1.5; printf 'a\\377' > $OUTPUT_DIR/a.bin"
+    long = await client.call_tool(
+        "skill_run", {"skill": "python-math", "command": command, "output_files": ["out/a.bin"]}
+    )
+    first = extension.created[0]
+    links = [block.uri for block in long.content if block.type == "resource_link"]
+    carried = {key: value for key, value in (long.meta or {}).items() if key == "skillbox/session"}
+    raw = await client.read_resource(links[0], meta=carried)
+    acknowledged = await tasks.ask(client.session, "tasks/cancel", first["taskId"])
+    updated = await tasks.ask(client.session, "tasks/update", first["taskId"], inputResponses={})
+    again = await tasks.ask(client.session, "tasks/get", first["taskId"])
+    unknown = [
+        await refused(tasks.ask(client.session, method, "mcp-0", **more))
+        for method, more in (("tasks/get", {}), ("tasks/cancel", {}), ("tasks/update", {"inputResponses": {}}))
+    ]
+
+    async def cancel(state: dict[str, Any]) -> None:
+        if state.get("statusMessage") == "here":
+            await tasks.ask(client.session, "tasks/cancel", state["taskId"])
+
+    extension.watch = cancel
+    begin = asyncio.get_running_loop().time()
+    request = {"skill": "python-math", "command": "echo here; sleep 600; echo never"}
+    try:
+        await asyncio.wait_for(client.call_tool("skill_run", request, meta=carried), 20)
+        ended = "completed"
+    except tasks.TaskCancelled as error:
+        ended = str(error)
+    # Runs of one session come one after the other: this one needs the end of the other.
+    after = await client.call_tool("skill_run", {"skill": "python-math", "command": "echo after"}, meta=carried)
+    return {
+        "short": short.structured_content["stdout"],
+        "short_made": short_made,
+        "created": first,
+        "messages": [state["statusMessage"] for state in extension.seen if state.get("statusMessage")],
+        "long": long.structured_content,
+        "raw": raw.contents[0].blob,
+        "acknowledged": [acknowledged, updated],
+        "again": again["status"],
+        "unknown": unknown,
+        "ended": ended,
+        "after": after.structured_content["stdout"],
+        "waited": asyncio.get_running_loop().time() - begin,
+    }
+
+
+async def task_left(client: Client) -> dict[str, Any]:
+    """Leaves while a task goes on."""
+    left = asyncio.Event()
+
+    async def watch(state: dict[str, Any]) -> None:
+        if state.get("statusMessage") == "here":
+            left.set()
+
+    EXTENSIONS["task_left"].watch = watch
+    request = {"skill": "python-math", "command": "echo here; sleep 600"}
+    call = asyncio.create_task(client.call_tool("skill_run", request))
+    await asyncio.wait_for(left.wait(), 20)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    return {"task": EXTENSIONS["task_left"].created[0]["taskId"]}
+
+
+async def look(client: Client, task_id: str) -> dict[str, Any]:
+    """What another client learns of a task."""
+    return {"code": await refused(tasks.ask(client.session, "tasks/get", task_id))}
+
+
+async def look_legacy(client: Client, task_id: str) -> dict[str, Any]:
+    """The same, of a client with a session: it declares what it knows when it begins."""
+    await client.call_tool("skill_run", {"skill": "python-math", "command": "true"})
+    return await look(client, task_id)
+
+
+# Extensions that the client of a scenario has.
+EXTENSIONS = {
+    "task": tasks.Tasks(),
+    "task_left": tasks.Tasks(),
+    "look": tasks.Tasks(),
+    "look_legacy": advertise(tasks.Tasks.identifier),
+}
+
+
 async def main() -> None:
     scenario, mode, program, *arguments = sys.argv[1:]
     at = arguments.index("--") if "--" in arguments else len(arguments)
     own, server = arguments[:at], arguments[at + 1 :]
     is_address = program.startswith("http://")
     where = program if is_address else StdioServerParameters(command=program, args=["mcp", *server])
-    async with Client(where, mode=mode) as client:
+    extension = EXTENSIONS.get(scenario)
+    extensions = [extension] if extension else None
+    async with Client(where, mode=mode, extensions=extensions, message_handler=hear) as client:
         result = await globals()[scenario](client, *own)
     print(json.dumps(result), flush=True)
 

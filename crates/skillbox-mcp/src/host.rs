@@ -42,7 +42,7 @@ pub struct Host {
     lobby: AgentSession,
     pub(crate) handles: Handles,
     open: Mutex<Vec<Weak<ClientSession>>>,
-    pub(crate) calls: Semaphore,
+    pub(crate) calls: Arc<Semaphore>,
     pub(crate) changes: broadcast::Sender<()>,
     _watch: Mutex<WatchHandle>,
 }
@@ -66,7 +66,7 @@ impl Host {
             options,
             handles: Handles::default(),
             open: Mutex::default(),
-            calls: Semaphore::new(CALLS_AT_ONCE),
+            calls: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
             changes,
             _watch: Mutex::new(watch),
         }))

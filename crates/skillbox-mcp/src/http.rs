@@ -4,11 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Router, middleware};
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
+use crate::connections::Connections;
+use crate::door;
 use crate::host::Host;
 use crate::seat::{Seat, Which};
 use crate::server::SkillServer;
@@ -18,6 +21,8 @@ use crate::stdio::{ServeError, stop_on_signal};
 const LONGEST_SILENCE: Duration = Duration::from_secs(70 * 60);
 /// How often sessions that nobody uses are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
+/// How often clients that are gone are looked for.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long answers that are under way may take once the server is to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -55,36 +60,54 @@ async fn serve(
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins(origins.iter().chain(&own))
         .enforce_origin_validation()
+        .with_max_request_body_bytes(door::MAX_REQUEST)
         .with_cancellation_token(stopped.child_token());
     let mut silence = SessionConfig::default();
     silence.keep_alive = Some(LONGEST_SILENCE);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config = silence;
+    let sessions = Arc::new(sessions);
     let service = StreamableHttpService::new(
         {
             let host = host.clone();
             move || Ok(SkillServer::new(host.clone(), Seat::guest()))
         },
-        Arc::new(sessions),
+        sessions.clone(),
         config,
     );
+    let connections = Connections::default();
     let sweeping = tokio::spawn({
-        let host = host.clone();
-        async move {
-            loop {
-                tokio::time::sleep(SWEEP).await;
-                host.handles.sweep(Which::Idle).await;
-            }
-        }
+        let (host, connections) = (host.clone(), connections.clone());
+        async move { tokio::join!(sweep_handles(&host), end_deserted(&sessions, &connections)) }
     });
-    let router = Router::new().nest_service("/mcp", service);
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped.clone().cancelled_owned());
+    let router = Router::new()
+        .nest_service("/mcp", service)
+        .layer(middleware::from_fn(door::take_whole))
+        .layer(middleware::from_fn_with_state(connections, Connections::watch));
     tokio::select! {
-        served = async { serving.await } => served.map_err(ServeError::Start)?,
+        () = door::serve(listener, router, &stopped) => {}
         () = async { stopped.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
     }
     sweeping.abort();
     host.handles.sweep(Which::All).await;
     host.end_sessions().await;
     Ok(())
+}
+
+async fn sweep_handles(host: &Host) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        host.handles.sweep(Which::Idle).await;
+    }
+}
+
+async fn end_deserted(sessions: &LocalSessionManager, connections: &Connections) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        for id in connections.deserted() {
+            if let Err(error) = sessions.close_session(&id.as_str().into()).await {
+                tracing::warn!(session = %id, "the session of a client that is gone cannot be closed: {error}");
+            }
+        }
+    }
 }

@@ -4,9 +4,13 @@
 //! protocol's extension for skills; everything that is decided is decided by the runtime. Nothing here prints, and
 //! nothing but the protocol is ever written to standard output.
 
+mod call;
 mod changes;
+mod connections;
+mod door;
 mod host;
 mod http;
+mod output_uri;
 mod page;
 mod progress;
 mod prompts;
@@ -16,6 +20,7 @@ mod server;
 mod session;
 mod skills;
 mod stdio;
+mod tasks;
 mod tools;
 
 pub use host::{Host, HostError};

@@ -6,17 +6,16 @@ use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 use skillbox_artifacts::{ArtifactRef, Scope};
-use skillbox_model::RelPath;
+use skillbox_model::{ErrorCode, RelPath};
 use skillbox_runtime::RunError;
 
 use crate::host::{Host, failed};
+use crate::output_uri::{ARTIFACT, WORKSPACE, meanings};
 use crate::page::{Page, page};
 use crate::session::ClientSession;
 use crate::skills::{self, INDEX_URI, SCHEME};
 use crate::tools;
 
-const ARTIFACT: &str = "artifact://";
-const WORKSPACE: &str = "workspace://";
 const PAGE: usize = 200;
 /// One output may have so many bytes when it is read as a resource.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
@@ -61,26 +60,49 @@ pub(crate) fn read(host: &Host, session: Option<&ClientSession>, uri: &str) -> R
         return skills::read(host, uri);
     }
     let session = session.ok_or_else(unknown)?;
-    if let Some(reference) = uri.strip_prefix(ARTIFACT) {
-        let reference = ArtifactRef::parse(reference).map_err(|_| unknown())?;
-        let store = host.runtime.artifacts();
-        let scope = Scope::Session(session.id().clone());
-        let artifact = store.resolve(&scope, &reference).map_err(|_| unknown())?;
-        let content = store.open(&artifact).map_err(|error| failed(&error))?;
-        let mime = artifact.mime_type.clone();
-        let mime = mime.unwrap_or_else(|| guessed(artifact.name.as_str()));
-        return Ok(skills::contents(uri, whole(content, uri)?, &mime));
+    let (read, rest): (Reader, &str) = match (uri.strip_prefix(ARTIFACT), uri.strip_prefix(WORKSPACE)) {
+        (Some(name), _) => (artifact, name),
+        (_, Some(path)) => (workspace_file, path),
+        (None, None) => return Err(unknown()),
+    };
+    for meaning in meanings(rest) {
+        if let Some((content, mime_type)) = read(host, session, &meaning)? {
+            return Ok(skills::contents(uri, whole(content, uri)?, &mime_type));
+        }
     }
-    let path = uri.strip_prefix(WORKSPACE).ok_or_else(unknown)?;
-    let path = RelPath::parse(path).map_err(|_| unknown())?;
-    let file = host
-        .runtime
-        .workspace_file(session.id(), &path)
-        .map_err(|error| match error {
-            RunError::Request(_) => unknown(),
-            other => failed(&other),
-        })?;
-    Ok(skills::contents(uri, whole(file, uri)?, &guessed(&path.to_string())))
+    Err(unknown())
+}
+
+type Content = (Box<dyn Read>, String);
+/// Finds a file of a session and its type.
+type Reader = fn(&Host, &ClientSession, &str) -> Result<Option<Content>, ErrorData>;
+
+fn artifact(host: &Host, session: &ClientSession, reference: &str) -> Result<Option<Content>, ErrorData> {
+    let Ok(reference) = ArtifactRef::parse(reference) else {
+        return Ok(None);
+    };
+    let store = host.runtime.artifacts();
+    let scope = Scope::Session(session.id().clone());
+    let artifact = match store.resolve(&scope, &reference) {
+        Ok(artifact) => artifact,
+        Err(error) if error.code() == ErrorCode::ArtifactMissing => return Ok(None),
+        Err(error) => return Err(failed(&error)),
+    };
+    let content = store.open(&artifact).map_err(|error| failed(&error))?;
+    let mime_type = artifact.mime_type.clone();
+    let mime_type = mime_type.unwrap_or_else(|| guessed(artifact.name.as_str()));
+    Ok(Some((Box::new(content), mime_type)))
+}
+
+fn workspace_file(host: &Host, session: &ClientSession, path: &str) -> Result<Option<Content>, ErrorData> {
+    let Ok(path) = RelPath::parse(path) else {
+        return Ok(None);
+    };
+    match host.runtime.workspace_file(session.id(), &path) {
+        Ok(file) => Ok(Some((Box::new(file), guessed(&path.to_string())))),
+        Err(RunError::Request(_)) => Ok(None),
+        Err(other) => Err(failed(&other)),
+    }
 }
 
 fn guessed(name: &str) -> String {

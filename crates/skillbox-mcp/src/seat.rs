@@ -5,7 +5,7 @@
 //! carry it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{ProtocolVersion, RequestMetaObject};
@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::host::{Host, locked};
 use crate::session::ClientSession;
+use crate::tasks;
 
 /// The key of `_meta` that carries a session's handle, in results and in requests.
 pub(crate) const HANDLE: &str = "skillbox/session";
@@ -43,6 +44,31 @@ pub(crate) struct Guest {
 pub(crate) struct Seated {
     pub session: Arc<ClientSession>,
     pub handle: Option<String>,
+    untold: Option<Untold>,
+}
+
+impl Seated {
+    /// The client is told the handle, if there is one.
+    pub(crate) fn told(self) {
+        if let Some(mut untold) = self.untold {
+            untold.handle = None;
+        }
+    }
+}
+
+/// A new session, until the client is told its handle. One that nobody can come back to ends.
+struct Untold {
+    host: Arc<Host>,
+    handle: Option<String>,
+}
+
+impl Drop for Untold {
+    fn drop(&mut self) {
+        let session = self.handle.take().and_then(|handle| self.host.handles.forget(&handle));
+        if let (Some(session), Ok(runtime)) = (session, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { session.end().await });
+        }
+    }
 }
 
 impl Seat {
@@ -65,7 +91,26 @@ impl Seat {
             Self::Guest(_) if is_stateless(context) => return host.handles.take(host, &context.meta).await,
             Self::Guest(guest) => guest.own.get_or_try_init(|| ClientSession::open(host)).await?.clone(),
         };
-        Ok(Seated { session, handle: None })
+        Ok(Seated {
+            session,
+            handle: None,
+            untold: None,
+        })
+    }
+
+    /// The session that a task belongs to; a task of another client is as good as none. A client without a connection
+    /// of its own need not carry the session's handle: the name of a task cannot be guessed either.
+    pub(crate) fn of_task(
+        &self,
+        host: &Host,
+        context: &RequestContext<RoleServer>,
+        task: &str,
+    ) -> Result<Arc<ClientSession>, ErrorData> {
+        let session = match self.look(host, context)? {
+            None if is_stateless(context) => host.handles.owner_of(task),
+            session => session.filter(|session| session.tasks.has(task)),
+        };
+        session.ok_or_else(|| tasks::unknown(task))
     }
 
     /// The session that is there already, for requests that only look.
@@ -127,6 +172,7 @@ impl Handles {
             return Ok(Seated {
                 session,
                 handle: Some(handle.to_owned()),
+                untold: None,
             });
         }
         if locked(&self.0).len() >= MAX_HANDLES {
@@ -144,14 +190,30 @@ impl Handles {
             last_used: Instant::now(),
         };
         locked(&self.0).insert(handle.clone(), held);
+        let untold = Untold {
+            host: host.clone(),
+            handle: Some(handle.clone()),
+        };
         Ok(Seated {
             session,
             handle: Some(handle),
+            untold: Some(untold),
         })
     }
 
+    fn forget(&self, handle: &str) -> Option<Arc<ClientSession>> {
+        locked(&self.0).remove(handle).map(|held| held.session)
+    }
+
+    fn owner_of(&self, task: &str) -> Option<Arc<ClientSession>> {
+        let mut handles = locked(&self.0);
+        let owner = handles.values_mut().find(|held| held.session.tasks.has(task))?;
+        owner.last_used = Instant::now();
+        Some(owner.session.clone())
+    }
+
     fn find(&self, handle: &str) -> Result<Arc<ClientSession>, ErrorData> {
-        let mut handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handles = locked(&self.0);
         let Some(held) = handles.get_mut(handle) else {
             let message = "the session of this handle is not there, or no longer: call again without a handle";
             return Err(ErrorData::invalid_params(message, None));

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourcesCapability, ServerCapabilities, ServerConfig, SubscriptionFilter, ToolsCapability,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourcesCapability,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, TASKS_EXTENSION_ID, ToolsCapability, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use crate::host::{Host, in_background};
 use crate::seat::Seat;
-use crate::{changes, prompts, resources, skills, tools};
+use crate::{call, changes, prompts, resources, skills, tools};
 
 /// The server as one client sees it.
 #[derive(Clone, Debug)]
@@ -49,9 +50,13 @@ fn capabilities() -> ServerCapabilities {
     capabilities.tools = Some(tools);
     capabilities.prompts = Some(prompts);
     capabilities.resources = Some(resources);
-    let mut extension = JsonObject::new();
-    extension.insert("directoryRead".to_owned(), json!(true));
-    capabilities.extensions = Some([(skills::EXTENSION.to_owned(), extension)].into());
+    let mut skills = JsonObject::new();
+    skills.insert("directoryRead".to_owned(), json!(true));
+    let extensions = [
+        (skills::EXTENSION.to_owned(), skills),
+        (TASKS_EXTENSION_ID.to_owned(), JsonObject::new()),
+    ];
+    capabilities.extensions = Some(extensions.into());
     capabilities
 }
 
@@ -86,8 +91,34 @@ impl ServerHandler for SkillServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let seated = self.seat.take(&self.host, &context).await?;
-        let result = tools::call(&self.host, &seated, request, &context).await?;
-        Ok(result.into())
+        call::call(&self.host, seated, request, &context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let session = self.seat.of_task(&self.host, &context, &request.task_id)?;
+        session.tasks.get(&request.task_id).map(GetTaskResult::new)
+    }
+
+    /// No tool of ours ever asks for anything, so there is nothing that an answer could belong to.
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.seat.of_task(&self.host, &context, &request.task_id).map(drop)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let session = self.seat.of_task(&self.host, &context, &request.task_id)?;
+        session.tasks.cancel(&request.task_id)
     }
 
     async fn list_prompts(

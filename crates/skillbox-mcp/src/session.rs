@@ -7,10 +7,12 @@ use rmcp::ErrorData;
 use skillbox_model::{RunReport, SessionId};
 use skillbox_runtime::session::{Ownership, SessionError};
 use skillbox_runtime::{AgentSession, RunError, Runtime};
-use tokio::sync::RwLock;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{Host, failed, in_background, locked};
+use crate::output_uri::uri_of;
+use crate::tasks::Tasks;
 
 /// How long the end of a client waits for its runs, which are cancelled, to be over.
 const LONGEST_END: Duration = Duration::from_secs(10);
@@ -25,12 +27,14 @@ pub(crate) struct ClientSession {
     id: SessionId,
     ownership: Mutex<Option<Ownership>>,
     /// Held by every call for reading, and by the end for writing.
-    busy: RwLock<()>,
+    busy: Arc<RwLock<()>>,
     /// Thrown when the client says nothing more: it may still read answers, but takes no news.
     silent: CancellationToken,
     /// Thrown when the client is gone.
     ended: CancellationToken,
     outputs: Mutex<Vec<Output>>,
+    /// The calls that became tasks.
+    pub(crate) tasks: Tasks,
 }
 
 /// A file that a run gave, as a resource.
@@ -62,10 +66,11 @@ impl ClientSession {
             runtime: host.runtime.clone(),
             id,
             ownership: Mutex::new(Some(ownership)),
-            busy: RwLock::default(),
+            busy: Arc::default(),
             silent: CancellationToken::new(),
             ended: CancellationToken::new(),
             outputs: Mutex::default(),
+            tasks: Tasks::default(),
         })
     }
 
@@ -84,18 +89,18 @@ impl ClientSession {
     }
 
     /// Takes part in the session; refused once it has ended.
-    pub(crate) async fn enter(&self) -> Result<tokio::sync::RwLockReadGuard<'_, ()>, ErrorData> {
+    pub(crate) fn enter(&self) -> Result<OwnedRwLockReadGuard<()>, ErrorData> {
         let gone = || ErrorData::invalid_request("the session has ended", None);
-        let guard = self.busy.try_read().map_err(|_| gone())?;
+        let guard = self.busy.clone().try_read_owned().map_err(|_| gone())?;
         if self.ended.is_cancelled() {
             return Err(gone());
         }
         Ok(guard)
     }
 
-    /// Whether a call is going on.
+    /// Whether a call is going on, or the result of one is still kept.
     pub(crate) fn is_busy(&self) -> bool {
-        self.busy.try_write().is_err()
+        self.busy.try_write().is_err() || self.tasks.are_kept()
     }
 
     /// Remembers the files of a run.
@@ -137,16 +142,17 @@ impl ClientSession {
 /// Saved files under their version, the others where they lie in the workspace.
 fn outputs_of(report: &RunReport) -> Vec<Output> {
     let collected = report.output_files.iter().map(|file| Output {
-        uri: file.reference.clone(),
+        uri: uri_of(&file.reference),
         name: file.name.clone(),
         mime_type: Some(file.mime_type.clone()),
         size: Some(file.size_bytes),
     });
     let mut outputs: Vec<Output> = collected.collect();
     for artifact in &report.artifact_files {
-        if outputs.iter().all(|output| output.uri != artifact.reference) {
+        let uri = uri_of(&artifact.reference);
+        if outputs.iter().all(|output| output.uri != uri) {
             outputs.push(Output {
-                uri: artifact.reference.clone(),
+                uri,
                 name: artifact.name.clone(),
                 mime_type: None,
                 size: None,

@@ -72,7 +72,8 @@ pub struct RunRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputSpec {
-    /// `artifact://name[@version]`, `host:///abs/path`, `workspace://rel` or `skill://name/rel`.
+    /// `artifact://name[@version]`, `host:///abs/path`, `workspace://rel`, `skill://name/rel`, or the content itself
+    /// as `data:[TYPE][;base64],CONTENT`, which needs `to`.
     pub from: String,
     /// Destination in the workspace; `work/inputs/<basename>` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

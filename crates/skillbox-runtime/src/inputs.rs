@@ -1,6 +1,7 @@
 //! Opening the sources of inputs: the last look at a reference before its bytes are staged.
 
 use std::fs::File;
+use std::io::Cursor;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ impl Sources<'_> {
                 let snapshot = (self.freeze)(skill, field)?;
                 in_snapshot(&snapshot, path.as_ref()).map_err(|error| missing(field, &input.text, error))?
             }
+            InputRef::Data(data) => InputSource::Reader(Box::new(Cursor::new(data.bytes.clone()))),
         };
         Ok(ReadyInput {
             from,

@@ -21,6 +21,6 @@ pub use docker::{Docker, need_docker, on_docker};
 pub use host::{cgroup_version, need, need_root, ordinary_user};
 pub use http::{HttpAnswer, HttpServer};
 pub use ledger::Ledger;
-pub use process::{finish, orphans, program, reap, reap_orphans, run_to_end, start};
+pub use process::{all_processes, finish, orphans, program, reap, reap_orphans, run_to_end, start};
 pub use scene::{Scene, tree_digest};
 pub use subset::subset;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use skillbox_model::{ErrorCode, RelPath};
 
-use super::RequestError;
+use super::{DataUrl, RequestError};
 
-/// One of the four sources of an input.
+/// One of the five sources of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputRef {
     /// A stored artifact: `name` or `name@version`, still as text, since only the store knows its names.
@@ -22,6 +22,8 @@ pub enum InputRef {
         /// The path inside it; none is the whole skill.
         path: Option<RelPath>,
     },
+    /// Content that the request itself carries.
+    Data(DataUrl),
 }
 
 const HOST_HINT: &str = "write three slashes: host:///absolute/path";
@@ -29,7 +31,11 @@ const HOST_HINT: &str = "write three slashes: host:///absolute/path";
 impl InputRef {
     /// Parses a reference; `field` is named when it is wrong.
     pub fn parse(text: &str, field: &str) -> Result<Self, RequestError> {
-        let known = "artifact://name[@version], host:///abs/path, workspace://rel and skill://name/rel are known";
+        let known =
+            "artifact://name[@version], host:///abs/path, workspace://rel, skill://name/rel and data: are known";
+        if let Some(data) = DataUrl::parse(text, field) {
+            return data.map(Self::Data);
+        }
         let (scheme, rest) = text
             .split_once("://")
             .ok_or_else(|| RequestError::invalid(field, format!("{text:?} has no scheme; {known}")))?;
@@ -88,6 +94,7 @@ impl InputRef {
             Self::Workspace(path) => String::from_utf8(path.file_name().to_vec()).ok()?,
             Self::Skill { skill, path: None } => skill.clone(),
             Self::Skill { path: Some(path), .. } => String::from_utf8(path.file_name().to_vec()).ok()?,
+            Self::Data(_) => return None,
         };
         Some(text)
     }

@@ -209,7 +209,10 @@ fn inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, Request
         }
         let to = destination::parse(input.to.as_deref(), &from, run_id, &format!("inputs[{index}].to"))?;
         inputs.push(JobInput {
-            text: input.from.clone(),
+            text: match &from {
+                InputRef::Data(data) => data.to_string(),
+                _ => input.from.clone(),
+            },
             from,
             to,
             mode: input.mode,

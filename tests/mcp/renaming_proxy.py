@@ -1,0 +1,120 @@
+"""Stands between the conformance suite and the server: the suite calls tools, prompts and resources by names of its
+own, and this gives each the name of something of ours that does the same. Nothing else of a request is changed, and
+nothing of an answer.
+
+usage: renaming_proxy.py ADDRESS     prints where it listens, and ends with its standard input
+"""
+
+import http.client
+import json
+import os
+import sys
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding"}
+
+
+def run(command: str) -> tuple[str, dict[str, Any]]:
+    return "skill_run", {"skill": "conformance", "command": command}
+
+
+# What a tool of the suite does, with what of ours.
+TOOLS = {
+    "greet": lambda given: run(f"echo Hello, {given.get('name')}!"),
+    "slow_compute": lambda given: run(f"sleep {float(given['seconds'])}"),
+    # It is only looked at how an answer is taken that nobody has asked for.
+    "confirm_delete": lambda given: run("sleep 1"),
+    # Refused after a second, where the skill is loaded.
+    "failing_job": lambda given: run("true"),
+    "test_simple_text": lambda given: ("skill_list", {}),
+    "test_error_handling": lambda given: ("skill_load", {"skill": "no-such-skill"}),
+    "test_tool_with_progress": lambda given: run("echo 0; sleep 0.1; echo 50; sleep 0.1; echo 100"),
+    "test_logging_tool": lambda given: run("echo this is output and no log"),
+}
+RESOURCES = {
+    "test://static-text": "skill://conformance/SKILL.md",
+    "test://static-binary": "skill://conformance/assets/dot.png",
+    "test://template/123/data": "skill://conformance/references/item-123.md",
+}
+PROMPTS = {"test_simple_prompt": "conformance", "test_prompt_with_arguments": "conformance"}
+
+
+def renamed(message: dict[str, Any]) -> str | None:
+    """Renames what a request is about, and tells the new name."""
+    params = message.get("params") or {}
+    match message.get("method"):
+        case "tools/call" if params.get("name") in TOOLS:
+            params["name"], params["arguments"] = TOOLS[params["name"]](params.get("arguments") or {})
+            return params["name"]
+        case "resources/read" if params.get("uri") in RESOURCES:
+            params["uri"] = RESOURCES[params["uri"]]
+            return params["uri"]
+        case "prompts/get" if params.get("name") in PROMPTS:
+            params["name"] = PROMPTS[params["name"]]
+            if "arguments" in params:
+                params["arguments"] = {"arguments": " ".join(params["arguments"].values())}
+            return params["name"]
+    return None
+
+
+class Proxy(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def session_with_the_skill(self, message: dict[str, Any], headers: dict[str, str]) -> str:
+        """A session in which the skill is loaded, with its hook that refuses every run."""
+        load = {"name": "skill_load", "arguments": {"skill": "conformance"}, "_meta": message["params"]["_meta"]}
+        body = json.dumps({**message, "params": load}).encode()
+        server = http.client.HTTPConnection(SERVER.hostname, SERVER.port)
+        server.request("POST", SERVER.path, body, {**headers, "Mcp-Name": "skill_load"})
+        told = server.getresponse().read().decode()
+        answers = [line.removeprefix("data:") for line in told.splitlines() if '"jsonrpc"' in line]
+        server.close()
+        return json.loads(answers[-1])["result"]["_meta"]["skillbox/session"]
+
+    def forward(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP_BY_HOP}
+        try:
+            message = json.loads(body)
+        except ValueError:
+            message = None
+        if isinstance(message, dict) and (message.get("params") or {}).get("name") == "failing_job":
+            others = {name: value for name, value in headers.items() if name.lower() != "mcp-name"}
+            session = self.session_with_the_skill(message, others)
+            message["params"]["_meta"]["skillbox/session"] = session
+        if isinstance(message, dict) and (name := renamed(message)):
+            body = json.dumps(message).encode()
+            for header in [header for header in headers if header.lower() == "mcp-name"]:
+                headers[header] = name
+        server = http.client.HTTPConnection(SERVER.hostname, SERVER.port)
+        server.request(self.command, SERVER.path, body or None, headers)
+        answer = server.getresponse()
+        self.send_response(answer.status)
+        for header, value in answer.getheaders():
+            if header.lower() not in HOP_BY_HOP:
+                self.send_header(header, value)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while part := answer.read1():
+                self.wfile.write(part)
+        except OSError:
+            pass  # The suite has heard enough.
+        server.close()
+
+    do_POST = do_GET = do_DELETE = do_OPTIONS = forward
+
+    def log_message(self, *words: Any) -> None:
+        pass
+
+
+SERVER = urllib.parse.urlsplit(sys.argv[1])
+proxy = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+threading.Thread(target=proxy.serve_forever, daemon=True).start()
+print(f"http://127.0.0.1:{proxy.server_port}{SERVER.path}", flush=True)
+sys.stdin.read()
+os._exit(0)

@@ -1,0 +1,42 @@
+"""A chat model that plays its part by heart: it loads a skill, runs a script of it, and tells what that printed."""
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+
+class ScriptedModel(BaseChatModel):
+    """Fails where it is not told what a model would have to know."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> "ScriptedModel":
+        names = [getattr(tool, "name", "") for tool in tools]
+        assert "skill_load" in names and "skill_run" in names, names
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *rest: Any, **more: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.next_words(messages))])
+
+    def next_words(self, messages: list[BaseMessage]) -> AIMessage:
+        last = messages[-1]
+        if not isinstance(last, ToolMessage):
+            prompt = "".join(message.text for message in messages if isinstance(message, SystemMessage))
+            assert "python-math" in prompt, f"the prompt does not tell of the skill: {prompt}"
+            return call("skill_load", {"skill": "python-math"})
+        if last.name == "skill_load":
+            assert "scripts/fib.py" in last.text, f"the skill does not tell of its script: {last.text}"
+            return call("skill_run", {"skill": "python-math", "command": "python3 scripts/fib.py 50 | tail -n 1"})
+        number = last.artifact["structured_content"]["stdout"].strip()
+        return AIMessage(content=f"It is {number}.")
+
+
+def call(tool: str, arguments: dict[str, Any]) -> AIMessage:
+    return AIMessage(content="", tool_calls=[{"name": tool, "args": arguments, "id": f"call-{tool}"}])
+
+
+model = ScriptedModel()
