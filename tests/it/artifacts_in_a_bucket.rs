@@ -96,6 +96,41 @@ fn runs_save_to_a_bucket_and_take_inputs_from_it() {
 }
 
 #[test]
+fn s24_damage_is_told_before_a_script_sees_it() {
+    let Some(s3) = S3::start() else { return };
+    let world = world(&s3, &s3.url("damage"));
+    world.write("x.txt", "right");
+    let put = world.run("artifacts put x.txt --json").expect_code(0).json();
+    let digest = put["artifacts"][0]["sha256"].as_str().unwrap().to_owned();
+    let run = |mode: &str| {
+        let input = format!("artifact://x.txt=work/inputs/x{mode}");
+        world.run_words(&[
+            "run",
+            "python-math",
+            "--skills",
+            "skills",
+            "--json",
+            "--input",
+            &input,
+            "--",
+            "cat inputs/x",
+        ])
+    };
+    world.skill("skills/python-math", "Reads a file.");
+    // The control: what is whole is read.
+    assert_eq!(run("").expect_code(0).json()["stdout"], "right");
+    let hex = digest.trim_start_matches("sha256:");
+    s3.control(&format!("damage?key=damage/cas/sha256/{}/{hex}", &hex[..2]));
+    for mode in ["", ",link"] {
+        let error = run(mode).expect_code(125).json()["error"].clone();
+        assert_eq!(error["code"], "storage", "{error}");
+        assert!(error["message"].as_str().unwrap().contains("damaged"), "{error}");
+    }
+    let get = world.run("artifacts get x.txt").expect_code(1);
+    assert!(get.stderr.contains("damaged"), "{}", get.stderr);
+}
+
+#[test]
 fn what_is_wrong_with_a_bucket_is_said_with_a_code_and_a_hint() {
     let Some(s3) = S3::start() else { return };
     let check = |world: &World, line: &str, code: i32, expected: &str, hint: &str| {

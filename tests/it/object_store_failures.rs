@@ -135,13 +135,13 @@ fn memory_does_not_grow_with_content() {
     let store = s3.store("x", scratch.path());
     put(&store, &mut &b"warm"[..]).unwrap();
     let before = peak_memory();
-    let size = 160 << 20;
+    let size = 96 << 20;
     assert_eq!(put(&store, &mut io::repeat(7).take(size)).unwrap(), 1);
     let artifact = store.resolve(&Scope::User, &ArtifactRef::parse("x").unwrap()).unwrap();
     let read = io::copy(&mut store.open(&artifact).unwrap(), &mut io::sink()).unwrap();
     assert_eq!(read, size);
     let grown = peak_memory() - before;
-    assert!(grown < 64 << 20, "{} MiB more", grown >> 20);
+    assert!(grown < 56 << 20, "{} MiB more", grown >> 20);
 }
 
 /// The most memory that this process ever held.

@@ -194,6 +194,14 @@ impl RemoteCause {
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 Trouble::Denied
             }
+            // Some answers come without their status made into a kind.
+            object_store::Error::Generic { .. }
+                if ["401", "403"]
+                    .iter()
+                    .any(|status| text.contains(&format!("status code: {status}"))) =>
+            {
+                Trouble::Denied
+            }
             // An answer was given, whatever it says.
             object_store::Error::Generic { .. }
                 if text.contains("status code:") || text.contains("error response:") =>
@@ -238,4 +246,50 @@ impl Error for RemoteCause {}
 pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(text: &str) -> RemoteCause {
+        RemoteCause::new(object_store::Error::Generic {
+            store: "S3",
+            source: text.to_owned().into(),
+        })
+    }
+
+    #[test]
+    fn trouble_is_told_by_what_was_said() {
+        let check = |text: &str, trouble: Trouble| assert_eq!(cause(text).trouble(), trouble, "{text}");
+        check(
+            "PUT http://169.254.169.254/latest/api/token - HTTP error: error sending request",
+            Trouble::Denied,
+        );
+        check(
+            "http://metadata.google.internal/x - HTTP error: no route",
+            Trouble::Denied,
+        );
+        check("Server returned non-2xx status code: 403 Forbidden: ", Trouble::Denied);
+        check(
+            "Server returned non-2xx status code: 404: <Code>NoSuchBucket</Code>",
+            Trouble::NoBucket,
+        );
+        check(
+            "Server returned non-2xx status code: 404: <Code>ContainerNotFound</Code>",
+            Trouble::NoBucket,
+        );
+        check("HTTP error: error sending request", Trouble::Unreachable);
+        check(
+            "Server returned non-2xx status code: 500: HTTP error: later",
+            Trouble::Other,
+        );
+    }
+
+    #[test]
+    fn documents_are_told_in_one_line() {
+        let xml = "code: 403: <?xml?><Error><Code>AccessDenied</Code><Message>No.</Message><HostId>x</HostId></Error>";
+        assert_eq!(cause(xml).to_string(), "AccessDenied: No.");
+        assert_eq!(cause("plain").to_string(), "Generic S3 error: plain");
+    }
 }

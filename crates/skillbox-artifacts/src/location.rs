@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_a_url_is_refused_and_not_repeated() {
+    fn s25_a_password_in_a_url_is_refused_and_not_repeated() {
         let error = Location::parse("s3://key:SECRET@bucket/x", Path::new("")).unwrap_err();
         assert!(!error.to_string().contains("SECRET"), "{error}");
     }

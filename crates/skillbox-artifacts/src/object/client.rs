@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_travels_in_the_clear_unasked() {
+    fn s25_nothing_travels_in_the_clear_unasked() {
         assert!(made("s3://bucket", &KEYS, Some("http://127.0.0.1:9000")).is_ok());
         assert!(made("s3://bucket", &KEYS, Some("http://localhost:9000")).is_ok());
         assert!(made("s3://bucket", &KEYS, Some("http://[::1]:9000")).is_ok());

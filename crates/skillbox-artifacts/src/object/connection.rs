@@ -87,7 +87,8 @@ impl Connection {
         }
     }
 
-    fn patience(&self, about: About) -> Duration {
+    /// How long to wait.
+    pub(super) fn patience(&self, about: About) -> Duration {
         match about {
             About::One => self.patience,
             About::Many => self.patience * MANY,

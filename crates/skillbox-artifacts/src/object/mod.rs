@@ -6,6 +6,7 @@ mod connection;
 mod download;
 mod keys;
 mod options;
+mod records;
 mod remote_store;
 mod upload;
 

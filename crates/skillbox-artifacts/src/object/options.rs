@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn s25_secrets_are_not_shown() {
         let options = BucketOptions {
             variables: [("AWS_SECRET_ACCESS_KEY".to_owned(), "hunter2".to_owned())].into(),
             ..BucketOptions::new("")

@@ -6,34 +6,21 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use serde::{Deserialize, Serialize};
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
 
-use super::connection::{About, Connection, or_none};
+use super::connection::{About, Connection};
 use super::download::Download;
 use super::keys::{self, Keys};
 use super::options::BucketOptions;
+use super::records;
 use super::upload::Whole;
 use crate::blobs::Blobs;
 use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
-use crate::{
-    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, Origin, RangeContent, Scope, StoreError, layout,
-};
-
-/// Records are small; one that is not is none.
-const LARGEST_RECORD: u64 = 64 << 10;
-/// So many records are read at once.
-const READS_AT_ONCE: usize = 8;
-/// How long a version may be fought for.
-const CLAIM_WITHIN: Duration = Duration::from_secs(120);
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+use crate::{Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, Origin, RangeContent, Scope, StoreError};
 
 /// A store in a bucket, shared with every other host that knows it.
 #[derive(Clone)]
@@ -49,14 +36,6 @@ struct Shared {
     scratch: Blobs,
     /// Made when it is first needed: a run that stores nothing pays nothing.
     connection: Mutex<Option<Arc<Connection>>>,
-}
-
-/// A record as a bucket has it: with the mark of its writer, who may have to recognise it.
-#[derive(Serialize, Deserialize)]
-struct Record {
-    #[serde(flatten)]
-    artifact: Artifact,
-    writer: String,
 }
 
 impl RemoteStore {
@@ -92,10 +71,9 @@ impl RemoteStore {
         let (sha256, size_bytes) = (whole.sha256, whole.size);
         // The blob first: a record must never name content that is not there.
         whole.send(&connection, &self.keys.blob(&sha256))?;
-        let next = self
-            .used_versions(&connection, &versions)?
+        let next = records::used(&connection, &versions)?
             .last()
-            .map_or(0, |used| used.version + 1);
+            .map_or(0, |used| used.version.saturating_add(1));
         let artifact = Artifact {
             name: name.clone(),
             version: next,
@@ -105,7 +83,7 @@ impl RemoteStore {
             run_id: origin.run_id,
             created_unix_ms: now_unix_ms(),
         };
-        self.claim_version(&connection, &versions, artifact)
+        records::claim(&connection, &versions, artifact)
     }
 
     pub(crate) fn resolve(&self, scope: &Scope, reference: &ArtifactRef) -> Result<Artifact, StoreError> {
@@ -115,13 +93,13 @@ impl RemoteStore {
         let version = match reference.version {
             Some(version) => version,
             None => {
-                let used = self.used_versions(&connection, &versions)?;
+                let used = records::used(&connection, &versions)?;
                 let newest = used.iter().rfind(|used| used.is_stored);
                 newest.ok_or_else(missing)?.version
             }
         };
-        let found = self.read_record(&connection, &keys::record(&versions, version))?;
-        Ok(found.ok_or_else(missing)?.artifact)
+        let found = records::read(&connection, &keys::record(&versions, version))?;
+        found.ok_or_else(missing)
     }
 
     pub(crate) fn open(&self, artifact: &Artifact) -> Result<CheckedContent, StoreError> {
@@ -157,10 +135,10 @@ impl RemoteStore {
     pub(crate) fn versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Vec<Artifact>, StoreError> {
         let versions = self.keys.versions(scope, name)?;
         let connection = self.connection()?;
-        let used = self.used_versions(&connection, &versions)?;
+        let used = records::used(&connection, &versions)?;
         let stored = used.iter().filter(|used| used.is_stored);
         let keys = stored.map(|used| keys::record(&versions, used.version)).collect();
-        self.read_records(&connection, keys)
+        records::read_all(&connection, self.keys.prefix(), keys)
     }
 
     pub(crate) fn list(&self, scope: &Scope) -> Result<Vec<Artifact>, StoreError> {
@@ -185,7 +163,7 @@ impl RemoteStore {
         for (name, version) in newest {
             keys.push(keys::record(&self.keys.versions(scope, &name)?, version));
         }
-        self.read_records(&connection, keys)
+        records::read_all(&connection, self.keys.prefix(), keys)
     }
 
     pub(crate) fn remove(&self, scope: &Scope, reference: &ArtifactRef) -> Result<Vec<Artifact>, StoreError> {
@@ -219,117 +197,6 @@ impl RemoteStore {
         })
     }
 
-    /// Creates the record; where another writer took the number first, tries the next one.
-    fn claim_version(
-        &self,
-        connection: &Connection,
-        versions: &Path,
-        artifact: Artifact,
-    ) -> Result<Artifact, StoreError> {
-        let writer = uuid::Uuid::now_v7().to_string();
-        let mut record = Record { artifact, writer };
-        let end = Instant::now() + CLAIM_WITHIN;
-        loop {
-            let key = keys::record(versions, record.artifact.version);
-            if self.create(connection, &key, &record)? {
-                return Ok(record.artifact);
-            }
-            match self.read_record(connection, &key)? {
-                // An earlier try of ours came through, and only its answer was lost.
-                Some(found) if found.writer == record.writer => return Ok(record.artifact),
-                Some(_) => record.artifact.version += 1,
-                // Removed meanwhile, or writers that met and all lost: somebody has to try again.
-                None if self.is_used(connection, &key)? => record.artifact.version += 1,
-                None => std::thread::sleep(BETWEEN_TRIES),
-            }
-            if Instant::now() > end {
-                return Err(StoreError::TooSlow {
-                    action: "claim a version below",
-                    place: connection.place(versions),
-                    patience: CLAIM_WITHIN,
-                });
-            }
-        }
-    }
-
-    /// Whether the record is new there.
-    fn create(&self, connection: &Connection, key: &Path, record: &Record) -> Result<bool, StoreError> {
-        let text = serde_json::to_vec_pretty(record).map_err(|source| StoreError::Record {
-            place: connection.place(key),
-            source,
-        })?;
-        let created = key.clone();
-        connection.ask("write", key, About::One, |client| async move {
-            match client.put_opts(&created, text.into(), PutMode::Create.into()).await {
-                Ok(_) => Ok(true),
-                Err(Error::AlreadyExists { .. }) => Ok(false),
-                Err(error) => Err(error),
-            }
-        })
-    }
-
-    fn is_used(&self, connection: &Connection, key: &Path) -> Result<bool, StoreError> {
-        let asked = key.clone();
-        let found = connection.ask("look for", key, About::One, |client| async move {
-            or_none(client.head(&asked).await)
-        })?;
-        Ok(found.is_some())
-    }
-
-    /// The numbers that were given, lowest first.
-    fn used_versions(&self, connection: &Connection, versions: &Path) -> Result<Vec<Used>, StoreError> {
-        let listed = versions.clone();
-        let found = connection.ask("list", versions, About::Many, |client| async move {
-            client.list_with_delimiter(Some(&listed)).await
-        })?;
-        let used = found.objects.iter().filter_map(|object| {
-            let (version, layout::RECORD) = layout::parse_version_file(object.location.filename()?)? else {
-                return None;
-            };
-            Some(Used {
-                version,
-                is_stored: object.size > 0,
-            })
-        });
-        let mut used: Vec<Used> = used.collect();
-        used.sort_unstable_by_key(|used| used.version);
-        Ok(used)
-    }
-
-    fn read_record(&self, connection: &Connection, key: &Path) -> Result<Option<Record>, StoreError> {
-        let asked = key.clone();
-        let text = connection.ask("read", key, About::One, |client| async move {
-            record_text(&*client, &asked).await
-        })?;
-        text.map(|text| parse_record(connection, key, &text)).transpose()
-    }
-
-    /// Several records; one that vanished since it was listed was removed meanwhile.
-    fn read_records(&self, connection: &Connection, keys: Vec<Path>) -> Result<Vec<Artifact>, StoreError> {
-        let texts = connection.ask(
-            "read records of",
-            self.keys.prefix(),
-            About::Many,
-            |client| async move {
-                let reads = keys.into_iter().map(|key| {
-                    let client = client.clone();
-                    async move { record_text(&*client, &key).await.map(|text| (key, text)) }
-                });
-                futures_util::stream::iter(reads)
-                    .buffered(READS_AT_ONCE)
-                    .try_collect::<Vec<_>>()
-                    .await
-            },
-        )?;
-        let mut found = Vec::new();
-        for (key, text) in texts {
-            if let Some(text) = text {
-                found.push(parse_record(connection, &key, &text)?.artifact);
-            }
-        }
-        Ok(found)
-    }
-
     fn download(&self, artifact: &Artifact, range: Option<GetRange>) -> Result<Download, StoreError> {
         let key = self.keys.blob(&artifact.sha256);
         let connection = self.connection()?;
@@ -353,34 +220,6 @@ impl RemoteStore {
         *connection = Some(open.clone());
         Ok(open)
     }
-}
-
-/// A number that was given to somebody.
-struct Used {
-    version: u64,
-    is_stored: bool,
-}
-
-/// The text of a record, or none where there is none any more.
-async fn record_text(client: &dyn ObjectStore, key: &Path) -> object_store::Result<Option<Bytes>> {
-    let Some(found) = or_none(client.get(key).await)? else {
-        return Ok(None);
-    };
-    if found.meta.size > LARGEST_RECORD {
-        return Err(Error::Generic {
-            store: "record",
-            source: format!("it has {} bytes, which no record has", found.meta.size).into(),
-        });
-    }
-    let text = found.bytes().await?;
-    Ok((!text.is_empty()).then_some(text))
-}
-
-fn parse_record(connection: &Connection, key: &Path, text: &[u8]) -> Result<Record, StoreError> {
-    serde_json::from_slice(text).map_err(|source| StoreError::Record {
-        place: connection.place(key),
-        source,
-    })
 }
 
 /// Where it lies.

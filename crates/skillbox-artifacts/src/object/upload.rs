@@ -140,24 +140,27 @@ impl<'a> Parts<'a> {
         let Some(mut upload) = self.upload.take() else {
             return Ok(());
         };
-        // It comes back with the answer, so that it can be taken back where that is a failure.
-        let (answer, upload) = self
+        // It comes back with the answer, so that it can be taken back where that is none, or a failure.
+        let patience = self.connection.patience(About::One);
+        let finishing = async move {
+            let answer = tokio::time::timeout(patience, upload.complete()).await;
+            Ok((answer, upload))
+        };
+        let finished = self
             .connection
-            .ask("finish writing", self.key, About::One, |_| async move {
-                let answer = upload.complete().await;
-                Ok((answer.map(drop), upload))
-            })?;
+            .ask("finish writing", self.key, About::Many, |_| finishing);
+        let (answer, upload) = finished?;
+        let error = match answer {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => self.connection.failed("finish writing", self.key, error),
+            Err(_) => StoreError::TooSlow {
+                action: "finish writing",
+                place: self.connection.place(self.key),
+                patience,
+            },
+        };
         self.upload = Some(upload);
-        match answer {
-            Ok(()) => {
-                self.upload = None;
-                Ok(())
-            }
-            Err(error) => {
-                let error = self.connection.failed("finish writing", self.key, error);
-                Err(self.abort(error))
-            }
-        }
+        Err(self.abort(error))
     }
 
     /// Takes back what was sent, and gives the reason with what came of that.
