@@ -22,6 +22,11 @@ mod validate_command;
 mod agent_loop;
 mod disclosure;
 
+// What is kept: one list for every kind of store, what object stores do wrong, and the commands on one.
+mod artifact_stores;
+mod artifacts_in_a_bucket;
+mod object_store_failures;
+
 // Front doors, opened by the clients that people use.
 mod http_api;
 mod http_limits;

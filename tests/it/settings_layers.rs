@@ -136,3 +136,64 @@ fn help_settings_tells_values_and_origins() {
     assert_eq!(origin("state_dir"), "/var/lib/skillbox from SKILLBOX_STATE_DIR");
     assert_eq!(origin("max_directories"), "7 from [WORLD]/work/skillbox.toml:1:1");
 }
+
+#[test]
+fn config_show_tells_every_value_and_its_origin() {
+    let mut world = World::new();
+    world
+        .set("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
+        .set("SKILLBOX_EXECUTOR", "docker")
+        .write("skillbox.toml", "artifacts = \"s3://bucket/x\"\nbudget = 7\n");
+    let shown = world.run("config show --json --max-loaded 3").expect_code(0).json();
+    assert_eq!(shown["config_file"], "[WORLD]/work/skillbox.toml");
+    let told = |key: &str| {
+        let settings = shown["settings"].as_array().unwrap();
+        let found = settings.iter().find(|setting| setting["key"] == key).unwrap();
+        format!(
+            "{} from {}",
+            found["value"].as_str().unwrap(),
+            found["origin"].as_str().unwrap()
+        )
+    };
+    assert_eq!(told("state_dir"), "/var/lib/skillbox from SKILLBOX_STATE_DIR");
+    assert_eq!(told("artifacts"), "s3://bucket/x from [WORLD]/work/skillbox.toml:1:1");
+    assert_eq!(told("executor"), "docker from SKILLBOX_EXECUTOR");
+    assert_eq!(told("budget"), "7 from [WORLD]/work/skillbox.toml:2:1");
+    assert_eq!(told("max_loaded"), "3 from --max-loaded");
+    assert_eq!(told("dialect"), "skillbox from default");
+    // The same facts as the help has, and the same for people.
+    let help = world.run("help settings --json --max-loaded 3");
+    assert_eq!(help.code, Some(2), "a flag of some commands only");
+    let help = world.run("help settings --json").expect_code(0).json();
+    assert_eq!(
+        help.as_array().unwrap().len(),
+        shown["settings"].as_array().unwrap().len()
+    );
+    let text = world.run("config show").expect_code(0).stdout;
+    assert!(
+        text.contains("config file in force: [WORLD]/work/skillbox.toml"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  executor            docker (SKILLBOX_EXECUTOR)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn config_show_refuses_what_no_command_would_take() {
+    let world = World::new();
+    world.write("skillbox.toml", "budget = 1\nartifact_endpoint = \"x\"\n");
+    let error = world.run("config show --json").expect_code(2).json()["error"].clone();
+    assert_eq!(
+        error["message"],
+        "[WORLD]/work/skillbox.toml:2:1: unknown key `artifact_endpoint`"
+    );
+    assert_eq!(error["hint"], "did you mean `artifacts_endpoint`?");
+    world.write("skillbox.toml", "zzzz = 1\n");
+    let error = world.run("config show --json").expect_code(2).json()["error"].clone();
+    assert_eq!(
+        error["hint"],
+        "`skillbox help settings` lists every setting and its value"
+    );
+}

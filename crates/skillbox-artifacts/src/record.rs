@@ -1,5 +1,7 @@
 //! What is known of one stored version.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::{Deserialize, Serialize};
 use skillbox_model::{Digest, RunId, SessionId};
 
@@ -53,4 +55,10 @@ impl Artifact {
         };
         format!("artifact://{exact}")
     }
+}
+
+/// The present, as records have it.
+pub(crate) fn now_unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -80,6 +80,12 @@ error_codes! {
     LoadLimit = "load_limit", "unload one with `skill_unload`";
     /// No artifact of that name and version is stored.
     ArtifactMissing = "artifact_missing", "see `skillbox artifacts list`";
+    /// The object store of the artifacts cannot be reached, or answers too slowly.
+    StoreUnreachable = "store_unreachable", "check the network, `artifacts` and `artifacts_endpoint`";
+    /// The object store refuses the credentials, or was given none.
+    StoreDenied = "store_denied", "set the variables of its provider, and check what they may do";
+    /// The bucket or container of the artifacts does not exist.
+    BucketMissing = "bucket_missing", "create it, or correct `artifacts`";
     /// No session of that name is stored.
     SessionUnknown = "session_unknown", "see `skillbox session list`";
     /// No run of that name is known, or no longer.

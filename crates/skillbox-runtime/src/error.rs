@@ -82,6 +82,7 @@ impl RunError {
                     body = body.in_field("profile");
                 }
             }
+            Self::Store(error) => body.hint = error.hint().map(str::to_owned).or(body.hint),
             Self::Executor { hint, .. } => body.hint = Some(hint.clone()),
             _ => {}
         }

@@ -119,6 +119,12 @@ impl Runtime {
         }
     }
 
+    /// The same with artifacts in another place than the state directory.
+    pub fn with_artifacts(mut self, artifacts: Store) -> Self {
+        self.artifacts = artifacts;
+        self
+    }
+
     /// The skills as of now.
     pub fn catalog(&self) -> Catalog {
         self.repository.catalog()

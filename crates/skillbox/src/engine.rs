@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use skillbox_artifacts::{BucketOptions, Store};
 use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
 use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
@@ -142,7 +143,23 @@ fn open_with(
         session_wait: DEFAULT_SESSION_WAIT,
         watch_skills: lifetime == Lifetime::Server,
     };
-    Ok(Runtime::new(repository, profiles, executors, settings))
+    let runtime = Runtime::new(repository, profiles, executors, settings);
+    Ok(match artifacts(context) {
+        Some(store) => runtime.with_artifacts(store),
+        None => runtime,
+    })
+}
+
+/// The artifact store of the settings, where they name one; nothing is connected yet.
+fn artifacts(context: &Context<'_>) -> Option<Store> {
+    let settings = context.settings;
+    let options = BucketOptions {
+        variables: context.layers.environment().object_store_variables(),
+        endpoint: settings.artifacts_endpoint.clone(),
+        region: settings.artifacts_region.clone(),
+        ..BucketOptions::new(settings.state_dir.join("artifacts"))
+    };
+    Some(Store::at(settings.artifacts.clone()?, options))
 }
 
 /// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.

@@ -58,6 +58,9 @@ mod tests {
             skills: skills.iter().map(PathBuf::from).collect(),
             profiles: None,
             state_dir: PathBuf::new(),
+            artifacts: None,
+            artifacts_endpoint: None,
+            artifacts_region: None,
             max_directories: 1,
             log: Default::default(),
         };

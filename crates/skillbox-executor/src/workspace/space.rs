@@ -52,6 +52,14 @@ pub enum WorkspaceError {
         /// What the system said.
         source: Errno,
     },
+    /// An input could not be read to its end, or is not what it should be.
+    #[error("cannot read the input for {path:?} in the workspace")]
+    Input {
+        /// Where it was to go, below the workspace.
+        path: String,
+        /// What its source said.
+        source: std::io::Error,
+    },
 }
 
 impl WorkspaceError {
@@ -62,17 +70,22 @@ impl WorkspaceError {
 
     /// Whether something stood in the way that is not a directory: a link, a file, or a directory where a file goes.
     pub fn is_obstacle(&self) -> bool {
-        let Self::Io { source, .. } = self;
         matches!(
-            *source,
-            Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY
+            self.errno(),
+            Some(Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY)
         )
     }
 
     /// Whether the workspace was full.
     pub fn is_full(&self) -> bool {
-        let Self::Io { source, .. } = self;
-        matches!(*source, Errno::NOSPC | Errno::DQUOT)
+        matches!(self.errno(), Some(Errno::NOSPC | Errno::DQUOT))
+    }
+
+    fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Io { source, .. } => Some(*source),
+            Self::Input { .. } => None,
+        }
     }
 }
 

@@ -201,8 +201,14 @@ fn copy_file_at(
         Err(error) => return Err(failed("replace")(error)),
     }
     let mut file = File::from(create_file(parent, name).map_err(failed("create"))?);
-    let size = std::io::copy(source, &mut file)
-        .map_err(|error| failed("write")(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    let size = std::io::copy(source, &mut file).map_err(|error| match Errno::from_io_error(&error) {
+        Some(errno) => failed("write")(errno),
+        // The file that is written to speaks in numbers only: these are words of the source.
+        None => WorkspaceError::Input {
+            path: to.to_string(),
+            source: error,
+        },
+    })?;
     workspace
         .give_away(parent, name)
         .map_err(failed("change the owner of"))?;

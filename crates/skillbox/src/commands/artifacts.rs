@@ -21,6 +21,7 @@ use crate::settings::HostFlags;
     "skillbox artifacts get reports/a.svg --to a.svg     the newest version",
     "skillbox artifacts get reports/a.svg@0 > first.svg",
     "skillbox artifacts put data.csv --name inputs/data.csv",
+    "skillbox artifacts list --artifacts s3://bucket/skillbox    those in an object store",
 ))]
 pub struct ArtifactsArgs {
     /// Artifacts of this session instead of the user's
@@ -148,7 +149,13 @@ fn parse(reference: &str) -> Result<ArtifactRef, Failure> {
 }
 
 fn told<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
-    result.map_err(|error| Failure::from_error(error.code(), &error))
+    result.map_err(|error| {
+        let failure = Failure::from_error(error.code(), &error);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
 }
 
 impl Answer for Listing {

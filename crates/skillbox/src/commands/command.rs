@@ -4,7 +4,7 @@ use clap::Subcommand;
 use skillbox_model::ExitCode;
 
 use super::{
-    artifacts, call, completions, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
+    artifacts, call, completions, config, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
     read_properties, run, search, serve, session, show, to_prompt, tools, validate,
 };
 use crate::failure::Failure;
@@ -32,6 +32,7 @@ pub enum Command {
     Session(session::SessionArgs),
     Artifacts(artifacts::ArtifactsArgs),
     Profiles(profiles::ProfilesArgs),
+    Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
     Docker(docker::DockerArgs),
     Completions(completions::CompletionsArgs),
@@ -85,6 +86,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),
+        Command::Config(args) => return config::run(args, context, terminal),
         Command::Doctor(args) => return show(&doctor::run(args, context, terminal)?, context, terminal),
         Command::Docker(args) => return docker::run(args, context, terminal),
         Command::Completions(args) => completions::run(args, terminal)?,

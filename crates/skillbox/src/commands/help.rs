@@ -6,6 +6,7 @@ use skillbox_model::{ErrorCode, ExitCode, Severity};
 use skillbox_repository::{ParseCode, ScanCode};
 
 use super::Context;
+use super::config::ShownSettings;
 use crate::args::Line;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
@@ -138,38 +139,15 @@ fn findings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failur
     Ok(terminal.show(page)?)
 }
 
-#[derive(Serialize)]
-struct SettingEntry<'a> {
-    key: &'a str,
-    flag: &'a str,
-    variable: &'a str,
-    about: &'a str,
-    value: &'a str,
-    origin: String,
-}
-
 fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (_, of_runs) = HostFlags::default().resolve(context.layers)?;
-    let (_, of_agents) = AgentFlags::default().resolve(context.layers)?;
-    let (_, of_servers) = ServeFlags::default().resolve(context.layers)?;
-    let everything = context
-        .told_settings
-        .iter()
-        .chain(&of_runs)
-        .chain(&of_agents)
-        .chain(&of_servers);
-    let entries: Vec<_> = everything
-        .map(|told| SettingEntry {
-            key: told.key,
-            flag: &told.flag,
-            variable: &told.variable,
-            about: told.about,
-            value: &told.value,
-            origin: told.origin.to_string(),
-        })
-        .collect();
+    let shown = ShownSettings::gather(
+        context,
+        &HostFlags::default(),
+        &AgentFlags::default(),
+        &ServeFlags::default(),
+    )?;
     if context.as_json {
-        return Ok(terminal.json(&entries)?);
+        return Ok(terminal.json(&shown.settings)?);
     }
     let mut page = terminal.page();
     page.paragraph(
@@ -181,19 +159,12 @@ fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failur
          they are paths, by commas otherwise.",
     );
     page.gap();
-    let in_force = context
-        .layers
-        .config_path()
-        .map_or("none".to_owned(), |path| path.display().to_string());
-    page.line(&[
-        Span::new(Tone::Heading, "config file in force: "),
-        Span::plain(in_force),
-    ]);
-    for entry in entries {
+    shown.config_file_line(&mut page);
+    for entry in &shown.settings {
         page.gap();
-        page.line(&[Span::plain("  "), Span::new(Tone::Name, entry.flag)]);
+        page.line(&[Span::plain("  "), Span::new(Tone::Name, entry.flag.as_str())]);
         page.paragraph(6, Tone::Plain, entry.about);
-        field(&mut page, "variable", entry.variable);
+        field(&mut page, "variable", &entry.variable);
         field(&mut page, "key", entry.key);
         field(&mut page, "value", &format!("{} ({})", entry.value, entry.origin));
     }

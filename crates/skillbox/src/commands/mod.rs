@@ -6,6 +6,7 @@ mod artifacts;
 mod call;
 mod command;
 mod completions;
+mod config;
 mod create;
 mod demo;
 mod demo_disclose;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use skillbox_artifacts::BucketOptions;
+
 /// Variables and working directory, as they were when the program started.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
@@ -40,6 +42,22 @@ impl Environment {
             .keys()
             .filter_map(|name| name.to_str())
             .filter(move |name| name.starts_with(prefix))
+    }
+
+    /// The variables that object stores know, for whoever may have them.
+    pub fn object_store_variables(&self) -> BTreeMap<String, String> {
+        let is_known = |name: &str| {
+            let is_proxy = BucketOptions::PROXIES.contains(&name.to_ascii_uppercase().as_str());
+            is_proxy || BucketOptions::PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        };
+        let texts = self
+            .variables
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        texts
+            .filter(|(name, value)| is_known(name) && !value.is_empty())
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
     }
 
     /// Where relative paths of the command line start.

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use skillbox_artifacts::Location;
 use skillbox_http::{Limits, TokenHash};
 use skillbox_model::ExecutorKind;
 use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
@@ -92,6 +93,15 @@ settings! {
 
     /// Where state is kept between runs
     state_dir: PathBuf, "DIR", default |layers: &Layers| layers.environment().default_state_dir();
+
+    /// Where artifacts are kept: a directory, or s3://, gs://, az:// or abfss:// with bucket and prefix
+    artifacts: Option<Location>, "WHERE", default |_: &Layers| None;
+
+    /// Where an object store is spoken to, if not at its provider's
+    artifacts_endpoint: Option<String>, "URL", default |_: &Layers| None;
+
+    /// The region of the artifacts' bucket
+    artifacts_region: Option<String>, "NAME", default |_: &Layers| None;
 
     /// Give up discovery after this many directories
     max_directories: usize, "N", default |_: &Layers| 100_000;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 use clap::builder::ValueRange;
+use skillbox_artifacts::Location;
 use skillbox_model::ExecutorKind;
 
 /// The type of a setting. Every layer is reduced to words first, so each type is parsed in one way.
@@ -109,6 +110,20 @@ impl SettingValue for Option<String> {
 
     fn show(&self) -> String {
         self.clone().unwrap_or_else(|| "(none)".to_owned())
+    }
+}
+
+impl SettingValue for Option<Location> {
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let word = String::parse(words, base)?;
+        Location::parse(&word, base)
+            .map(Some)
+            .map_err(|error| error.to_string())
+    }
+
+    fn show(&self) -> String {
+        let shown = self.as_ref().map(Location::to_string);
+        shown.unwrap_or_else(|| "(in the state directory)".to_owned())
     }
 }
 

@@ -1,0 +1,330 @@
+//! One list of what every artifact store does, held against each kind: a local directory and a bucket on S3.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+
+use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store};
+use skillbox_model::{ErrorCode, SessionId};
+
+use crate::lab::S3;
+
+/// A store with nothing in it, and a way to damage what will be.
+struct Bench<'a> {
+    store: Store,
+    damage: &'a dyn Fn(&Artifact),
+}
+
+type Check = (&'static str, fn(&Bench<'_>));
+
+const CHECKS: &[Check] = &[
+    ("versions count from zero and stay readable", versions_count_from_zero),
+    ("names keep slashes and odd characters", names_keep_odd_characters),
+    ("writers at once get a version each", writers_at_once),
+    ("a removed number is never given again", removed_numbers),
+    ("scopes and tenants do not see each other", scopes_and_tenants),
+    ("a scope is removed whole", scope_removed),
+    ("empty content is content", empty_content),
+    ("content of many parts comes back whole", large_content),
+    ("a range has exactly its bytes", ranges),
+    ("content becomes a file that was checked", checked_file),
+    ("content that fails midway stores nothing", failing_reader),
+    ("what is not there is told by its code", missing),
+    ("damaged content is told at its end", damaged),
+];
+
+#[test]
+fn a_local_directory_does_what_every_store_does() {
+    for (name, check) in CHECKS {
+        let directory = tempfile::tempdir().unwrap();
+        let damage = |artifact: &Artifact| {
+            let hex = artifact.sha256.hex();
+            let path = directory.path().join("cas/sha256").join(&hex[..2]).join(hex);
+            let length = fs::metadata(&path).unwrap().len();
+            fs::write(path, "?".repeat(length as usize)).unwrap();
+        };
+        run(
+            name,
+            check,
+            &Bench {
+                store: Store::new(directory.path()),
+                damage: &damage,
+            },
+        );
+        let waiting = fs::read_dir(directory.path().join("tmp"));
+        assert_eq!(waiting.map_or(0, Iterator::count), 0, "{name} left something behind");
+    }
+}
+
+#[test]
+fn a_bucket_does_what_every_store_does() {
+    let Some(s3) = S3::start() else { return };
+    for (at, (name, check)) in CHECKS.iter().enumerate() {
+        let scratch = tempfile::tempdir().unwrap();
+        let prefix = format!("deep/{at}");
+        let damage = |artifact: &Artifact| {
+            let hex = artifact.sha256.hex();
+            s3.control(&format!("damage?key={prefix}/cas/sha256/{}/{hex}", &hex[..2]));
+        };
+        run(
+            name,
+            check,
+            &Bench {
+                store: s3.store(&prefix, scratch.path()),
+                damage: &damage,
+            },
+        );
+        let waiting = fs::read_dir(scratch.path().join("tmp"));
+        assert_eq!(waiting.map_or(0, Iterator::count), 0, "{name} left something behind");
+    }
+    assert_eq!(s3.control("uploads"), "0", "unfinished uploads");
+}
+
+#[expect(clippy::print_stdout, reason = "which check it is, for whoever reads of a failure")]
+fn run(name: &str, check: &fn(&Bench<'_>), bench: &Bench<'_>) {
+    let begin = std::time::Instant::now();
+    check(bench);
+    println!("{:6} ms  {name}", begin.elapsed().as_millis());
+}
+
+fn name(text: &str) -> ArtifactName {
+    ArtifactName::parse(text).unwrap()
+}
+
+fn reference(text: &str) -> ArtifactRef {
+    ArtifactRef::parse(text).unwrap()
+}
+
+fn session(id: &str) -> Scope {
+    Scope::Session(SessionId::parse(id).unwrap())
+}
+
+fn put(store: &Store, text: &str, content: &[u8]) -> Artifact {
+    put_in(store, &Scope::User, text, content)
+}
+
+fn put_in(store: &Store, scope: &Scope, text: &str, mut content: &[u8]) -> Artifact {
+    store.put(scope, &name(text), &mut content, Origin::default()).unwrap()
+}
+
+fn read(store: &Store, text: &str) -> Vec<u8> {
+    let artifact = store.resolve(&Scope::User, &reference(text)).unwrap();
+    let mut content = Vec::new();
+    store.open(&artifact).unwrap().read_to_end(&mut content).unwrap();
+    content
+}
+
+fn names(store: &Store, scope: &Scope) -> Vec<String> {
+    let listed = store.list(scope).unwrap();
+    listed.iter().map(|artifact| artifact.name.to_string()).collect()
+}
+
+/// Bytes that compress badly and repeat late.
+fn noise(length: usize) -> Vec<u8> {
+    let bytes = (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8);
+    bytes.collect()
+}
+
+fn versions_count_from_zero(bench: &Bench<'_>) {
+    let store = &bench.store;
+    assert_eq!(put(store, "a/b.txt", b"one").reference(), "artifact://a/b.txt@0");
+    assert_eq!(put(store, "a/b.txt", b"two").version, 1);
+    assert_eq!(put(store, "a", b"other").version, 0);
+    // The same content again is a version of its own.
+    assert_eq!(put(store, "a/b.txt", b"one").version, 2);
+    assert_eq!(read(store, "a/b.txt"), b"one");
+    assert_eq!(read(store, "a/b.txt@1"), b"two");
+    assert_eq!(names(store, &Scope::User), ["a", "a/b.txt"]);
+    let versions = store.versions(&Scope::User, &name("a/b.txt")).unwrap();
+    assert_eq!(
+        versions.iter().map(|artifact| artifact.version).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    assert_eq!(versions[1].size_bytes, 3);
+}
+
+fn names_keep_odd_characters(bench: &Bench<'_>) {
+    let mut odd = vec![
+        "100%/x=y&z?.txt",
+        ".hidden",
+        "=20",
+        "a b/ü.txt",
+        "a#b",
+        "end.",
+        "n-a/n-b",
+        "plus+minus",
+        "quote's \"<>|*",
+        "user@host@x",
+        "v000001.json",
+        "v000001.json/below",
+        "日本/語",
+        "~",
+    ];
+    for text in &odd {
+        let artifact = put(&bench.store, text, text.as_bytes());
+        assert_eq!((artifact.name.as_str(), artifact.version), (*text, 0));
+    }
+    odd.sort_unstable();
+    assert_eq!(names(&bench.store, &Scope::User), odd);
+    for text in odd {
+        assert_eq!(read(&bench.store, text), text.as_bytes());
+    }
+}
+
+fn writers_at_once(bench: &Bench<'_>) {
+    let store = &bench.store;
+    let stored: BTreeSet<(u64, u8)> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..16_u8)
+            .map(|i| scope.spawn(move || (put(store, "x", &[i]).version, i)))
+            .collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let versions: Vec<u64> = stored.iter().map(|(version, _)| *version).collect();
+    assert_eq!(versions, (0..16).collect::<Vec<_>>());
+    // Each writer was told the number under which its own content lies.
+    for (version, content) in stored {
+        assert_eq!(read(store, &format!("x@{version}")), [content]);
+    }
+}
+
+fn removed_numbers(bench: &Bench<'_>) {
+    let store = &bench.store;
+    put(store, "x", b"0");
+    put(store, "x", b"1");
+    put(store, "x/below", b"stays");
+    let removed = store.remove(&Scope::User, &reference("x@1")).unwrap();
+    assert_eq!(removed.iter().map(|artifact| artifact.version).collect::<Vec<_>>(), [1]);
+    assert_eq!(read(store, "x"), b"0");
+    assert!(store.resolve(&Scope::User, &reference("x@1")).is_err());
+    assert_eq!(put(store, "x", b"2").version, 2);
+    assert_eq!(store.remove(&Scope::User, &reference("x")).unwrap().len(), 2);
+    assert_eq!(store.versions(&Scope::User, &name("x")).unwrap(), []);
+    assert_eq!(names(store, &Scope::User), ["x/below"]);
+    assert_eq!(put(store, "x", b"3").version, 3);
+}
+
+fn scopes_and_tenants(bench: &Bench<'_>) {
+    let store = &bench.store;
+    put(store, "x", b"the user's");
+    put_in(store, &session("s1"), "x", b"the session's");
+    let tenant = store.for_tenant("acme");
+    assert!(tenant.resolve(&Scope::User, &reference("x")).is_err());
+    put(&tenant, "theirs", b"the tenant's");
+    assert_eq!(names(store, &Scope::User), ["x"]);
+    assert_eq!(names(store, &session("s1")), ["x"]);
+    assert_eq!(names(store, &session("s2")), [""; 0]);
+    assert_eq!(names(&tenant, &Scope::User), ["theirs"]);
+    assert_eq!(names(&store.for_tenant("acme2"), &Scope::User), [""; 0]);
+    assert_eq!(read(store, "x"), b"the user's");
+}
+
+fn scope_removed(bench: &Bench<'_>) {
+    let store = &bench.store;
+    put(store, "mine", b"0");
+    for at in 0..3 {
+        put_in(store, &session("s1"), &format!("{at}/x"), b"0");
+    }
+    store.remove_scope(&session("s1")).unwrap();
+    assert_eq!(names(store, &session("s1")), [""; 0]);
+    assert_eq!(names(store, &Scope::User), ["mine"]);
+    store.remove_scope(&session("never")).unwrap();
+}
+
+fn empty_content(bench: &Bench<'_>) {
+    assert_eq!(put(&bench.store, "empty", b"").size_bytes, 0);
+    assert_eq!(read(&bench.store, "empty"), b"");
+}
+
+fn large_content(bench: &Bench<'_>) {
+    let content = noise((20 << 20) + 7);
+    let artifact = put(&bench.store, "big.bin", &content);
+    assert_eq!(artifact.size_bytes, content.len() as u64);
+    assert!(read(&bench.store, "big.bin") == content, "other content came back");
+}
+
+fn ranges(bench: &Bench<'_>) {
+    let content = noise(300_000);
+    let artifact = put(&bench.store, "x", &content);
+    let part = |from: u64, to: u64| {
+        let mut part = Vec::new();
+        bench
+            .store
+            .open_range(&artifact, from..to)
+            .unwrap()
+            .read_to_end(&mut part)
+            .unwrap();
+        part
+    };
+    assert!(part(0, 300_000) == content);
+    assert_eq!(part(10, 20), content[10..20]);
+    assert_eq!(part(299_999, 300_000), content[299_999..]);
+    assert_eq!(part(7, 7), b"");
+    assert_eq!(part(300_000, 300_000), b"");
+    for (from, to) in [(0, 300_001), (300_001, 300_001), (20, 10)] {
+        let error = bench.store.open_range(&artifact, from..to).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidRequest, "{from}..{to}");
+    }
+}
+
+fn checked_file(bench: &Bench<'_>) {
+    let artifact = put(&bench.store, "x", b"right");
+    for _ in 0..2 {
+        let mut text = String::new();
+        let mut file = bench.store.open_checked_file(&artifact).unwrap();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "right");
+    }
+}
+
+/// Gives so many bytes and then fails.
+struct Broken(u64);
+
+impl Read for Broken {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(self.0 as usize);
+        self.0 -= count as u64;
+        if count > 0 {
+            Ok(count)
+        } else {
+            Err(io::Error::other("gone"))
+        }
+    }
+}
+
+fn failing_reader(bench: &Bench<'_>) {
+    // Within the first buffer, and within the second part of an upload.
+    for length in [100, 9 << 20] {
+        let put = bench
+            .store
+            .put(&Scope::User, &name("x"), &mut Broken(length), Origin::default());
+        let error = put.unwrap_err();
+        assert!(error.to_string().contains("to store as x"), "{error}");
+        assert_eq!(names(&bench.store, &Scope::User), [""; 0]);
+    }
+    assert_eq!(put(&bench.store, "x", b"0").version, 0);
+}
+
+fn missing(bench: &Bench<'_>) {
+    let store = &bench.store;
+    put(store, "x", b"0");
+    for text in ["y", "x@1", "x/y", "X"] {
+        let error = store.resolve(&Scope::User, &reference(text)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ArtifactMissing, "{text}");
+        let error = store.remove(&Scope::User, &reference(text)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ArtifactMissing, "{text}");
+    }
+}
+
+fn damaged(bench: &Bench<'_>) {
+    let artifact = put(&bench.store, "x", b"right");
+    (bench.damage)(&artifact);
+    let error = bench
+        .store
+        .open(&artifact)
+        .unwrap()
+        .read_to_end(&mut Vec::new())
+        .unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    let error = bench.store.open_checked_file(&artifact).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Storage);
+}
