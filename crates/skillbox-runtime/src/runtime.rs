@@ -107,7 +107,7 @@ impl Runtime {
         let place = self.settings.state_dir.join("tenants").join(tenant.as_str());
         let owner = self.executors.iter().find_map(owner);
         Self {
-            artifacts: Store::new(place.join("artifacts")),
+            artifacts: self.artifacts.for_tenant(tenant.as_str()),
             sessions: SessionStore::new(place.join("sessions"), owner),
             scratch: SessionStore::new(place.join("scratch"), owner),
             frozen: self.frozen.clone(),

@@ -60,12 +60,10 @@ impl HttpServer {
             .stderr(Stdio::piped());
         let mut server = start(&mut command);
         let mut told = BufReader::new(server.stderr.take().unwrap());
-        let mut line = String::new();
-        told.read_line(&mut line).unwrap();
-        let place = line.trim().strip_prefix("serving http://");
-        let place = place
-            .unwrap_or_else(|| panic!("not where it serves: {line}"))
-            .to_owned();
+        // With a log, lines of it may come first.
+        let mut lines = told.by_ref().lines().map_while(Result::ok);
+        let place = lines.find_map(|line| line.strip_prefix("serving http://").map(str::to_owned));
+        let place = place.expect("the server says where it serves");
         // What it says later must not stop it.
         let said = Arc::new(Mutex::new(String::new()));
         std::thread::spawn({

@@ -1,6 +1,7 @@
 //! A file as an answer: whole or in part, read piece by piece as the client takes it.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -18,21 +19,27 @@ const PIECE: usize = 128 << 10;
 
 /// A file to send.
 pub(crate) struct FileAnswer {
-    pub content: Box<dyn Read + Send>,
+    /// Opens all of it, or the given part.
+    pub open: Box<Open>,
     pub size: u64,
     pub mime_type: Option<String>,
     /// What tells this content from any other.
     pub tag: Option<String>,
 }
 
+/// How a file is opened, once it is known how much of it is wanted.
+pub(crate) type Open = dyn FnOnce(Option<Range<u64>>) -> Result<Content, ApiError> + Send;
+pub(crate) type Content = Box<dyn Read + Send>;
+
 /// Sends the part of a file that the request asks for.
 pub(crate) async fn answer(file: FileAnswer, request: &HeaderMap) -> Result<Response, ApiError> {
     let asked = request.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let (status, range) = match wanted(asked, file.size) {
-        Wanted::Whole => (StatusCode::OK, 0..file.size),
-        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+    let part = match wanted(asked, file.size) {
+        Wanted::Whole => None,
+        Wanted::Part(range) => Some(range),
         Wanted::Nowhere => return Ok(nowhere(file.size)),
     };
+    let range = part.clone().unwrap_or(0..file.size);
     let mut head = HeaderMap::new();
     let mut put = |name, text: String| {
         if let Ok(value) = HeaderValue::from_str(&text) {
@@ -48,18 +55,14 @@ pub(crate) async fn answer(file: FileAnswer, request: &HeaderMap) -> Result<Resp
     if let Some(tag) = file.tag {
         put(header::ETAG, format!("\"{tag}\""));
     }
-    if status == StatusCode::PARTIAL_CONTENT {
+    let mut status = StatusCode::OK;
+    if part.is_some() {
+        status = StatusCode::PARTIAL_CONTENT;
         let told = format!("bytes {}-{}/{}", range.start, range.end - 1, file.size);
         put(header::CONTENT_RANGE, told);
     }
     let left = range.end - range.start;
-    let mut content = file.content;
-    let content = in_background(move || {
-        let skipped = io::copy(&mut content.by_ref().take(range.start), &mut io::sink());
-        skipped.map_err(|error| ApiError::internal(&error))?;
-        Ok(content)
-    })
-    .await?;
+    let content = in_background(move || (file.open)(part)).await?;
     let pieces = stream::try_unfold(
         Pieces {
             content,
@@ -83,7 +86,7 @@ fn nowhere(size: u64) -> Response {
 
 /// What is left to send. No thread waits for a slow client: each piece is read when the last one is gone.
 struct Pieces {
-    content: Box<dyn Read + Send>,
+    content: Content,
     left: u64,
     /// Read, and sent once what follows it is known to be good.
     held: Option<Bytes>,
@@ -144,13 +147,18 @@ mod tests {
         }
     }
 
-    async fn body(content: Box<dyn Read + Send>, size: u64, range: Option<&str>) -> Result<Vec<u8>, axum::Error> {
+    async fn body(mut content: Content, size: u64, range: Option<&str>) -> Result<Vec<u8>, axum::Error> {
         let mut headers = HeaderMap::new();
         if let Some(range) = range {
             headers.insert(header::RANGE, range.parse().unwrap());
         }
         let file = FileAnswer {
-            content,
+            open: Box::new(move |part| {
+                if let Some(part) = part {
+                    io::copy(&mut content.by_ref().take(part.start), &mut io::sink()).unwrap();
+                }
+                Ok(content)
+            }),
             size,
             mime_type: None,
             tag: None,

@@ -123,13 +123,16 @@ pub(crate) async fn get(
 ) -> Result<Response, ApiError> {
     let file = in_background(move || {
         let scope = query.scope(&tenant)?;
-        let store = tenant.runtime.artifacts();
+        let store = tenant.runtime.artifacts().clone();
         let artifact = store.resolve(&scope, &parse(path.first())?)?;
         Ok(FileAnswer {
-            content: Box::new(store.open(&artifact)?),
             size: artifact.size_bytes,
-            mime_type: artifact.mime_type,
+            mime_type: artifact.mime_type.clone(),
             tag: Some(artifact.sha256.to_string()),
+            open: Box::new(move |part| match part {
+                None => Ok(Box::new(store.open(&artifact)?)),
+                Some(range) => Ok(Box::new(store.open_range(&artifact, range)?)),
+            }),
         })
     });
     answer(file.await?, &headers).await

@@ -1,5 +1,6 @@
 //! Files of a session's workspace.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use axum::Extension;
@@ -23,11 +24,16 @@ pub(crate) async fn get(
         let id = sessions::known(&tenant, path.first())?;
         let path = RelPath::parse(path.last())
             .map_err(|error| ApiError::new(ErrorCode::PathEscape, error.to_string()).in_field("path"))?;
-        let file = tenant.runtime.workspace_file(&id, &path)?;
+        let mut file = tenant.runtime.workspace_file(&id, &path)?;
         let size = file.metadata().map_err(|error| ApiError::internal(&error))?.len();
         Ok(FileAnswer {
-            // What a run writes meanwhile is not part of the answer.
-            content: Box::new(std::io::Read::take(file, size)),
+            open: Box::new(move |part| {
+                let part = part.unwrap_or(0..size);
+                file.seek(SeekFrom::Start(part.start))
+                    .map_err(|error| ApiError::internal(&error))?;
+                // What a run writes meanwhile is not part of the answer.
+                Ok(Box::new(file.take(part.end - part.start)))
+            }),
             size,
             mime_type: None,
             tag: None,
