@@ -63,6 +63,10 @@ fn places() -> usize {
 
 async fn talk(stream: TcpStream, router: Router, place: OwnedSemaphorePermit, stopped: CancellationToken) {
     let _place = place;
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("a connection was gone before it could be used: {error}");
+        return;
+    }
     let mut settings = http1::Builder::new();
     settings.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
     let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));

@@ -143,6 +143,18 @@ fn the_page_for_langchain_and_deepagents_holds() {
         printed[2], "It is 7778742049.\n",
         "what the agent found out with the skill"
     );
+
+    // "Only the connection differs": the first snippet does the same with the connection of the second.
+    let page = blocks("langchain.md");
+    let mut snippets = page.iter().filter(|block| block.language == "python");
+    let (first, second) = (snippets.next().unwrap(), snippets.next().unwrap());
+    let connection = |block: &Block| {
+        let found = block.text.lines().find(|line| line.starts_with("SERVERS = "));
+        found.unwrap().to_owned()
+    };
+    let mixed = first.text.replace(&connection(first), &connection(second));
+    let again = desk.run(client(&python).arg("-c").arg(filled_in(&mixed, Some(&server))), "");
+    assert_eq!(again, printed[0]);
     server.stop(&desk.world);
 }
 
