@@ -219,7 +219,7 @@ impl fmt::Display for RemoteCause {
         let text = self.0.to_string();
         let tag = |name: &str| {
             let (_, rest) = text.split_once(&format!("<{name}>"))?;
-            Some(rest.split_once(&format!("</{name}>"))?.0.trim())
+            rest.split_once(&format!("</{name}>"))?.0.trim().lines().next()
         };
         if let Some(code) = tag("Code") {
             return match tag("Message") {
@@ -288,7 +288,8 @@ mod tests {
 
     #[test]
     fn documents_are_told_in_one_line() {
-        let xml = "code: 403: <?xml?><Error><Code>AccessDenied</Code><Message>No.</Message><HostId>x</HostId></Error>";
+        let xml =
+            "code: 403: <?xml?><Error><Code>AccessDenied</Code><Message>No.\nId: 7</Message><HostId>x</HostId></Error>";
         assert_eq!(cause(xml).to_string(), "AccessDenied: No.");
         assert_eq!(cause("plain").to_string(), "Generic S3 error: plain");
     }

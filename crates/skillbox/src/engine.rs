@@ -153,13 +153,14 @@ fn open_with(
 /// The artifact store of the settings, where they name one; nothing is connected yet.
 fn artifacts(context: &Context<'_>) -> Option<Store> {
     let settings = context.settings;
+    let location = settings.artifacts.clone()?;
     let options = BucketOptions {
         variables: context.layers.environment().object_store_variables(),
         endpoint: settings.artifacts_endpoint.clone(),
         region: settings.artifacts_region.clone(),
         ..BucketOptions::new(settings.state_dir.join("artifacts"))
     };
-    Some(Store::at(settings.artifacts.clone()?, options))
+    Some(Store::at(location, options))
 }
 
 /// A runtime on the built-in skills alone, with everything it keeps below `place`, whose files it may take as inputs.
