@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -78,6 +79,10 @@ async fn serve(
         }
     });
     let router = Router::new().nest_service("/mcp", service);
+    // An answer's last piece must not wait until the client has acknowledged the one before.
+    let listener = listener.tap_io(|stream| {
+        let _gone_already = stream.set_nodelay(true);
+    });
     let serving = axum::serve(listener, router).with_graceful_shutdown(stopped.clone().cancelled_owned());
     tokio::select! {
         served = async { serving.await } => served.map_err(ServeError::Start)?,
