@@ -60,12 +60,16 @@ impl HttpServer {
             .stderr(Stdio::piped());
         let mut server = start(&mut command);
         let mut told = BufReader::new(server.stderr.take().unwrap());
-        let mut line = String::new();
-        told.read_line(&mut line).unwrap();
-        let place = line.trim().strip_prefix("serving http://");
-        let place = place
-            .unwrap_or_else(|| panic!("not where it serves: {line}"))
-            .to_owned();
+        let mut heard = String::new();
+        let place = loop {
+            let mut line = String::new();
+            assert_ne!(told.read_line(&mut line).unwrap(), 0, "it does not serve: {heard}");
+            // The log may have begun before.
+            if let Some(place) = line.trim().strip_prefix("serving http://") {
+                break place.to_owned();
+            }
+            heard.push_str(&line);
+        };
         // What it says later must not stop it.
         let said = Arc::new(Mutex::new(String::new()));
         std::thread::spawn({
