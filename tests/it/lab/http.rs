@@ -60,10 +60,16 @@ impl HttpServer {
             .stderr(Stdio::piped());
         let mut server = start(&mut command);
         let mut told = BufReader::new(server.stderr.take().unwrap());
-        // With a log, lines of it may come first.
-        let mut lines = told.by_ref().lines().map_while(Result::ok);
-        let place = lines.find_map(|line| line.strip_prefix("serving http://").map(str::to_owned));
-        let place = place.expect("the server says where it serves");
+        let mut heard = String::new();
+        let place = loop {
+            let mut line = String::new();
+            assert_ne!(told.read_line(&mut line).unwrap(), 0, "it does not serve: {heard}");
+            // The log may have begun before.
+            if let Some(place) = line.trim().strip_prefix("serving http://") {
+                break place.to_owned();
+            }
+            heard.push_str(&line);
+        };
         // What it says later must not stop it.
         let said = Arc::new(Mutex::new(String::new()));
         std::thread::spawn({

@@ -22,7 +22,7 @@ pub(crate) struct AgentQuery {
     /// Names, parameters and texts; the server's own by default.
     pub dialect: Option<Dialect>,
     /// The agent of the session, where it has several.
-    #[schemars(length(min = 1, max = 128))]
+    #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
     pub agent: Option<String>,
 }
 

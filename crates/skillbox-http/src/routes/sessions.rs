@@ -27,6 +27,7 @@ const LAST_RUNS: Duration = Duration::from_secs(10);
 pub(crate) struct NewSession {
     /// Its name: 1 to 128 letters, digits, `.`, `_` and `-`, the first a letter or digit; made up by the server where
     /// none is given.
+    #[schemars(with = "Option<String>", regex(pattern = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$"))]
     id: Option<SessionId>,
 }
 

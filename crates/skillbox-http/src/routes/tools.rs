@@ -26,7 +26,7 @@ pub(crate) struct ToolsQuery {
     /// Names, parameters and texts; the server's own by default.
     dialect: Option<Dialect>,
     /// The agent of the session, where it has several.
-    #[schemars(length(min = 1, max = 128))]
+    #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
     agent: Option<String>,
     /// In whose shape.
     format: Option<Format>,
@@ -49,7 +49,7 @@ pub(crate) struct CallQuery {
     /// Names, parameters and texts; the server's own by default.
     dialect: Option<Dialect>,
     /// The agent of the session, where it has several.
-    #[schemars(length(min = 1, max = 128))]
+    #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
     agent: Option<String>,
     /// On whose behalf; some skills may be loaded by the user only.
     caller: Option<Who>,
