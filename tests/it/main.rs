@@ -43,6 +43,7 @@ mod builtin_skills;
 mod conformance;
 mod docker;
 mod must_show;
+mod parked_runs;
 mod request_errors;
 mod security;
 

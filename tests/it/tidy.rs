@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("skillbox-batch", RUNTIME),
     ("skillbox", EVERYTHING),
     ("skillbox-bench", EVERYTHING),
+    ("skillbox-count", EVERYTHING),
 ];
 const ENGINE: &[&str] = &[
     "skillbox-model",

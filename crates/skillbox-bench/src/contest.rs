@@ -1,107 +1,85 @@
 //! Several ways of doing the same, taken in turns, so that a busy moment of the machine meets all of them.
+#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
 
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::claim::{Bound, Claim};
+
 /// Rounds that warm everything up and do not count.
-const WARM_UP: usize = 20;
+const WARM_UP: usize = 10;
+
+/// Between two ways: what the one before leaves to be tidied up, or prepares for its next time, is not in this one's
+/// time, as it is not between the requests of an agent.
+const PAUSE: Duration = Duration::from_millis(4);
 
 /// One way, with what it took.
-pub(crate) struct Contender<'a> {
-    name: &'static str,
+struct Contender<'a> {
+    name: String,
     work: Box<dyn FnMut() -> anyhow::Result<()> + 'a>,
     times: Vec<Duration>,
 }
 
-/// What a contender must not exceed: so many times another one's median.
-pub(crate) struct Target {
-    pub name: &'static str,
-    pub against: &'static str,
-    pub at_most: f64,
-}
-
-/// What one way costs beyond another, against a third.
-struct Difference {
-    of: &'static str,
-    without: &'static str,
-    against: &'static str,
-    at_most: f64,
-}
-
-/// The times of all contenders.
+/// Ways that are about to be taken.
 pub(crate) struct Contest<'a> {
-    title: &'static str,
-    difference: Option<Difference>,
+    title: String,
     contenders: Vec<Contender<'a>>,
-    targets: Vec<Target>,
+}
+
+/// What each way took.
+#[derive(Clone, Debug)]
+pub(crate) struct Times {
+    title: String,
+    /// Names with their sorted times.
+    ways: Vec<(String, Vec<Duration>)>,
 }
 
 impl<'a> Contest<'a> {
-    pub(crate) fn new(title: &'static str) -> Self {
+    pub(crate) fn new(title: &str) -> Self {
         Self {
-            title,
-            difference: None,
+            title: title.to_owned(),
             contenders: Vec::new(),
-            targets: Vec::new(),
         }
     }
 
     /// Adds a way.
-    pub(crate) fn way(&mut self, name: &'static str, work: impl FnMut() -> anyhow::Result<()> + 'a) {
+    pub(crate) fn way(&mut self, name: &str, work: impl FnMut() -> anyhow::Result<()> + 'a) {
         self.contenders.push(Contender {
-            name,
+            name: name.to_owned(),
             work: Box::new(work),
             times: Vec::new(),
         });
     }
 
-    /// Adds a target.
-    pub(crate) fn target(&mut self, name: &'static str, against: &'static str, at_most: f64) {
-        self.targets.push(Target { name, against, at_most });
-    }
-
-    /// Adds a target for what one way costs beyond another.
-    pub(crate) fn difference(&mut self, of: &'static str, without: &'static str, against: &'static str, at_most: f64) {
-        self.difference = Some(Difference {
-            of,
-            without,
-            against,
-            at_most,
-        });
-    }
-
-    fn difference_ratio(&self) -> Option<(f64, &Difference)> {
-        let difference = self.difference.as_ref()?;
-        let cost = self
-            .percentile(difference.of, 50)?
-            .saturating_sub(self.percentile(difference.without, 50)?);
-        Some((
-            cost.as_secs_f64() / self.percentile(difference.against, 50)?.as_secs_f64(),
-            difference,
-        ))
-    }
-
     /// Takes every way in turns, so many times.
-    pub(crate) fn hold(&mut self, rounds: usize) -> anyhow::Result<()> {
-        for round in 0..rounds + WARM_UP {
+    pub(crate) fn hold(mut self, rounds: usize) -> anyhow::Result<Times> {
+        let warm_up = WARM_UP.min(rounds);
+        for round in 0..rounds + warm_up {
             for contender in &mut self.contenders {
+                std::thread::sleep(PAUSE);
                 let begin = Instant::now();
                 (contender.work)()?;
-                if round >= WARM_UP {
+                if round >= warm_up {
                     contender.times.push(begin.elapsed());
                 }
             }
         }
-        for contender in &mut self.contenders {
+        let sorted = |mut contender: Contender<'a>| {
             contender.times.sort_unstable();
-        }
-        Ok(())
+            (contender.name, contender.times)
+        };
+        Ok(Times {
+            title: self.title,
+            ways: self.contenders.into_iter().map(sorted).collect(),
+        })
     }
+}
 
-    fn percentile(&self, name: &str, percent: usize) -> Option<Duration> {
-        let times = &self.contenders.iter().find(|contender| contender.name == name)?.times;
+impl Times {
+    /// The time that so many percent of the rounds stay below.
+    pub(crate) fn percentile(&self, name: &str, percent: usize) -> Option<Duration> {
+        let (_, times) = self.ways.iter().find(|(known, _)| known == name)?;
         times.get(times.len() * percent / 100).copied()
     }
 
@@ -110,66 +88,53 @@ impl<'a> Contest<'a> {
         Some(self.percentile(name, 50)?.as_secs_f64() / self.percentile(against, 50)?.as_secs_f64())
     }
 
-    /// Whether every target that could be measured is met.
-    pub(crate) fn is_met(&self) -> bool {
-        let mut ratios = self
-            .targets
+    /// The claim that one takes at most so many times the other's median.
+    pub(crate) fn claim(&self, name: &str, against: &str, at_most: f64) -> Claim {
+        Claim {
+            what: name.to_owned(),
+            against: against.to_owned(),
+            measured: self.ratio(name, against),
+            bound: Bound::AtMost(at_most),
+        }
+    }
+
+    /// The title and the medians, for a chart.
+    pub(crate) fn medians(&self) -> (&str, Vec<(&str, Duration)>) {
+        let medians = self
+            .ways
             .iter()
-            .filter_map(|target| Some((self.ratio(target.name, target.against)?, target)));
-        let difference_met = self
-            .difference_ratio()
-            .is_none_or(|(ratio, difference)| ratio <= difference.at_most);
-        difference_met && ratios.all(|(ratio, target)| ratio <= target.at_most)
+            .filter_map(|(name, times)| Some((name.as_str(), *times.get(times.len() / 2)?)));
+        (&self.title, medians.collect())
     }
 
     /// For people.
-    pub(crate) fn print(&self) -> std::io::Result<()> {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "\n{}", self.title)?;
-        writeln!(out, "  {:<34}{:>11}{:>11}{:>11}", "", "p50", "p95", "p99")?;
-        for Contender { name, .. } in &self.contenders {
+    pub(crate) fn print(&self) {
+        println!("\n{}", self.title);
+        println!("  {:<42}{:>11}{:>11}{:>11}{:>9}", "", "p50", "p95", "p99", "× first");
+        let first = self.ways.first().map(|(name, _)| name.as_str()).unwrap_or_default();
+        for (name, _) in &self.ways {
             let shown = |percent| {
                 self.percentile(name, percent)
                     .map_or_else(String::new, |time| format!("{:.3} ms", time.as_secs_f64() * 1e3))
             };
-            writeln!(out, "  {name:<34}{:>11}{:>11}{:>11}", shown(50), shown(95), shown(99))?;
+            let ratio = self
+                .ratio(name, first)
+                .map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+            println!(
+                "  {name:<42}{:>11}{:>11}{:>11}{ratio:>9}",
+                shown(50),
+                shown(95),
+                shown(99)
+            );
         }
-        for Target { name, against, at_most } in &self.targets {
-            match self.ratio(name, against) {
-                None => writeln!(out, "  {name} against {against}: not measured here")?,
-                Some(ratio) => {
-                    let verdict = if ratio <= *at_most { "met" } else { "MISSED" };
-                    writeln!(
-                        out,
-                        "  {name} is {ratio:.2}x {against} (at most {at_most:.2}x): {verdict}"
-                    )?;
-                }
-            }
-        }
-        if let Some((ratio, difference)) = self.difference_ratio() {
-            let verdict = if ratio <= difference.at_most { "met" } else { "MISSED" };
-            writeln!(
-                out,
-                "  the difference is {ratio:.2}x {} (at most {:.2}x): {verdict}",
-                difference.against, difference.at_most
-            )?;
-        }
-        Ok(())
     }
 
     /// For programs.
     pub(crate) fn to_json(&self) -> Value {
-        let ways = self.contenders.iter().map(|contender| {
-            let micros = |percent| {
-                self.percentile(contender.name, percent)
-                    .map(|time| time.as_secs_f64() * 1e6)
-            };
-            json!({"name": contender.name, "p50_us": micros(50), "p95_us": micros(95), "p99_us": micros(99)})
+        let ways = self.ways.iter().map(|(name, times)| {
+            let micros = |percent| self.percentile(name, percent).map(|time| time.as_secs_f64() * 1e6);
+            json!({"name": name, "rounds": times.len(), "p50_us": micros(50), "p95_us": micros(95), "p99_us": micros(99)})
         });
-        let targets = self.targets.iter().map(|target| {
-            let ratio = self.ratio(target.name, target.against);
-            json!({"name": target.name, "against": target.against, "at_most": target.at_most, "ratio": ratio})
-        });
-        json!({"title": self.title, "ways": ways.collect::<Vec<_>>(), "targets": targets.collect::<Vec<_>>(), "difference_ratio": self.difference_ratio().map(|(ratio, _)| ratio)})
+        json!({"title": self.title, "ways": ways.collect::<Vec<_>>()})
     }
 }

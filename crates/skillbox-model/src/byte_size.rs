@@ -95,7 +95,11 @@ impl<'de> Deserialize<'de> for ByteSize {
                 text.parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Visitor)
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(Visitor)
+        } else {
+            deserializer.deserialize_u64(Visitor)
+        }
     }
 }
 

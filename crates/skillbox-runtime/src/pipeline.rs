@@ -70,7 +70,18 @@ struct SessionHold {
 /// A workspace, and what goes with it.
 struct Room {
     workspace: Workspace,
-    _scratch: Option<Scratch>,
+    scratch: Option<Scratch>,
+}
+
+impl Room {
+    /// Lets it go after the run; what was made for this run alone is taken down.
+    fn leave(self, accepted: &Accepted<'_>) {
+        if accepted.session.is_some() {
+            accepted.executor.leave_session(self.workspace, &accepted.spec.run_id);
+        } else if self.scratch.is_none() {
+            accepted.executor.take_down(self.workspace, &accepted.spec.limits);
+        }
+    }
 }
 
 const PINS: &str = "pins.json";
@@ -132,7 +143,7 @@ impl Runtime {
             write_out(directory, &mut outputs)?;
         }
         let _span = info_span!("workspace.cleanup").entered();
-        drop(room);
+        room.leave(&accepted);
         Ok(report(Facts {
             run_id: accepted.spec.run_id,
             skill: accepted.spec.skill.to_string(),
@@ -224,10 +235,7 @@ impl Runtime {
             limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
         }
         workspace.prepare(&accepted.spec.run_id)?;
-        Ok(Room {
-            workspace,
-            _scratch: scratch,
-        })
+        Ok(Room { workspace, scratch })
     }
 
     fn stage(&self, accepted: &Accepted<'_>, catalog: &Catalog, workspace: &Workspace) -> Result<Staged, RunError> {

@@ -49,6 +49,7 @@ pub fn open(
         spawner,
         (profiles, broken_profiles),
         Lifetime::OneCommand,
+        None,
         terminal,
     )
 }
@@ -61,8 +62,20 @@ pub fn open_server(
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let profiles = profiles(context, terminal)?;
-    let runtime = open_with(context, host, &[], Some(spawner), profiles, Lifetime::Server, terminal)?;
-    runtime.prepare(host.executor, None);
+    spawner.keep_slots(host.slots).map_err(unavailable)?;
+    let runtime = open_with(
+        context,
+        host,
+        &[],
+        Some(spawner),
+        profiles,
+        Lifetime::Server,
+        None,
+        terminal,
+    )?;
+    if host.slots > 0 || host.executor == ExecutorKind::Docker {
+        runtime.prepare(host.executor, None);
+    }
     Ok(runtime)
 }
 
@@ -73,22 +86,24 @@ enum Lifetime {
     Server,
 }
 
-/// The same for a single run: without profiles of the host, only the one that is asked for has to be read.
+/// The same for a single run: without profiles of the host, only the one that is asked for has to be read, and its
+/// sandbox is made while the skills are looked for.
 pub fn open_for_one(
     context: &Context<'_>,
     host: &HostSettings,
     also_allowed: &[PathBuf],
     spawner: Option<Spawner>,
-    profile: Option<&str>,
+    (executor, profile): (ExecutorKind, Option<&str>),
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
     let wanted = profile.unwrap_or(&host.profile);
+    let ahead = (executor == ExecutorKind::Local && host.slots > 0).then_some(wanted);
     let known = match &context.settings.profiles {
-        None => Some(Profiles::shipped_chain(wanted)).filter(|chain| chain.get(wanted).is_some()),
+        None => Profiles::shipped_alone(wanted),
         Some(_) => None,
     };
     let profiles = match known {
-        Some(chain) => (chain, BTreeMap::new()),
+        Some(alone) => (alone, BTreeMap::new()),
         None => profiles(context, terminal)?,
     };
     open_with(
@@ -98,10 +113,15 @@ pub fn open_for_one(
         spawner,
         profiles,
         Lifetime::OneCommand,
+        ahead,
         terminal,
     )
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the story of opening a runtime, told once for every command"
+)]
 fn open_with(
     context: &Context<'_>,
     host: &HostSettings,
@@ -109,13 +129,24 @@ fn open_with(
     spawner: Option<Spawner>,
     (profiles, broken_profiles): (Profiles, BTreeMap<String, String>),
     lifetime: Lifetime,
+    ahead: Option<&str>,
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
-    // Meanwhile the spawner finds out about the host.
-    let repository = Arc::new(catalogue::open(context, terminal));
     let local = spawner
         .map(|spawner| local(spawner, &profiles, host.allow_unconfined))
         .transpose()?;
+    let local = match (local, lifetime) {
+        (Some(local), Lifetime::Server) => Some(local.with_housekeeping().map_err(|error| {
+            let message = format!("cannot start a thread: {error}");
+            Failure::new(ErrorCode::Internal, message)
+        })?),
+        (local, _) => local,
+    };
+    if let (Some(local), Some(profile)) = (&local, ahead.and_then(|name| profiles.get(name))) {
+        local.prepare(profile);
+    }
+    // Meanwhile the spawner makes ready what it can.
+    let repository = Arc::new(catalogue::open(context, terminal));
     // Only a server that runs in containers has use for some that wait.
     let pool = match (lifetime, host.executor) {
         (Lifetime::Server, ExecutorKind::Docker) => WAITING_CONTAINERS,

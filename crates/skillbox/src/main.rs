@@ -15,10 +15,12 @@ mod settings;
 mod sources;
 mod traces;
 
+use std::cell::Cell;
 use std::path::Path;
 
 use clap::error::ErrorKind;
 use skillbox_model::ExitCode;
+use skillbox_sandbox::{Spawner, SpawnerOptions};
 
 use args::Line;
 use commands::Context;
@@ -28,6 +30,7 @@ use settings::{Environment, Layers};
 
 fn main() -> std::process::ExitCode {
     skillbox_sandbox::become_spawner_if_asked();
+    let spawner = spawner_of_a_run();
     let environment = Environment::of_process();
     let places = Places {
         working_dir: environment.working_dir().to_owned(),
@@ -35,20 +38,36 @@ fn main() -> std::process::ExitCode {
     };
     let mut terminal = Terminal::of_process(places);
     let code = match Line::of(std::env::args_os()) {
-        Ok(line) => answer(&line, environment, &mut terminal),
+        Ok(line) => answer(&line, environment, spawner, &mut terminal),
         Err(error) => refuse(&error, &mut terminal),
     };
     code.into()
 }
 
-fn answer(line: &Line, environment: Environment, terminal: &mut Terminal) -> u8 {
-    let result = obey(line, environment, terminal);
+/// A run's spawner is forked off before anything else is done: it finds out about the host while this process reads its
+/// arguments and settings, and there is little yet to copy. A word that only looks like the command costs a fork; a
+/// failure comes up again, and is told, where the spawner is needed.
+fn spawner_of_a_run() -> Option<Spawner> {
+    let is_run = std::env::args_os()
+        .skip(1)
+        .take_while(|word| word != "--")
+        .any(|word| word == "run");
+    is_run.then(|| Spawner::fork_here(SpawnerOptions::one_shot()).ok())?
+}
+
+fn answer(line: &Line, environment: Environment, spawner: Option<Spawner>, terminal: &mut Terminal) -> u8 {
+    let result = obey(line, environment, spawner, terminal);
     // Nothing is left to do when not even the failure can be told.
     let as_json = line.shared.json || line.command.always_speaks_json();
     result.unwrap_or_else(|failure| failure.tell(terminal, as_json).unwrap_or(ExitCode::BAD))
 }
 
-fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Result<u8, Failure> {
+fn obey(
+    line: &Line,
+    environment: Environment,
+    spawner: Option<Spawner>,
+    terminal: &mut Terminal,
+) -> Result<u8, Failure> {
     let shared = &line.shared;
     let layers = Layers::read(environment, shared.config.as_deref())?;
     let (settings, told_settings) = shared.settings.resolve(&layers)?;
@@ -61,6 +80,7 @@ fn obey(line: &Line, environment: Environment, terminal: &mut Terminal) -> Resul
         layers: &layers,
         as_json: shared.json,
         verbosity: shared.verbosity(),
+        spawner: Cell::new(spawner),
     };
     warn_of_misspelt_variables(&context, terminal)?;
     commands::dispatch(&line.command, &context, terminal)

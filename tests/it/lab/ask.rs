@@ -164,6 +164,9 @@ impl<'s> Ask<'s> {
             .env("HOME", self.scene.path("home"))
             .env("TMPDIR", self.scene.path("tmp"));
         command.env("SECRET_CANARY", self.scene.canary()).env("NO_COLOR", "1");
+        if let Some(slots) = slots() {
+            command.env("SKILLBOX_SLOTS", slots);
+        }
         if let Some(docker) = self.scene.docker() {
             command
                 .env("SKILLBOX_EXECUTOR", "docker")
@@ -172,6 +175,15 @@ impl<'s> Ask<'s> {
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
+}
+
+/// How many sandboxes are made ahead, where the tests are to be run with another number than usual.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whether sandboxes are made ahead is a setting of the tests"
+)]
+fn slots() -> Option<OsString> {
+    std::env::var_os("SKILLBOX_TEST_SLOTS")
 }
 
 impl Answer {

@@ -1,12 +1,10 @@
 //! Many clients at once, for a while: every run must succeed, and none may wait much longer than the others.
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use super::client::Http;
 use super::server::Server;
+use crate::claim::{Bound, Claim};
 
 /// How much slower the slowest hundredth may be than the middle.
 const SPREAD: f64 = 10.0;
@@ -18,7 +16,7 @@ pub(crate) struct Crowd {
     errors: Vec<String>,
 }
 
-pub(crate) fn measure(server: &Server, clients: usize, how_long: Duration) -> anyhow::Result<Crowd> {
+pub(crate) fn measure(server: &Server, clients: usize, how_long: Duration) -> Crowd {
     let begin = Instant::now();
     let one = || {
         let (mut times, mut errors) = (Vec::new(), Vec::new());
@@ -49,12 +47,12 @@ pub(crate) fn measure(server: &Server, clients: usize, how_long: Duration) -> an
         }
     });
     times.sort_unstable();
-    Ok(Crowd {
+    Crowd {
         clients,
         took: begin.elapsed(),
         times,
         errors,
-    })
+    }
 }
 
 impl Crowd {
@@ -67,44 +65,45 @@ impl Crowd {
         self.percentile(99).as_secs_f64() / self.percentile(50).as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    pub(crate) fn is_met(&self) -> bool {
-        self.errors.is_empty() && !self.times.is_empty() && self.spread() <= SPREAD
+    pub(crate) fn claims(&self) -> [Claim; 2] {
+        let all = self.times.len() + self.errors.len();
+        let claim = |what: String, against: &str, measured, bound| Claim {
+            what,
+            against: against.to_owned(),
+            measured: Some(measured),
+            bound,
+        };
+        let crowd = format!("{} clients", self.clients);
+        let share = self.times.len() as f64 / all.max(1) as f64;
+        [
+            claim(
+                format!("answers of {crowd}"),
+                "their requests",
+                share,
+                Bound::AtLeast(1.0),
+            ),
+            claim(
+                format!("p99 of {crowd}"),
+                "their p50",
+                self.spread(),
+                Bound::AtMost(SPREAD),
+            ),
+        ]
     }
 
-    pub(crate) fn print(&self) {
-        let verdict = if self.is_met() { "met" } else { "MISSED" };
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let millis = |percent| self.percentile(percent).as_secs_f64() * 1e3;
-        println!(
-            "\n{} clients at once for {:.0} s over HTTP",
+        let (count, seconds) = (self.times.len(), self.took.as_secs_f64());
+        let mut remarks = vec![format!(
+            "{} clients at once for {seconds:.0} s: {count} runs, {:.0} a second, {} errors; p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms",
             self.clients,
-            self.took.as_secs_f64()
-        );
-        println!(
-            "  {} runs, {:.0} a second, {} errors",
-            self.times.len(),
-            self.times.len() as f64 / self.took.as_secs_f64(),
-            self.errors.len()
-        );
-        println!(
-            "  p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms",
+            count as f64 / seconds,
+            self.errors.len(),
             millis(50),
             millis(95),
             millis(99)
-        );
-        println!(
-            "  p99 is {:.1}x p50 (at most {SPREAD:.0}x), no error: {verdict}",
-            self.spread()
-        );
-        if let Some(error) = self.errors.first() {
-            println!("  the first error: {error}");
-        }
-    }
-
-    pub(crate) fn to_json(&self) -> Value {
-        json!({
-            "clients": self.clients, "seconds": self.took.as_secs_f64(), "runs": self.times.len(),
-            "errors": self.errors.len(), "spread": self.spread(), "spread_at_most": SPREAD,
-            "p50_ms": self.percentile(50).as_secs_f64() * 1e3, "p99_ms": self.percentile(99).as_secs_f64() * 1e3,
-        })
+        )];
+        remarks.extend(self.errors.first().map(|error| format!("the first error: {error}")));
+        remarks
     }
 }

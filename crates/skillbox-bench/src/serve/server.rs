@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
 
-use crate::run::ready::Ready;
+use crate::ready::Ready;
 
 pub(crate) struct Server {
     process: Child,

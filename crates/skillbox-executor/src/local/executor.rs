@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::PipeFlags;
-use skillbox_model::{Layer, LayerState, Limits, RunEvent};
+use skillbox_model::{Layer, LayerState, Limits, RunEvent, RunId};
 use skillbox_sandbox::{
     Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Need, Ownership, Profile, Sandbox, ScriptEnd,
     Spawner, SpawnerError, Unconfined,
@@ -13,6 +14,7 @@ use skillbox_sandbox::{
 
 use super::LocalError;
 use super::disk_watch::DiskWatch;
+use super::housekeeping::Housekeeping;
 use super::supervise::{Pipes, Supervision, Verdict, supervise};
 use super::verdict::{Evidence, decide};
 use crate::job::JobSpec;
@@ -30,6 +32,7 @@ const WATCH_EVERY: Duration = Duration::from_millis(50);
 pub struct LocalExecutor {
     confining: Launcher,
     plain: Option<Launcher>,
+    housekeeping: Option<Arc<Housekeeping>>,
 }
 
 /// A running spawner, and what it found on this host.
@@ -51,7 +54,22 @@ impl LocalExecutor {
     /// An executor. Profiles without a view of their own need a plain spawner, whose children see the host as the
     /// caller does; without one they are refused.
     pub fn new(confining: Launcher, plain: Option<Launcher>) -> Self {
-        Self { confining, plain }
+        Self {
+            confining,
+            plain,
+            housekeeping: None,
+        }
+    }
+
+    /// Workspaces are made ahead of runs and taken down after them by a thread of its own, as a server wants it.
+    pub fn with_housekeeping(mut self) -> std::io::Result<Self> {
+        let (spawner, owner) = (self.confining.spawner.clone(), self.owner());
+        let housekeeping = Housekeeping::start(Box::new(move |(bytes, inodes)| {
+            let mount = spawner.create_workspace(bytes, inodes).ok()?;
+            Workspace::in_memory(mount, owner).ok()?.furnished().ok()
+        }))?;
+        self.housekeeping = Some(Arc::new(housekeeping));
+        Ok(self)
     }
 
     /// What this host can enforce.
@@ -74,6 +92,10 @@ impl LocalExecutor {
 
     /// An empty workspace in memory, within the limits.
     pub fn create_workspace(&self, profile: &Profile, limits: &Limits) -> Result<Workspace, LocalError> {
+        let spare = self.housekeeping.as_ref().and_then(|keeping| keeping.take(limits));
+        if let Some(spare) = spare {
+            return Ok(spare);
+        }
         let made = self
             .confining
             .spawner
@@ -87,6 +109,21 @@ impl LocalExecutor {
             error => LocalError::Spawner(error),
         })?;
         Workspace::in_memory(mount, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
+    }
+
+    /// Lets a workspace go that was made for one run.
+    pub fn take_down(&self, workspace: Workspace, limits: &Limits) {
+        if let Some(keeping) = &self.housekeeping {
+            keeping.take_down(workspace, limits);
+        }
+    }
+
+    /// Removes a run's own directory from a session's workspace, where the run left it empty.
+    pub fn forget_run(&self, workspace: Workspace, run_id: &RunId) {
+        match &self.housekeeping {
+            Some(keeping) => keeping.forget_run(workspace, run_id),
+            None => workspace.forget_run(run_id),
+        }
     }
 
     /// The plan of a job, exactly as it will be applied.

@@ -3,6 +3,7 @@
 mod disk_watch;
 mod error;
 mod executor;
+mod housekeeping;
 mod in_the_open;
 mod supervise;
 mod trial;

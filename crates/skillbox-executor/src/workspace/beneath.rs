@@ -29,6 +29,14 @@ pub(crate) fn open_child_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rusti
     rustix::fs::openat(parent, name, DIRECTORY, Mode::empty())
 }
 
+/// Whether `name` of `parent` is a directory with nothing in it. What cannot be looked at is not.
+pub(crate) fn is_empty_directory(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let Ok(mut list) = open_child_directory(parent, name).and_then(rustix::fs::Dir::new) else {
+        return false;
+    };
+    list.all(|entry| entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
+}
+
 /// Opens a file of `parent` for reading. Never blocks: a FIFO without a writer opens at once, and the caller
 /// looks at the type before reading.
 pub(crate) fn open_child_file(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {

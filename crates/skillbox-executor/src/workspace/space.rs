@@ -35,9 +35,22 @@ pub struct Workspace {
     mount: Option<OwnedFd>,
     owner: Option<Owner>,
     backing: Backing,
+    /// Whether the documented directories were made, and nobody has been there since.
+    is_furnished: bool,
     /// Where it lies, when that is gone with it.
     scratch: Option<Scratch>,
 }
+
+/// What every workspace has.
+const FURNITURE: [&str; 7] = [
+    layout::SKILLS,
+    layout::WORK,
+    layout::INPUTS,
+    layout::OUT,
+    layout::RUNS,
+    layout::HOME,
+    layout::TMP,
+];
 
 /// Why a workspace could not be made or filled.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +110,7 @@ impl Workspace {
             mount: None,
             owner,
             backing,
+            is_furnished: false,
             scratch: None,
         }
     }
@@ -127,6 +141,7 @@ impl Workspace {
             mount: Some(mount),
             owner,
             backing: Backing::Tmpfs,
+            is_furnished: false,
             scratch: None,
         })
     }
@@ -146,21 +161,38 @@ impl Workspace {
         self.backing
     }
 
+    /// Makes the documented directories ahead, in a workspace that no run has used.
+    pub(crate) fn furnished(mut self) -> Result<Self, WorkspaceError> {
+        self.furnish()?;
+        self.is_furnished = true;
+        Ok(self)
+    }
+
+    fn furnish(&self) -> Result<(), WorkspaceError> {
+        FURNITURE
+            .into_iter()
+            .try_for_each(|directory| self.ensure_own_directory(directory))
+    }
+
     /// Makes the documented directories and one for this run. What a former run of the session put in their
     /// place, be it a link or a file, gives way.
     pub fn prepare(&self, run_id: &RunId) -> Result<(), WorkspaceError> {
-        for directory in [
-            layout::SKILLS,
-            layout::WORK,
-            layout::INPUTS,
-            layout::OUT,
-            layout::RUNS,
-            layout::HOME,
-            layout::TMP,
-        ] {
-            self.ensure_own_directory(directory)?;
+        if !self.is_furnished {
+            self.furnish()?;
         }
         self.ensure_own_directory(&layout::run_directory(run_id))
+    }
+
+    /// Removes a run's own directory where the run left nothing in it: a session would gather one for each run, and
+    /// every later run would walk over them when it counts what is used.
+    pub(crate) fn forget_run(&self, run_id: &RunId) {
+        let Ok(path) = RelPath::parse(layout::run_directory(run_id)) else {
+            return;
+        };
+        if let Ok((parent, name)) = beneath::open_parent(self.root(), &path) {
+            // One that is not empty stays, and so does whatever else stands there.
+            let _stays = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
+        }
     }
 
     fn ensure_own_directory(&self, path: &str) -> Result<(), WorkspaceError> {
@@ -224,6 +256,10 @@ impl Workspace {
 
     /// Empties the directory of mounted skills: whatever stands there was not put there by us for this run.
     pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
+        // Mostly there is nothing, and removing a directory only to make it again is slow on a disk.
+        if beneath::is_empty_directory(self.root(), layout::SKILLS.as_bytes()) {
+            return Ok(());
+        }
         super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::new("clear", layout::SKILLS))
     }
 

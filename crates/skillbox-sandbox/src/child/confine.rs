@@ -31,7 +31,8 @@ pub(super) fn limit_resources(limits: &[ResourceLimit]) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn drop_capabilities() -> io::Result<()> {
+/// What exec could give; what this process has stays for the mounts that are still to come.
+pub(super) fn empty_bounding_set() -> io::Result<()> {
     for bit in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << bit);
         match remove_capability_from_bounding_set(capability) {
@@ -41,6 +42,11 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+    Ok(())
+}
+
+/// Empties every other set; the bounding set is empty already.
+pub(super) fn drop_capabilities() -> io::Result<()> {
     clear_ambient_capability_set()?;
     set_capabilities_secure_bits(
         CapabilitiesSecureBits::NO_ROOT

@@ -8,11 +8,11 @@
 //!  4. private mounts; an empty root; the profile's entries, read-only, nosuid, nodev; a minimal /dev; a private shm
 //!  5. a fresh, masked /proc; never the outer one
 //!  6. pivot into the new root; the old one is let go
-//!  7. not dumpable
+//!  7. the capability bounding set empty; not dumpable
 //!     — up to here nothing of the run itself is used: a child can be prepared ahead and park here —
 //!  8. workspace and binds of the run; the root becomes read-only; the working directory
 //!  9. resource limits
-//! 10. every capability set empty, securebits locked
+//! 10. every other capability set empty, securebits locked
 //! 11. no new privileges
 //! 12. Landlock: files, TCP, signals and abstract sockets
 //! 13. every descriptor closed but the standard ones and the reaper's own

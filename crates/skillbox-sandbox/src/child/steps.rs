@@ -148,6 +148,7 @@ impl<'a> Child<'a> {
                 rustix::process::chdir(path.as_str()).map_err(|error| ("enter the working directory", error.into()))
             }
             Op::DropCapabilities => confine::drop_capabilities().map_err(during("drop capabilities")),
+            Op::EmptyBoundingSet => confine::empty_bounding_set().map_err(during("empty the bounding set")),
             Op::Undumpable => confine::undumpable().map_err(during("become undumpable")),
             Op::NoNewPrivileges => confine::no_new_privileges().map_err(during("set no_new_privs")),
             Op::Landlock {

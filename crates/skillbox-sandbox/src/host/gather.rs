@@ -12,7 +12,7 @@ use std::path::Path;
 
 use rustix::thread::CapabilitySet;
 
-use super::facts::{Availability, HostFacts, MountApi, PathFact};
+use super::facts::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
 use crate::cgroup::Layout;
 use crate::plan::{Ids, Resource};
 use crate::profile::Profile;
@@ -21,13 +21,18 @@ use crate::spawner::SpawnerOptions;
 impl HostFacts {
     /// Reads the facts about this process on this host.
     pub fn gather(options: &SpawnerOptions) -> Self {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Self::gather_with(options, Layout::facts(&Layout::discover(&[pid])))
+    }
+
+    /// The same, where it is known what can be had of control groups.
+    pub(crate) fn gather_with(options: &SpawnerOptions, cgroup: CgroupFacts) -> Self {
         let privileged = is_privileged();
         let own = Ids {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
         };
         let script = if privileged { mapped(options.script) } else { own };
-        let pid = rustix::process::getpid().as_raw_nonzero().get();
         Self {
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             privileged,
@@ -37,7 +42,7 @@ impl HostFacts {
             mount_api: mount_api(),
             landlock_abi: landlock_abi(),
             seccomp: seccomp(),
-            cgroup: Layout::facts(&Layout::discover(&[pid])),
+            cgroup,
             hard_limits: hard_limits(),
             paths: BTreeMap::new(),
         }

@@ -170,6 +170,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         root::private_mounts(&mut steps, profile, asked(Layer::Proc));
     }
     if asked(Layer::Capabilities) {
+        steps.must(&[Layer::Capabilities], Op::EmptyBoundingSet);
         steps.must(&[], Op::Undumpable);
     }
 

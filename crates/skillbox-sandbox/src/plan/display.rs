@@ -151,6 +151,7 @@ impl fmt::Display for Op {
             Self::SealRoot => f.write_str("root         read-only"),
             Self::WorkingDirectory { path } => write!(f, "chdir        {path}"),
             Self::DropCapabilities => f.write_str("capabilities every set empty, securebits locked"),
+            Self::EmptyBoundingSet => f.write_str("capabilities none to be had by exec"),
             Self::Undumpable => f.write_str("dumpable     no"),
             Self::NoNewPrivileges => f.write_str("privileges   none gained by exec"),
             Self::Landlock {

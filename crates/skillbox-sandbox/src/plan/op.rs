@@ -310,6 +310,8 @@ pub enum Op {
     },
     /// Empty every capability set.
     DropCapabilities,
+    /// Empty the capability bounding set: no exec from here on gives any.
+    EmptyBoundingSet,
     /// Keep others from tracing and reading the reaper.
     Undumpable,
     /// No exec raises privileges from here on.

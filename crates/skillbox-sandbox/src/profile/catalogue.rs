@@ -1,7 +1,6 @@
-//! The profiles a host knows: those that are shipped, and those of a directory.
+//! A set of profiles, each read after the one that it extends.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use skillbox_model::Diagnostic;
@@ -12,25 +11,6 @@ use super::extend;
 use super::findings::{Findings, finding};
 use super::policy::Profile;
 use super::yaml;
-
-const SHIPPED: [(&str, &str); 4] = [
-    ("strict.yaml", include_str!("../../../../sandbox-profiles/strict.yaml")),
-    (
-        "default.yaml",
-        include_str!("../../../../sandbox-profiles/default.yaml"),
-    ),
-    (
-        "loopback.yaml",
-        include_str!("../../../../sandbox-profiles/loopback.yaml"),
-    ),
-    (
-        "unconfined.yaml",
-        include_str!("../../../../sandbox-profiles/unconfined.yaml"),
-    ),
-];
-
-/// No profile that a person writes is larger.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A set of profiles by name, each resolved and checked.
 #[derive(Clone, Debug)]
@@ -45,59 +25,16 @@ struct Unresolved {
 }
 
 impl Profiles {
-    /// The profiles that come with the program.
-    pub fn shipped() -> Self {
-        let mut profiles = Self {
+    /// No profile.
+    pub(crate) fn none() -> Self {
+        Self {
             by_name: BTreeMap::new(),
-        };
-        let texts = SHIPPED.map(|(name, text)| (PathBuf::from(name), text.to_owned()));
-        let findings = profiles.add(Vec::from(texts));
-        debug_assert!(findings.is_empty(), "a shipped profile is wrong: {findings:?}");
-        profiles
+        }
     }
 
-    /// One shipped profile with those it extends: less to read for a program that makes one run.
-    pub fn shipped_chain(name: &str) -> Self {
-        let mut profiles = Self {
-            by_name: BTreeMap::new(),
-        };
-        let mut texts = Vec::new();
-        let mut next = SHIPPED
-            .iter()
-            .find(|(file, _)| file.strip_suffix(".yaml") == Some(name));
-        while let Some((file, text)) = next {
-            texts.push((PathBuf::from(file), (*text).to_owned()));
-            let parent = text.lines().find_map(|line| line.strip_prefix("extends: "));
-            next = SHIPPED.iter().find(|(file, _)| file.strip_suffix(".yaml") == parent);
-        }
-        profiles.add(texts);
-        profiles
-    }
-
-    /// The shipped profiles, and those of a directory over them. What cannot be used is told and left out.
-    pub fn with_directory(directory: &Path) -> io::Result<(Self, Vec<Diagnostic>)> {
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "yaml" || extension == "yml")
-            {
-                paths.push(path);
-            }
-        }
-        paths.sort();
-        let mut profiles = Self::shipped();
-        let mut findings = Vec::new();
-        let mut texts = Vec::new();
-        for path in paths {
-            match read_text(&path) {
-                Ok(text) => texts.push((path, text)),
-                Err(error) => findings.push(finding(&path, None, "profile_unreadable", error.to_string(), None)),
-            }
-        }
-        findings.extend(profiles.add(texts));
-        Ok((profiles, findings))
+    /// Adds a profile that was resolved before.
+    pub(crate) fn put(&mut self, profile: Profile) {
+        self.by_name.insert(profile.name.to_string(), profile);
     }
 
     /// Checks one profile without adding it; `extends` may name any profile of this set.
@@ -122,7 +59,7 @@ impl Profiles {
     }
 
     /// Adds documents, each after the one it extends.
-    fn add(&mut self, texts: Vec<(PathBuf, String)>) -> Vec<Diagnostic> {
+    pub(crate) fn add(&mut self, texts: Vec<(PathBuf, String)>) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         let mut waiting: Vec<Unresolved> = Vec::new();
         for (path, text) in texts {
@@ -192,15 +129,4 @@ impl Profiles {
 
 fn parse(path: &Path, text: &str) -> Result<Document, Diagnostic> {
     yaml::parse(text).map_err(|error| finding(path, error.place, "profile_syntax", error.message, None))
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let size = std::fs::metadata(path)?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("{size} bytes are too many for a profile"),
-        ));
-    }
-    std::fs::read_to_string(path)
 }

@@ -2,11 +2,13 @@
 
 mod catalogue;
 mod check;
+mod compiled;
 mod document;
 mod extend;
 mod findings;
 mod policy;
 mod seconds;
+mod shipped;
 mod syscalls;
 mod words;
 mod yaml;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use skillbox_model::{ByteSize, Layer, Limits, ProfileName};
 
 use crate::seccomp::SyscallPolicy;
 
 /// How much a profile insists on a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// Without it the run is refused.
@@ -51,7 +51,7 @@ pub struct Profile {
 }
 
 /// What the script finds below `/`, beside the workspace and `/proc`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemPolicy {
     /// Paths of the host, read-only.
     pub visible: Vec<VisiblePath>,
@@ -70,7 +70,7 @@ pub struct FilesystemPolicy {
 }
 
 /// A path of the host that the script may read and execute.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisiblePath {
     /// Absolute, the same inside and outside.
     pub path: String,
@@ -81,7 +81,7 @@ pub struct VisiblePath {
 }
 
 /// An empty, read-only directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeDirectory {
     /// Absolute.
     pub path: String,
@@ -90,7 +90,7 @@ pub struct MadeDirectory {
 }
 
 /// A symbolic link.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeLink {
     /// Absolute.
     pub path: String,
@@ -101,7 +101,7 @@ pub struct MadeLink {
 }
 
 /// A read-only file whose content the profile gives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeFile {
     /// Absolute.
     pub path: String,
@@ -112,7 +112,7 @@ pub struct MadeFile {
 }
 
 /// One of the harmless device nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// The name below `/dev`.
     pub name: String,
@@ -121,7 +121,7 @@ pub struct Device {
 }
 
 /// A file of `/proc` that reads as empty.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedPath {
     /// Absolute, below `/proc`.
     pub path: String,
@@ -130,14 +130,14 @@ pub struct MaskedPath {
 }
 
 /// Where the workspace of a run without a session lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspacePolicy {
     /// The backing.
     pub backing: Backing,
 }
 
 /// What holds the workspace's files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backing {
     /// Memory, with hard limits on bytes and inodes, gone with the run.
@@ -147,7 +147,7 @@ pub enum Backing {
 }
 
 /// What the script can reach by sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkPolicy {
     /// Unix sockets of its own only; no interface is up.
@@ -159,7 +159,7 @@ pub enum NetworkPolicy {
 }
 
 /// The environment of the script before the run's own variables.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentPolicy {
     /// Variables of the host that go in when they are set.
     pub pass: Vec<PassedVariable>,
@@ -168,7 +168,7 @@ pub struct EnvironmentPolicy {
 }
 
 /// A variable of the host that goes in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassedVariable {
     /// Its name.
     pub name: String,
@@ -177,7 +177,7 @@ pub struct PassedVariable {
 }
 
 /// A variable with a fixed value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetVariable {
     /// Its name.
     pub name: String,

@@ -71,12 +71,7 @@ impl Skeleton {
                 self.attach(&devices.root, "/dev", BindKind::Directory)?;
                 devices.finish()
             }
-            // The stage's own view of it: whole, so that the kernel lets a child mount a fresh one.
-            Op::OuterProc => self.attach(
-                &mount::copy_tree(CWD, "/proc", Depth::Whole)?,
-                "/proc",
-                BindKind::Directory,
-            ),
+            Op::OuterProc => self.attach(&outer_proc()?, "/proc", BindKind::Directory),
             Op::SealRoot => mount::set_attributes(self.root()?.as_fd(), READ_ONLY | NO_SUID | NO_DEVICES, Depth::One),
             Op::EnterRoot => {
                 fchdir(self.root()?)?;
@@ -118,6 +113,15 @@ impl Skeleton {
             rest = &rest[written..];
         }
         Ok(())
+    }
+}
+
+/// A copy of the outer `/proc` without what is mounted on it, so that the kernel lets a child mount a fresh one. In a
+/// user namespace such mounts are locked together, and copied as a whole.
+fn outer_proc() -> io::Result<OwnedFd> {
+    match mount::copy_tree(CWD, "/proc", Depth::One) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => mount::copy_tree(CWD, "/proc", Depth::Whole),
+        copy => copy,
     }
 }
 

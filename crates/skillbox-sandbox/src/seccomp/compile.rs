@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::bpf::{
     ALLOW, Instruction, JUMP, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL, LOAD, NATIVE_ARCHITECTURE,
     OFFSET_ARCHITECTURE, OFFSET_NUMBER, RETURN, X32_BIT, fail_with, offset_argument,
@@ -16,7 +18,7 @@ use super::rule::{ArgumentTest, SyscallAction, SyscallRule};
 const MAX_INSTRUCTIONS: usize = 4096;
 
 /// A compiled filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     program: Vec<Instruction>,
     allowed: usize,

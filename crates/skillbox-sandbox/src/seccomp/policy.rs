@@ -21,6 +21,11 @@ impl SyscallPolicy {
         Ok(Self { rules, filter })
     }
 
+    /// Rules with the filter that was compiled of them before.
+    pub(crate) fn compiled(rules: Vec<SyscallRule>, filter: Filter) -> Self {
+        Self { rules, filter }
+    }
+
     /// The rules, as the profile gives them.
     pub fn rules(&self) -> &[SyscallRule] {
         &self.rules

@@ -343,6 +343,12 @@ impl Spawner {
         }
     }
 
+    /// Says how many sandboxes may be kept parked from now on; with 0 each is made when it is asked for.
+    pub fn keep_slots(&self, limit: u8) -> Result<(), SpawnerError> {
+        let (_, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
+        self.ask(&Request::KeepSlots { limit }, &theirs, &[])
+    }
+
     /// Has a sandbox made ahead for a launch of a plan like this one. Nothing is promised: a launch that finds none
     /// ready makes its own.
     pub fn prepare(&self, plan: &LaunchPlan) -> Result<(), SpawnerError> {

@@ -47,11 +47,12 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
         tell(answers, &Answer::Facts(Box::new(spawning.facts.clone())), &[]);
     }
     drop(first);
+    spawning.make_ahead();
     let termination = termination()?;
     let mut runs: Vec<Run> = Vec::new();
     loop {
         let patience = if spawning.has_preparations() {
-            Some(Duration::ZERO)
+            Some(spawning.slots.until_calm())
         } else {
             spawning.slots.until_idle()
         };
@@ -70,7 +71,9 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
             }
             runs.extend(spawning.serve(&buffer[..received.length], received.descriptors));
         } else if event.idle && spawning.has_preparations() {
-            spawning.prepare_next();
+            if spawning.slots.until_calm().is_zero() {
+                spawning.prepare_next();
+            }
         } else if event.idle {
             spawning.slots.forget_idle();
         }
@@ -167,7 +170,14 @@ impl Spawning {
         };
         match request {
             Ok(Request::Launch(orders)) => return self.serve_launch(&orders, descriptors),
-            Ok(Request::Prepare(orders)) => self.slots.ask_for(&orders.steps),
+            Ok(Request::Prepare(orders)) => {
+                self.slots.ask_for(&orders.steps);
+                if self.is_for_one() {
+                    // The one run is about to come, and would have to wait for the same.
+                    self.park_one();
+                }
+            }
+            Ok(Request::KeepSlots { limit }) => self.slots.keep(limit),
             Ok(Request::CreateWorkspace { bytes, inodes }) => match new_workspace(bytes, inodes, self.facts.script) {
                 Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
                 Err(error) => refuse("make a workspace", &error, &descriptors[0]),

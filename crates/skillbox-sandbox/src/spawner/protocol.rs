@@ -25,6 +25,8 @@ pub(crate) enum Request<'a> {
     Launch(Orders<'a>),
     /// Make a slot for launches with the same steps. No answer: a launch that finds none makes its own.
     Prepare(Orders<'a>),
+    /// Keep so many slots from now on. No answer.
+    KeepSlots { limit: u8 },
     /// The same as `Launch` with the plan in a file in memory, for plans that no message holds; it is the second descriptor.
     LaunchFromFile { length: u64 },
 }

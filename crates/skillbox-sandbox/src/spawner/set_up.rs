@@ -8,7 +8,7 @@ use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 use super::network::Network;
 use super::owner_maps::OwnerMaps;
 use super::slots::Slots;
-use super::stage::Stage;
+use super::stage::{Place, Stage};
 use super::template::Templates;
 use super::{SpawnerKind, SpawnerOptions};
 use crate::cgroup::{Groups, Layout};
@@ -34,12 +34,11 @@ pub(super) struct Spawning {
 impl Spawning {
     /// Makes what can be made; what cannot is a fact for the planner.
     pub fn set_up(options: &SpawnerOptions) -> Self {
-        let mut facts = HostFacts::gather(options);
         let own_pidfd = pidfd_open(getpid(), PidfdFlags::empty()).ok();
         if options.kind == SpawnerKind::Plain {
             let (reason, fix) = ("this spawner is for unconfined runs", "use a confining spawner");
+            let mut facts = HostFacts::gather_with(options, CgroupFacts::none(reason, fix));
             facts.namespaces = Availability::missing(reason, fix);
-            facts.cgroup = CgroupFacts::none(reason, fix);
             let templates = Templates::default();
             return Self {
                 facts,
@@ -54,14 +53,15 @@ impl Spawning {
                 one_shot: true,
             };
         }
-        let groups = groups(&mut facts);
+        let (groups, cgroup) = groups();
+        let mut facts = HostFacts::gather_with(options, cgroup);
         if facts.privileged {
             // The ids change around each clone, and the capabilities stay.
             let _ = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_SETUID_FIXUP);
             let _ = rustix::thread::set_thread_groups(&[]);
         }
         let network = Network::new().ok();
-        let stage = stage(&mut facts);
+        let stage = stage(&mut facts, options);
         Self {
             facts,
             own_pidfd,
@@ -95,27 +95,41 @@ impl Spawning {
         }
     }
 
+    /// Makes what nearly every run needs, while the server still reads what the one run is to be.
+    pub fn make_ahead(&mut self) {
+        if let Some(network) = self.network.as_mut().filter(|_| self.one_shot) {
+            // A failure comes up again, and is told, when it is needed.
+            let _ = network.prepare();
+        }
+    }
+
+    /// Whether there will be one run.
+    pub fn is_for_one(&self) -> bool {
+        self.one_shot
+    }
+
     /// Notes that a run was launched.
     pub fn launched(&mut self) {
         self.is_done = self.one_shot;
     }
 }
 
-fn groups(facts: &mut HostFacts) -> Option<Groups> {
+fn groups() -> (Option<Groups>, CgroupFacts) {
     let family = [getpid(), rustix::process::getppid().unwrap_or(Pid::INIT)];
     let layout = Layout::discover(&family.map(|pid| pid.as_raw_nonzero().get()));
-    facts.cgroup = Layout::facts(&layout);
-    match Groups::open(&layout.ok()?) {
-        Ok(groups) => Some(groups),
+    let facts = Layout::facts(&layout);
+    let Ok(layout) = layout else { return (None, facts) };
+    match Groups::open(&layout) {
+        Ok(groups) => (Some(groups), facts),
         Err(error) => {
             let reason = format!("control groups cannot be made: {error}");
-            facts.cgroup = CgroupFacts::none(&reason, "run `skillbox doctor` for the cause");
-            None
+            let facts = CgroupFacts::none(&reason, "run `skillbox doctor` for the cause");
+            (None, facts)
         }
     }
 }
 
-fn stage(facts: &mut HostFacts) -> Option<Stage> {
+fn stage(facts: &mut HostFacts, options: &SpawnerOptions) -> Option<Stage> {
     if !facts.namespaces.is_available() {
         return None;
     }
@@ -126,7 +140,8 @@ fn stage(facts: &mut HostFacts) -> Option<Stage> {
         );
         return None;
     }
-    match Stage::set_up(facts) {
+    let place = if options.one_shot { Place::Copy } else { Place::Empty };
+    match Stage::set_up(facts, place) {
         Ok(stage) => Some(stage),
         Err(error) => {
             let reason = format!("namespaces and mounts cannot be made: {error}");

@@ -23,11 +23,19 @@ use crate::plan::{Command, Phase, Step};
 /// A kind of run that was not asked for so long is forgotten, with its slots.
 const IDLE: Duration = Duration::from_secs(30);
 
+/// Where another slot still waits, a used one is replaced only after so long without a launch: making it takes as much
+/// of the processor as a short run, and would take it from the run that has just begun.
+const CALM: Duration = Duration::from_millis(3);
+
+/// As many as a kind of run has at least: one to be taken, and one that waits meanwhile.
+const PAIR: usize = 2;
+
 /// The slots of a spawner.
 #[derive(Default)]
 pub(super) struct Slots {
     /// As many as may be parked at once; none are made by themselves when 0.
     limit: usize,
+    last_launch: Option<Instant>,
     parked: Vec<Slot>,
     recipes: Vec<Recipe>,
 }
@@ -61,9 +69,18 @@ impl Slots {
         }
     }
 
+    /// From now on so many may be parked; those beyond are let go.
+    pub fn keep(&mut self, limit: u8) {
+        self.limit = usize::from(limit);
+        self.parked.truncate(self.limit);
+        for recipe in &mut self.recipes {
+            recipe.wanted = recipe.wanted.min(self.limit);
+        }
+    }
+
     /// Asks for one slot for these steps.
     pub fn ask_for(&mut self, steps: &[Step]) {
-        self.recipe(steps).wanted = 1;
+        self.recipe(steps).wanted = PAIR.min(self.limit.max(1));
     }
 
     fn recipe(&mut self, steps: &[Step]) -> &mut Recipe {
@@ -87,6 +104,7 @@ impl Slots {
         if self.limit == 0 && self.parked.is_empty() {
             return None;
         }
+        self.last_launch = Some(Instant::now());
         let limit = self.limit;
         let recipe = self.recipe(steps);
         recipe.last_used = Instant::now();
@@ -96,7 +114,7 @@ impl Slots {
         if limit == 0 {
             recipe.wanted = 0;
         } else if found.is_none() {
-            recipe.wanted = (recipe.wanted + 1).min(limit);
+            recipe.wanted = (recipe.wanted + 1).max(PAIR).min(limit);
         }
         found.map(|index| self.parked.swap_remove(index))
     }
@@ -118,6 +136,18 @@ impl Slots {
     /// Whether a slot should be made.
     pub fn needs_preparation(&self) -> bool {
         self.lacking().is_some()
+    }
+
+    /// How long to leave the processor to the runs before the next slot is made.
+    pub fn until_calm(&self) -> Duration {
+        let is_urgent = self.lacking().is_some_and(|index| {
+            let steps = &self.recipes[index].steps;
+            !self.parked.iter().any(|slot| Rc::ptr_eq(&slot.recipe, steps))
+        });
+        match self.last_launch {
+            Some(last) if !is_urgent => CALM.saturating_sub(last.elapsed()),
+            _ => Duration::ZERO,
+        }
     }
 
     /// How long until something can be forgotten.

@@ -28,9 +28,18 @@ pub(super) struct Stage {
     pub copying: Copying,
 }
 
+/// Where a spawner stands between launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On the empty stage: right for many launches.
+    Empty,
+    /// On a private copy of the host's mounts: enough for one launch, whose template leaves them behind all the same.
+    Copy,
+}
+
 impl Stage {
     /// Makes the stage and goes there. The process must have one thread.
-    pub fn set_up(facts: &HostFacts) -> io::Result<Self> {
+    pub fn set_up(facts: &HostFacts, place: Place) -> io::Result<Self> {
         let proc = open(
             "/proc",
             OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC,
@@ -49,7 +58,9 @@ impl Stage {
         let host = own_mount_namespace()?;
         unshare_mounts()?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-        build(copying.depth)?;
+        if place == Place::Empty {
+            build(copying.depth)?;
+        }
         let stage = own_mount_namespace()?;
         Ok(Self {
             host,

@@ -1,7 +1,10 @@
 //! The list of commands, and the way from a command line to its verb.
 
+use std::cell::Cell;
+
 use clap::Subcommand;
 use skillbox_model::ExitCode;
+use skillbox_sandbox::Spawner;
 
 use super::{
     artifacts, call, completions, config, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
@@ -64,6 +67,8 @@ pub struct Context<'a> {
     pub as_json: bool,
     /// How much is told on stderr.
     pub verbosity: Verbosity,
+    /// The spawner of a run, where one was forked off at the start.
+    pub spawner: Cell<Option<Spawner>>,
 }
 
 /// Runs a command and gives the exit code.

@@ -40,8 +40,10 @@ pub struct RunArgs {
 }
 
 pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    // The spawner is forked off before anything else exists.
-    let spawner = engine::spawner(SpawnerOptions::one_shot());
+    let spawner = match context.spawner.take() {
+        Some(spawner) => Ok(spawner),
+        None => engine::spawner(SpawnerOptions::one_shot()),
+    };
     let (host, _) = args.host.resolve(context.layers)?;
     let asked = args.request.to_request()?;
     let profile = asked.request.profile.as_deref();
@@ -51,10 +53,8 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
         (Err(_), ExecutorKind::Docker) => None,
         (spawner, _) => Some(spawner?),
     };
-    let runtime = engine::open_for_one(context, &host, &asked.used_directories, spawner, profile, terminal)?;
-    if executor == ExecutorKind::Local {
-        runtime.prepare(executor, profile);
-    }
+    let wanted = (executor, profile);
+    let runtime = engine::open_for_one(context, &host, &asked.used_directories, spawner, wanted, terminal)?;
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
     interrupt::cancel_on_signal(&cancel);

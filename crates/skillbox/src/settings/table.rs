@@ -12,6 +12,7 @@ use skillbox_artifacts::Location;
 use skillbox_http::{Limits, TokenHash};
 use skillbox_model::ExecutorKind;
 use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
+use skillbox_sandbox::SpawnerOptions;
 
 use super::layers::{Declared, Layers, SettingError, Told};
 use super::tool_set::ToolSet;
@@ -131,6 +132,9 @@ settings! {
 
     /// Allow the profile that isolates nothing
     allow_unconfined: bool, "BOOL", default |_: &Layers| false;
+
+    /// How many sandboxes may wait, made ahead, for local runs to come; 0 makes each when it is asked for
+    slots: u8, "N", default |_: &Layers| SpawnerOptions::DEFAULT_SLOTS;
 
     /// Let host:// inputs come from below this directory; may be repeated
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();

@@ -92,6 +92,17 @@ impl SettingValue for usize {
     }
 }
 
+impl SettingValue for u8 {
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let number = usize::parse(words, base)?;
+        Self::try_from(number).map_err(|_| format!("{number} is more than {}", Self::MAX))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
 impl SettingValue for String {
     fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
         let word = single(words)?;

@@ -1,16 +1,25 @@
 //! A runtime with skills to run, as a server would have it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use skillbox_executor::{Cancel, EventSink, Executor, Launcher, LocalExecutor};
-use skillbox_model::{ExecutorKind, OutputSpec, RunReport, RunRequest};
+use skillbox_model::{OutputSpec, RunReport, RunRequest, SessionId};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
-use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, RunContext, Runtime, RuntimeSettings};
+use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Spawner};
+
+/// Whether sandboxes wait for runs, made ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slots {
+    /// As a server has them.
+    Parked,
+    /// None: each is made when it is asked for.
+    OnDemand,
+}
 
 /// A runtime, and where its skills and state lie.
 pub(crate) struct Ready {
@@ -18,12 +27,26 @@ pub(crate) struct Ready {
     directory: tempfile::TempDir,
 }
 
+/// One run to be made.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wish<'a> {
+    pub command: &'a str,
+    /// `small`, unless said otherwise.
+    pub skill: Option<&'a str>,
+    pub globs: &'a [&'a str],
+    pub session: Option<&'a str>,
+}
+
 impl Ready {
-    pub(crate) fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new(slots: Slots) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir()?;
         make_skill(directory.path(), "small", 3)?;
         make_skill(directory.path(), "large", 1_000)?;
+        fs::write(directory.path().join("skills/small/scripts/fib.py"), FIB)?;
         let spawner = Spawner::start(&std::env::current_exe()?).context("the spawner did not start")?;
+        if slots == Slots::OnDemand {
+            spawner.keep_slots(0)?;
+        }
         let profiles = Profiles::shipped();
         let launcher = Launcher::new(spawner, profiles.iter())?;
         let source = Source::Directory {
@@ -32,17 +55,10 @@ impl Ready {
         };
         let repository = Arc::new(Repository::open(vec![source], ScanOptions::default()));
         let settings = RuntimeSettings {
-            state_dir: directory.path().join("state"),
-            default_profile: "default".to_owned(),
-            allowed_profiles: None,
-            broken_profiles: Default::default(),
-            default_executor: ExecutorKind::Local,
-            host_directories: HostDirectories::default(),
-            host_environment: Default::default(),
-            session_wait: DEFAULT_SESSION_WAIT,
             watch_skills: true,
+            ..RuntimeSettings::at(directory.path().join("state"))
         };
-        let local = LocalExecutor::new(launcher, None);
+        let local = LocalExecutor::new(launcher, None).with_housekeeping()?;
         Ok(Self {
             runtime: Runtime::new(repository, profiles, vec![Executor::Local(Box::new(local))], settings),
             directory,
@@ -56,30 +72,25 @@ impl Ready {
 
     /// One run of the small skill.
     pub(crate) fn run(&self, command: &str) -> anyhow::Result<()> {
-        self.report("small", command, &[]).map(drop)
+        let wish = Wish {
+            command,
+            ..Wish::default()
+        };
+        self.report(wish).map(drop)
     }
 
-    /// One run of the skill with a thousand files.
-    pub(crate) fn run_large_skill(&self, command: &str) -> anyhow::Result<()> {
-        self.report("large", command, &[]).map(drop)
+    /// One run with its report.
+    pub(crate) fn report(&self, wish: Wish<'_>) -> anyhow::Result<RunReport> {
+        self.listened(wish, EventSink::silent())
     }
 
-    /// One run of the small skill that somebody listens to.
-    pub(crate) fn listened(&self, command: &str, events: EventSink<'_>) -> anyhow::Result<()> {
-        self.run_with("small", command, &[], events).map(drop)
-    }
-
-    /// One run with its report, files matching `globs` collected.
-    pub(crate) fn report(&self, skill: &str, command: &str, globs: &[&str]) -> anyhow::Result<RunReport> {
-        self.run_with(skill, command, globs, EventSink::silent())
-    }
-
-    fn run_with(&self, skill: &str, command: &str, globs: &[&str], events: EventSink<'_>) -> anyhow::Result<RunReport> {
+    /// One run that somebody listens to.
+    pub(crate) fn listened(&self, wish: Wish<'_>, events: EventSink<'_>) -> anyhow::Result<RunReport> {
         let request = RunRequest {
-            skill: skill.to_owned(),
-            command: Some(command.to_owned()),
-            outputs: (!globs.is_empty()).then(|| OutputSpec {
-                globs: globs.iter().map(|glob| (*glob).to_owned()).collect(),
+            skill: wish.skill.unwrap_or("small").to_owned(),
+            command: Some(wish.command.to_owned()),
+            outputs: (!wish.globs.is_empty()).then(|| OutputSpec {
+                globs: wish.globs.iter().map(|glob| (*glob).to_owned()).collect(),
                 inline: false,
                 max_total_bytes: 1 << 30,
                 ..OutputSpec::default()
@@ -87,7 +98,7 @@ impl Ready {
             ..RunRequest::default()
         };
         let context = RunContext {
-            session: None,
+            session: wish.session.map(SessionId::parse).transpose()?,
             events,
             cancel: Cancel::new()?,
             export: None,
@@ -95,10 +106,16 @@ impl Ready {
         let report = self.runtime.run(&request, context)?;
         ensure!(
             report.exit_code == Some(0),
-            "{command} failed: {}",
+            "{} failed: {}",
+            wish.command,
             serde_json::to_string(&report)?
         );
         Ok(report)
+    }
+
+    /// The script that runs of Python measure, on the host.
+    pub(crate) fn fib(&self) -> PathBuf {
+        self.directory.path().join("skills/small/scripts/fib.py")
     }
 
     /// The whole program, once.
@@ -116,6 +133,9 @@ impl Ready {
         Ok(())
     }
 }
+
+/// The first numbers of Fibonacci: next to nothing beside the start of the interpreter.
+const FIB: &str = "import sys\na, b = 0, 1\nfor _ in range(int(sys.argv[1])):\n    print(a)\n    a, b = b, a + b\n";
 
 fn make_skill(directory: &Path, name: &str, files: usize) -> anyhow::Result<()> {
     let skill = directory.join("skills").join(name);

@@ -1,0 +1,136 @@
+//! The ways that others start a command.
+#![expect(clippy::disallowed_methods, reason = "a measuring program starts things")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::ensure;
+
+/// Where other programs are, so far as they are there.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(crate) struct Peers {
+    /// `srt` of @anthropic-ai/sandbox-runtime; by default the one on the PATH
+    #[arg(long, value_name = "PATH")]
+    pub srt: Option<PathBuf>,
+    /// The image of `docker run` and `docker exec`; without a daemon they are left out
+    #[arg(long, value_name = "IMAGE", default_value = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION")))]
+    pub docker_image: String,
+}
+
+impl Peers {
+    /// The sandbox-runtime, where it is and works.
+    pub(crate) fn srt(&self) -> Option<PathBuf> {
+        let program = self.srt.clone().unwrap_or_else(|| PathBuf::from("srt"));
+        srt(&program).is_ok().then_some(program)
+    }
+
+    /// A container of the image, kept for `docker exec`, where there is a daemon with that image.
+    pub(crate) fn container(&self) -> Option<Container> {
+        Container::start(&self.docker_image).ok()
+    }
+}
+
+/// Where programs are found, here and in the sandbox alike: a `python3` of somebody's home is another program.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// No isolation at all: fork, exec, read both streams, wait.
+pub(crate) fn bare(script: &str) -> anyhow::Result<()> {
+    finish(Command::new("bash").args(["-c", script]).env_clear().env("PATH", PATH))
+}
+
+/// Whether bubblewrap is there and can be used.
+pub(crate) fn has_bwrap() -> bool {
+    bwrap("true").is_ok()
+}
+
+/// bubblewrap with the same visible tree and every namespace, but without limits, Landlock and system call filter.
+pub(crate) fn bwrap(script: &str) -> anyhow::Result<()> {
+    let tree = [
+        ["--ro-bind", "/usr", "/usr"],
+        ["--symlink", "usr/bin", "/bin"],
+        ["--symlink", "usr/lib", "/lib"],
+        ["--symlink", "usr/lib64", "/lib64"],
+        ["--symlink", "usr/sbin", "/sbin"],
+        ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache"],
+        ["--ro-bind", "/etc/alternatives", "/etc/alternatives"],
+        ["--ro-bind", "/etc/ssl/certs", "/etc/ssl/certs"],
+    ];
+    let rest = [
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--tmpfs",
+        "/workspace",
+        "--chdir",
+        "/workspace",
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "bash",
+        "-c",
+        script,
+    ];
+    let mut command = Command::new("bwrap");
+    finish(
+        command
+            .args(tree.as_flattened())
+            .args(rest)
+            .env_clear()
+            .env("PATH", PATH),
+    )
+}
+
+/// Anthropic's sandbox-runtime: bubblewrap and a filter, set up by a program for Node.
+pub(crate) fn srt(program: &Path) -> anyhow::Result<()> {
+    finish(Command::new(program).args(["true"]))
+}
+
+/// `docker run` of a fresh container.
+pub(crate) fn docker_run(image: &str) -> anyhow::Result<()> {
+    let words = ["run", "--rm", "--network", "none", "--entrypoint", "true", image];
+    finish(Command::new("docker").args(words))
+}
+
+/// A container that waits for `docker exec`.
+pub(crate) struct Container {
+    id: String,
+}
+
+impl Container {
+    fn start(image: &str) -> anyhow::Result<Self> {
+        let words = [
+            "run",
+            "-d",
+            "--rm",
+            "--network",
+            "none",
+            "--entrypoint",
+            "sleep",
+            image,
+            "3600",
+        ];
+        let output = Command::new("docker").args(words).stdin(Stdio::null()).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(Self {
+            id: String::from_utf8(output.stdout)?.trim().to_owned(),
+        })
+    }
+
+    pub(crate) fn exec(&self) -> anyhow::Result<()> {
+        finish(Command::new("docker").args(["exec", &self.id, "true"]))
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        // Nothing is left to do when the daemon is gone.
+        let _gone = finish(Command::new("docker").args(["rm", "-f", &self.id]));
+    }
+}
+
+fn finish(command: &mut Command) -> anyhow::Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}

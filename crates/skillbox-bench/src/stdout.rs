@@ -1,0 +1,47 @@
+//! `stdout`: how much a server grows while a script writes one GiB.
+
+use std::time::Instant;
+
+use crate::claim::{Bound, Claim};
+use crate::ready::{Ready, Slots, Wish};
+use crate::report::{How, Report};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub how: How,
+}
+
+pub(crate) fn measure() -> anyhow::Result<Report> {
+    let ready = Ready::new(Slots::Parked)?;
+    // The first run pays for buffers that stay.
+    ready.run("head -c 1000000 /dev/zero")?;
+    let before = peak_kib()?;
+    let begin = Instant::now();
+    let wish = Wish {
+        command: "head -c 1073741824 /dev/zero",
+        ..Wish::default()
+    };
+    let report = ready.report(wish)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    anyhow::ensure!(report.stdout_bytes == 1 << 30, "{} bytes came", report.stdout_bytes);
+    let grown = peak_kib()?.saturating_sub(before);
+    Ok(Report {
+        remarks: vec![format!("1 GiB of stdout took {seconds:.2} s")],
+        claims: vec![Claim {
+            what: "growth by 1 GiB of stdout".to_owned(),
+            against: "the server before".to_owned(),
+            measured: Some(grown as f64 / 1024.0),
+            bound: Bound::MebibytesAtMost(4.0),
+        }],
+        tables: Vec::new(),
+    })
+}
+
+/// The most memory this process has ever had resident, which only grows: what the flood added is in it.
+fn peak_kib() -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let digits: String = line.unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
+    Ok(digits.parse()?)
+}
