@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
+use skillbox_runtime::ToolCall;
 
 use crate::contest::Contest;
 use crate::run::ready::Ready;
@@ -81,11 +82,19 @@ fn ways<'a>(ready: &'a Ready, http: &Server, mcp: &Server, rounds: usize) -> any
     let mut contest = Contest::new("one `skill_run` of `true`, in process and through the front doors");
     let mut http = Http::connect(&http.place)?;
     let mut mcp = Mcp::connect(&mcp.place)?;
+    let session = ready.session()?;
+    let call = ToolCall::new("skill_run", json!({"skill": "small", "command": "true"}));
     contest.way("in process", || ready.run("true"));
+    // A client of the protocol has a session, whose workspace and state are kept on disk.
+    contest.way("in process, in a session", move || {
+        let outcome = session.call(&call)?;
+        anyhow::ensure!(outcome.result["exit_code"] == 0, "{}", outcome.text);
+        Ok(())
+    });
     contest.way("HTTP, POST /v1/runs?wait", move || http.skill_run());
     contest.way("MCP, streamable HTTP", move || mcp.skill_run());
     contest.target("HTTP, POST /v1/runs?wait", "in process", 1.3);
-    contest.target("MCP, streamable HTTP", "in process", 1.5);
+    contest.target("MCP, streamable HTTP", "in process, in a session", 1.5);
     contest.hold(rounds)?;
     Ok(contest)
 }

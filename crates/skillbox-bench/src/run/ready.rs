@@ -9,12 +9,14 @@ use anyhow::{Context, ensure};
 use skillbox_executor::{Cancel, EventSink, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ExecutorKind, OutputSpec, RunReport, RunRequest};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
-use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, RunContext, Runtime, RuntimeSettings};
+use skillbox_runtime::{
+    AgentOptions, AgentSession, DEFAULT_SESSION_WAIT, Dialect, HostDirectories, RunContext, Runtime, RuntimeSettings,
+};
 use skillbox_sandbox::{Profiles, Spawner};
 
 /// A runtime, and where its skills and state lie.
 pub(crate) struct Ready {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     directory: tempfile::TempDir,
 }
 
@@ -44,7 +46,7 @@ impl Ready {
         };
         let local = LocalExecutor::new(launcher, None);
         Ok(Self {
-            runtime: Runtime::new(repository, profiles, vec![Executor::Local(Box::new(local))], settings),
+            runtime: Runtime::new(repository, profiles, vec![Executor::Local(Box::new(local))], settings).into(),
             directory,
         })
     }
@@ -52,6 +54,12 @@ impl Ready {
     /// Where skills and state lie.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// An agent's session with a workspace that stays, as a client of a server has it.
+    pub(crate) fn session(&self) -> anyhow::Result<AgentSession> {
+        let options = AgentOptions::new(Dialect::Skillbox).stored_as("measured".to_owned().try_into()?);
+        Ok(AgentSession::open(self.runtime.clone(), options)?)
     }
 
     /// One run of the small skill.
