@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::claim::{Bound, Claim};
 use crate::contest::{Contest, Times};
-use crate::ready::{Ready, Slots};
+use crate::ready::{Ready, Slots, Wish};
 use crate::report::{How, Report};
 use client::{Http, Mcp};
 use server::Server;
@@ -76,6 +76,8 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
 }
 
 const IN_PROCESS: &str = "in process";
+/// As every run of an MCP client is: its workspace is kept on disk.
+const IN_A_SESSION: &str = "in process, in a session";
 const OVER_HTTP: &str = "HTTP, POST /v1/runs?wait";
 const OVER_MCP: &str = "MCP, streamable HTTP";
 
@@ -84,6 +86,12 @@ fn ways(ready: &Ready, http: &Server, mcp: &Server, rounds: usize) -> anyhow::Re
     let mut http = Http::connect(&http.place)?;
     let mut mcp = Mcp::connect(&mcp.place)?;
     contest.way(IN_PROCESS, || ready.run("true"));
+    let in_a_session = Wish {
+        command: "true",
+        session: Some("measured"),
+        ..Wish::default()
+    };
+    contest.way(IN_A_SESSION, || ready.report(in_a_session).map(drop));
     contest.way(OVER_HTTP, move || http.skill_run());
     contest.way(OVER_MCP, move || mcp.skill_run());
     contest.hold(rounds)

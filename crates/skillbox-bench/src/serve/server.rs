@@ -20,7 +20,7 @@ impl Server {
         let mut process = Command::new(program)
             .args(words)
             .arg("--skills")
-            .arg(ready.directory().join("skills/small"))
+            .arg(ready.directory().join("skills"))
             .arg("--state-dir")
             .arg(ready.directory().join(format!("state-{}", words[0])))
             .stdin(Stdio::null())

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -81,11 +81,28 @@ impl SnapshotStore {
         if let Ok(open) = rustix::fs::open(&path, flags, Mode::empty()) {
             return Ok(open);
         }
-        for name in names {
-            let place = path.join(name.as_str());
-            fs::create_dir_all(&place).map_err(SnapshotError::new("create", &place))?;
-        }
+        self.make_places(&path, names)?;
         rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| SnapshotError::new("open", &path)(error.into()))
+    }
+
+    /// Makes all the places and then shows them: whoever finds the directory finds it whole.
+    fn make_places(&self, path: &Path, names: &[&SkillName]) -> Result<(), SnapshotError> {
+        let parent = self.root.join("places");
+        fs::create_dir_all(&parent).map_err(SnapshotError::new("create", &parent))?;
+        let made = tempfile::Builder::new()
+            .prefix(PARTIAL)
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir_in(&parent)
+            .map_err(SnapshotError::new("create a directory in", &parent))?;
+        for name in names {
+            let place = made.path().join(name.as_str());
+            fs::create_dir(&place).map_err(SnapshotError::new("create", &place))?;
+        }
+        match fs::rename(made.path(), path) {
+            // Another run was first, with the same.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            renamed => renamed.map_err(SnapshotError::new("create", path)),
+        }
     }
 
     /// Begins to freeze a skill.
@@ -203,6 +220,37 @@ impl Snapshot {
                 )?)
             }
             opened => Ok(opened?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_whole_for_whoever_finds_them_first() {
+        let names: Vec<SkillName> = (0..20)
+            .map(|number| SkillName::parse(&format!("skill-{number}")).unwrap())
+            .collect();
+        let names: Vec<&SkillName> = names.iter().collect();
+        for _ in 0..50 {
+            let directory = tempfile::tempdir().unwrap();
+            let store = SnapshotStore::new(directory.path());
+            let barrier = std::sync::Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        let places = store.places_for(&names).unwrap();
+                        for name in &names {
+                            rustix::fs::statat(&places, name.as_str(), rustix::fs::AtFlags::empty()).unwrap();
+                        }
+                    });
+                }
+            });
+            let left = fs::read_dir(directory.path().join("places")).unwrap().count();
+            assert_eq!(left, 1, "nothing half made stays");
         }
     }
 }
