@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn places_are_whole_for_whoever_finds_them_first() {
         let names: Vec<SkillName> = (0..20)
-            .map(|number| SkillName::parse(&format!("skill-{number}")).unwrap())
+            .map(|number| SkillName::parse(format!("skill-{number}")).unwrap())
             .collect();
         let names: Vec<&SkillName> = names.iter().collect();
         for _ in 0..50 {
