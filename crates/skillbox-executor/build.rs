@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked for now, and not when this script was compiled: a checkout may have been moved since, with its build.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let workspace = Path::new(&here).join("../..");
     println!("cargo:rerun-if-env-changed=SKILLBOX_RUNNER");
     for path in [
         "Cargo.lock",

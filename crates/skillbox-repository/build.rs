@@ -1,4 +1,8 @@
 //! Embeds the repository's `skills/` directory: a table of paths, contents and executable bits.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is how cargo tells a build script where it is and where to write"
+)]
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,7 +14,9 @@ use std::path::{Path, PathBuf};
 const LEFT_OUT: [&str; 2] = ["__pycache__", ".git"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+    // Asked for now, and not when this script was compiled: a checkout may have been moved since, with its build.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("cargo gave no CARGO_MANIFEST_DIR")?;
+    let skills = Path::new(&here).join("../../skills");
     let mut files = Vec::new();
     collect(&skills, &mut files)?;
     let mut table = Vec::new();
@@ -33,10 +39,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     code.push_str("];\n");
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is how cargo tells a build script where to write"
-    )]
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo gave no OUT_DIR")?);
     fs::write(out.join("built_in.rs"), code)?;
     Ok(())
