@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{ArgAction, Args, Parser};
 
-use crate::commands::Command;
+use crate::commands::{Command, RunArgs};
 use crate::render::Verbosity;
 use crate::settings::GlobalFlags;
 
@@ -51,7 +51,41 @@ pub struct Line {
 impl Line {
     /// Parses the words of a command line, the program's name first.
     pub fn of(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        Self::try_parse_from(gathered(words.into_iter().collect()))
+        let words = gathered(words.into_iter().collect());
+        match RunLine::of(&words) {
+            Some(line) => Ok(line),
+            None => Self::try_parse_from(words),
+        }
+    }
+}
+
+/// The command line of a run, which is read without declaring the flags of every other command first. That takes as
+/// long as a good part of the run.
+#[derive(Parser, Debug)]
+struct RunLine {
+    #[command(flatten)]
+    shared: Shared,
+    #[command(subcommand)]
+    command: OnlyRun,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum OnlyRun {
+    Run(Box<RunArgs>),
+}
+
+impl RunLine {
+    /// The line, if it is one of a run without mistakes. Everything else is for [`Line`] to read, or to refuse.
+    fn of(words: &[OsString]) -> Option<Line> {
+        if !words.iter().take_while(|word| *word != "--").any(|word| word == "run") {
+            return None;
+        }
+        let Self { shared, command } = Self::try_parse_from(words).ok()?;
+        let OnlyRun::Run(arguments) = command;
+        Some(Line {
+            shared,
+            command: Command::Run(arguments),
+        })
     }
 }
 
@@ -150,6 +184,30 @@ mod tests {
         check("p list --skillsx=1", "p list --skillsx=1");
         check("p run x -- --skills b", "p run x -- --skills b");
         check("p list --skills -- x", "p list --skills -- x");
+    }
+
+    #[test]
+    fn a_run_is_read_alike_in_both_ways() {
+        let words = |line: &str| gathered(line.split(' ').map(OsString::from).collect());
+        for line in [
+            "p run x -- true",
+            "p --json run x --timeout 3 --output out/* -- a b",
+            "p --skills a run --skills b --session s x",
+            "p run x --script y --input a.csv --env A=b -q",
+        ] {
+            let short = RunLine::of(&words(line)).expect(line);
+            let long = Line::try_parse_from(words(line)).expect(line);
+            assert_eq!(format!("{short:?}"), format!("{long:?}"));
+        }
+        for line in [
+            "p run --help",
+            "p --version run",
+            "p run --no-such-flag",
+            "p list -- run",
+            "p search run",
+        ] {
+            assert!(RunLine::of(&words(line)).is_none(), "{line}");
+        }
     }
 
     #[test]

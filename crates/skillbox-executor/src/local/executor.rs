@@ -306,6 +306,7 @@ fn launch(
         stdin: stdin_write,
         stdout: out_read,
         stderr: err_read,
+        held: [out_write, err_write],
     };
     Ok((sandbox, pipes))
 }

@@ -20,6 +20,9 @@ pub(crate) struct Pipes {
     pub stdout: OwnedFd,
     /// Where standard error is read from.
     pub stderr: OwnedFd,
+    /// The other ends of both, held until everything is dead: the last writer's going would only wake us, in the midst
+    /// of that death, to learn of nothing that we wait for.
+    pub held: [OwnedFd; 2],
 }
 
 /// What to watch, and for how long.
@@ -73,12 +76,18 @@ pub(crate) struct Supervised {
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Watches until everything is dead, then takes what is still in the pipes.
-pub(crate) fn supervise(mut pipes: Pipes, how: Supervision<'_, '_>) -> std::io::Result<Supervised> {
+pub(crate) fn supervise(pipes: Pipes, how: Supervision<'_, '_>) -> std::io::Result<Supervised> {
+    let Pipes {
+        mut stdin,
+        stdout,
+        stderr,
+        held,
+    } = pipes;
     let mut streams = [
-        Drain::new(Stream::Stdout, pipes.stdout, how.output_cap)?,
-        Drain::new(Stream::Stderr, pipes.stderr, how.output_cap)?,
+        Drain::new(Stream::Stdout, stdout, how.output_cap)?,
+        Drain::new(Stream::Stderr, stderr, how.output_cap)?,
     ];
-    if let Some((fd, _)) = &pipes.stdin {
+    if let Some((fd, _)) = &stdin {
         set_nonblocking(fd)?;
     }
     let mut buffer = vec![0; 64 << 10];
@@ -86,14 +95,14 @@ pub(crate) fn supervise(mut pipes: Pipes, how: Supervision<'_, '_>) -> std::io::
     let mut deadline = how.deadline;
     let mut next_watch = Instant::now() + how.watch_every;
     loop {
-        let ready = wait(&streams, &pipes.stdin, &how, killed.is_some(), deadline.min(next_watch))?;
+        let ready = wait(&streams, &stdin, &how, killed.is_some(), deadline.min(next_watch))?;
         for (drain, is_ready) in streams.iter_mut().zip(ready.streams) {
             if is_ready {
                 drain.read_available(&mut buffer, how.events);
             }
         }
         if ready.stdin {
-            feed(&mut pipes.stdin);
+            feed(&mut stdin);
         }
         if ready.dead {
             break;
@@ -127,6 +136,7 @@ pub(crate) fn supervise(mut pipes: Pipes, how: Supervision<'_, '_>) -> std::io::
             deadline = Instant::now() + GRACE;
         }
     }
+    drop(held);
     for drain in &mut streams {
         drain.read_available(&mut buffer, how.events);
     }

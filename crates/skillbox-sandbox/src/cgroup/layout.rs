@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use crate::host::{Availability, CgroupFacts};
+use crate::kernel::made_up;
 use crate::plan::CgroupVersion;
 
 /// The controllers that a run needs.
@@ -64,7 +65,7 @@ impl Layout {
     /// Looks at this process's own place in the hierarchies. Reads a handful of files and changes nothing.
     pub fn discover(family: &[i32]) -> Result<Self, NoCgroup> {
         let read = |path: &str| {
-            std::fs::read_to_string(path).map_err(|error| NoCgroup {
+            made_up::read(path).map_err(|error| NoCgroup {
                 reason: format!("{path} cannot be read: {error}"),
                 fix: "mount /proc".into(),
             })
@@ -197,7 +198,7 @@ impl Layout {
             CgroupVersion::V1 => base.join("memory.memsw.limit_in_bytes").exists(),
             CgroupVersion::V2 => true,
         };
-        let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+        let swaps = made_up::read("/proc/swaps").unwrap_or_default();
         if accounted || swaps.lines().count() <= 1 {
             return Availability::Available;
         }
@@ -219,7 +220,7 @@ fn usable_v2(base: &Path, is_top: bool, family: &[i32]) -> Result<(Vec<String>, 
         access(&path, Access::WRITE_OK).map_err(|error| format!("{} cannot be written to: {error}", path.display()))?;
     }
     let words = |name: &str| -> Vec<String> {
-        let text = std::fs::read_to_string(base.join(name)).unwrap_or_default();
+        let text = made_up::read(base.join(name)).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()
     };
     let wanted = |list: &[String]| {

@@ -14,6 +14,7 @@ use rustix::thread::CapabilitySet;
 
 use super::facts::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
 use crate::cgroup::Layout;
+use crate::kernel::made_up;
 use crate::plan::{Ids, Resource};
 use crate::profile::Profile;
 use crate::spawner::SpawnerOptions;
@@ -111,7 +112,7 @@ fn owns_mounts() -> bool {
 /// The ids as asked for, or the highest ones that this process's own user namespace knows.
 fn mapped(wanted: Ids) -> Ids {
     let within = |file: &str, id: u32| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let text = made_up::read(file).unwrap_or_default();
         let ranges: Vec<(u32, u32)> = text
             .lines()
             .filter_map(|line| {
@@ -132,7 +133,7 @@ fn mapped(wanted: Ids) -> Ids {
 }
 
 fn read_number(path: &str) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    made_up::read(path).ok()?.trim().parse().ok()
 }
 
 /// What is known to keep a process from making namespaces. Whether it really works is for the spawner to find out.
@@ -166,7 +167,7 @@ fn fresh_proc(privileged: bool) -> Availability {
     if privileged {
         return Availability::Available;
     }
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = made_up::read("/proc/self/mountinfo").unwrap_or_default();
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     // Mounts on directories that are empty by nature hide nothing.
     let harmless = ["/proc/sys/fs/binfmt_misc", "/proc/fs/nfsd"];

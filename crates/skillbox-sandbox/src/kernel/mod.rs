@@ -2,6 +2,7 @@
 
 pub(crate) mod clone;
 pub(crate) mod loopback;
+pub(crate) mod made_up;
 pub(crate) mod mount;
 mod remount;
 pub(crate) mod socket;

@@ -95,9 +95,14 @@ impl Spawning {
                             mounts: self.mounts_of(pid),
                             template,
                         }),
-                        Cloned::Child => Birth::Child {
-                            doors: group.map(Group::into_doors).unwrap_or_default(),
-                        },
+                        Cloned::Child => {
+                            if let Some(processors) = self.processors {
+                                processors.use_all();
+                            }
+                            Birth::Child {
+                                doors: group.map(Group::into_doors).unwrap_or_default(),
+                            }
+                        }
                     });
                 }
                 _ => {}

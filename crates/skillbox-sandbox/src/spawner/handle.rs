@@ -14,9 +14,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use skillbox_model::{ByteSize, ErrorCode};
 
+use super::beside::Processors;
 use super::process;
 use super::protocol::{Answer, Orders, Request, StepFailure, ask, next_answer};
 use super::sandbox::Sandbox;
@@ -212,7 +214,7 @@ pub fn become_spawner_if_asked() {
     }
     // SAFETY: a started spawner inherits its socket as descriptor 0, and nothing else in this young process owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(0) };
-    let code = i32::from(process::live(socket).is_err());
+    let code = i32::from(process::live(socket, None).is_err());
     std::process::exit(code)
 }
 
@@ -256,17 +258,21 @@ impl Spawner {
             return Err(SpawnerError::Fork(io::Error::other(message)));
         }
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Fork)?;
+        let processors = options.one_shot.then(Processors::own).flatten();
         // SAFETY: this process has one thread, as was just checked, so its copy can go on like any process.
         match unsafe { nix::unistd::fork() } {
             Ok(nix::unistd::ForkResult::Child) => {
                 drop(ours);
                 // The end of the socket tells of the parent's death; this is the second way, and as orderly.
                 let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
-                let code = i32::from(process::live(theirs).is_err());
+                let code = i32::from(process::live(theirs, processors).is_err());
                 // SAFETY: ending the process has no preconditions; destructors of the parent's state must not run.
                 unsafe { libc::_exit(code) }
             }
             Ok(nix::unistd::ForkResult::Parent { child }) => {
+                if let (Some(processors), Some(child)) = (processors, Pid::from_raw(child.as_raw())) {
+                    processors.send_elsewhere(child);
+                }
                 Self::begin(ours, Process::Forked(child.as_raw()), options)
             }
             Err(error) => Err(SpawnerError::Fork(error.into())),

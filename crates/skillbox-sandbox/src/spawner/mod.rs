@@ -1,5 +1,6 @@
 //! The spawner: a small process of one thread that is the parent of every sandbox.
 
+mod beside;
 mod birth;
 mod handle;
 mod launch;

@@ -13,6 +13,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, kill_process};
 
+use super::beside::Processors;
 use super::launch::{Descriptors, Launched, launch};
 use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file};
 use super::sanitize::sanitize;
@@ -26,16 +27,20 @@ use crate::root::new_workspace;
 /// A sandbox, from its launch until the server has read what became of it.
 struct Run {
     pid: i32,
-    /// None once everything in it is dead.
+    /// None once everything in it is dead and reaped.
     alive: Option<OwnedFd>,
     answers: OwnedFd,
+    /// Whether the server learns all about the end by itself: it has meters, and the kernel ends everything at once. Then
+    /// the spawner need not wake for it before the server has let go.
+    ends_by_itself: bool,
     /// Removed when the run goes, which is when the server let go of the meters.
     _group: Option<Group>,
     _mounts: Option<OwnedFd>,
 }
 
-/// Lives as the spawner behind `socket` until the other end closes.
-pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
+/// Lives as the spawner behind `socket` until the other end closes. Its children may use these processors, where it
+/// itself was sent away from one.
+pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Result<()> {
     let socket = sanitize(socket)?;
     let mut buffer = vec![0; socket::MAX_MESSAGE];
     let first = socket::receive(socket.as_fd(), &mut buffer)?;
@@ -43,6 +48,7 @@ pub(super) fn live(socket: OwnedFd) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::EPROTO));
     };
     let mut spawning = Spawning::set_up(&options);
+    spawning.processors = processors;
     if let Some(answers) = first.descriptors.first() {
         tell(answers, &Answer::Facts(Box::new(spawning.facts.clone())), &[]);
     }
@@ -103,8 +109,8 @@ fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], patience: Option
     watched.push(PollFd::new(socket, PollFlags::IN));
     watched.push(PollFd::new(termination, PollFlags::IN));
     watched.extend(runs.iter().map(|run| match &run.alive {
-        Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
-        None => PollFd::new(&run.answers, PollFlags::empty()),
+        Some(pidfd) if !run.ends_by_itself => PollFd::new(pidfd, PollFlags::IN),
+        _ => PollFd::new(&run.answers, PollFlags::empty()),
     }));
     let patience = patience.map(|patience| Timespec {
         tv_sec: patience.as_secs().cast_signed(),
@@ -216,11 +222,13 @@ impl Spawning {
                 let mut given = vec![child.pidfd.as_fd()];
                 given.extend(files);
                 let pid = child.pid;
+                let ends_by_itself = meters != 0 && orders.has_pid_namespace();
                 tell(&answers, &Answer::Launched { pid, meters }, &given);
                 Some(Run {
                     pid,
                     alive: Some(child.pidfd),
                     answers,
+                    ends_by_itself,
                     _group: group,
                     _mounts: child.mounts,
                 })
@@ -240,8 +248,12 @@ impl Run {
         }
     }
 
-    /// Reaps a sandbox that died and tells what the kernel counted.
+    /// Reaps a sandbox that died, or that the server let go of, and tells what the kernel counted.
     fn change(&mut self) {
+        if self.ends_by_itself {
+            // A server that went away in the middle leaves something to be killed.
+            self.kill();
+        }
         if self.alive.take().is_none() {
             return;
         }

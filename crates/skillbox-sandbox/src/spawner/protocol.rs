@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::HostFacts;
 use crate::kernel::socket;
-use crate::plan::{Command, Step};
+use crate::plan::{Command, Namespace, Op, Step};
 use crate::spawner::SpawnerOptions;
 
 /// A request to the spawner. The first descriptor of the message is the socket for the answers.
@@ -36,6 +36,15 @@ pub(crate) enum Request<'a> {
 pub(crate) struct Orders<'a> {
     pub steps: Cow<'a, [Step]>,
     pub command: Cow<'a, Command>,
+}
+
+impl Orders<'_> {
+    /// Whether the kernel kills everything in the sandbox together with its first process.
+    pub fn has_pid_namespace(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|step| matches!(&step.op, Op::Clone { namespaces, .. } if namespaces.contains(&Namespace::Pid)))
+    }
 }
 
 /// An answer, from the spawner or from the child.

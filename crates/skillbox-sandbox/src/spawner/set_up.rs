@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
+use super::beside::Processors;
 use super::network::Network;
 use super::owner_maps::OwnerMaps;
 use super::slots::Slots;
@@ -26,6 +27,8 @@ pub(super) struct Spawning {
     pub groups: Option<Groups>,
     pub owner_maps: OwnerMaps,
     pub slots: Slots,
+    /// What children may use again, where the spawner was sent away from its parent's processor.
+    pub processors: Option<Processors>,
     /// Whether nothing is made ahead any more, since there will be no other run.
     is_done: bool,
     one_shot: bool,
@@ -49,6 +52,7 @@ impl Spawning {
                 groups: None,
                 owner_maps: OwnerMaps::default(),
                 slots: Slots::default(),
+                processors: None,
                 is_done: false,
                 one_shot: true,
             };
@@ -71,6 +75,7 @@ impl Spawning {
             groups,
             owner_maps: OwnerMaps::default(),
             slots: Slots::new(usize::from(options.slots)),
+            processors: None,
             is_done: false,
             one_shot: options.one_shot,
         }

@@ -36,3 +36,4 @@ mod validate;
 
 pub use answer::{Answer, show};
 pub use command::{Command, Context, dispatch};
+pub use run::RunArgs;
