@@ -15,6 +15,7 @@ use skillbox_sandbox::{
 use super::LocalError;
 use super::disk_watch::DiskWatch;
 use super::housekeeping::Housekeeping;
+use super::plans::Plans;
 use super::supervise::{Pipes, Supervision, Verdict, supervise};
 use super::verdict::{Evidence, decide};
 use crate::job::JobSpec;
@@ -40,13 +41,18 @@ pub struct LocalExecutor {
 pub struct Launcher {
     spawner: Spawner,
     facts: HostFacts,
+    plans: Arc<Plans>,
 }
 
 impl Launcher {
     /// Waits for the spawner's facts and adds what the profiles ask about.
     pub fn new<'a>(spawner: Spawner, profiles: impl Iterator<Item = &'a Profile>) -> Result<Self, SpawnerError> {
         let facts = spawner.facts()?.clone().with_paths_of(profiles);
-        Ok(Self { spawner, facts })
+        Ok(Self {
+            spawner,
+            facts,
+            plans: Arc::default(),
+        })
     }
 }
 
@@ -135,7 +141,8 @@ impl LocalExecutor {
         backing: Backing,
     ) -> Result<LaunchPlan, LocalError> {
         let job = self.job(placement, backing);
-        skillbox_sandbox::plan(profile, limits, &self.launcher(profile).facts, &job).map_err(LocalError::Plan)
+        let Launcher { facts, plans, .. } = self.launcher(profile);
+        plans.plan(profile, limits, facts, job).map_err(LocalError::Plan)
     }
 
     /// Has a sandbox made ahead for a run under this profile. A failure comes up again, and is told, when the run comes.
@@ -163,7 +170,7 @@ impl LocalExecutor {
         };
         let plan = self.plan(profile, &spec.limits, &placement, workspace.backing())?;
         let spawner = &self.launcher(profile).spawner;
-        let (sandbox, pipes) = launch(spawner, spec, &plan, &placement, workspace)?;
+        let (mut sandbox, pipes) = launch(spawner, spec, &plan, &placement, workspace)?;
         let begin = Instant::now();
         events.emit(|| RunEvent::Started);
         let mut disk = DiskWatch::new(spec.limits.workspace, spec.limits.workspace_inodes);
@@ -191,7 +198,10 @@ impl LocalExecutor {
         )
         .map_err(LocalError::Watch)?;
         let duration = begin.elapsed();
-        let ended = sandbox.finish().map_err(LocalError::Spawner)?;
+        let ended = sandbox.finish(&plan).map_err(LocalError::Launch)?;
+        if let Some(keeping) = &self.housekeeping {
+            keeping.leave(sandbox);
+        }
         let (exit_code, signal) = match ended.end {
             ScriptEnd::Exited(code) => (Some(code), None),
             ScriptEnd::Signaled(signal) => (None, Some(signal)),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use skillbox_model::{ByteSize, Limits, RunId};
+use skillbox_sandbox::Sandbox;
 
 use crate::workspace::Workspace;
 
@@ -29,14 +30,16 @@ type Make = dyn Fn(Size) -> Option<Workspace> + Send;
 /// What is left to do after a run.
 enum Chore {
     /// A workspace that was made for the run is to go, and another one of its size to come.
-    TakeDown(Workspace, Size),
+    TakeDown(Workspace, Size, Vec<Sandbox>),
     /// The run's own directory in a session's workspace is to go, where it is empty.
-    Forget(Workspace, RunId),
+    Forget(Workspace, RunId, Vec<Sandbox>),
 }
 
 /// A thread with its chores.
 pub(super) struct Housekeeping {
     spare: Arc<Mutex<Option<Spare>>>,
+    /// What is left of sandboxes whose workspaces are still looked at. It goes with the next chore.
+    dead: Mutex<Vec<Sandbox>>,
     chores: Option<SyncSender<Chore>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -50,9 +53,12 @@ impl Housekeeping {
         let work = move || {
             for chore in to_do {
                 match chore {
-                    Chore::Forget(workspace, run_id) => workspace.forget_run(&run_id),
-                    Chore::TakeDown(used, size) => {
-                        drop(used);
+                    Chore::Forget(workspace, run_id, dead) => {
+                        drop(dead);
+                        workspace.forget_run(&run_id);
+                    }
+                    Chore::TakeDown(used, size, dead) => {
+                        drop((used, dead));
                         restock(&kept, size, &*make);
                     }
                 }
@@ -63,6 +69,7 @@ impl Housekeeping {
             .spawn(work)?;
         Ok(Self {
             spare,
+            dead: Mutex::default(),
             chores: Some(chores),
             thread: Some(thread),
         })
@@ -75,11 +82,20 @@ impl Housekeeping {
         spare.take_if(|_| fits).map(|spare| spare.workspace)
     }
 
+    /// Takes over a sandbox in which everything is dead: letting go of it wakes the spawner, which is in no hurry.
+    pub(super) fn leave(&self, sandbox: Sandbox) {
+        lock(&self.dead).push(sandbox);
+    }
+
+    fn take_dead(&self) -> Vec<Sandbox> {
+        std::mem::take(&mut *lock(&self.dead))
+    }
+
     /// Takes a used workspace over; where too many wait already, it is taken down at once.
     pub(super) fn take_down(&self, used: Workspace, limits: &Limits) {
         if let Some(chores) = &self.chores {
             // What does not fit comes back, and goes here.
-            let _refused = chores.try_send(Chore::TakeDown(used, size(limits)));
+            let _refused = chores.try_send(Chore::TakeDown(used, size(limits), self.take_dead()));
         }
     }
 
@@ -87,7 +103,7 @@ impl Housekeeping {
     /// too much is to be done does no harm.
     pub(super) fn forget_run(&self, workspace: Workspace, run_id: &RunId) {
         if let Some(chores) = &self.chores {
-            let _refused = chores.try_send(Chore::Forget(workspace, run_id.clone()));
+            let _refused = chores.try_send(Chore::Forget(workspace, run_id.clone(), self.take_dead()));
         }
     }
 }

@@ -5,6 +5,7 @@ mod error;
 mod executor;
 mod housekeeping;
 mod in_the_open;
+mod plans;
 mod supervise;
 mod trial;
 mod verdict;

@@ -37,7 +37,6 @@ impl Child<'_> {
         let own = [&self.belongings.proc, &self.belongings.spawner];
         let mut kept: Vec<RawFd> = self.belongings.doors.iter().map(AsRawFd::as_raw_fd).collect();
         kept.extend(own.into_iter().flatten().map(AsRawFd::as_raw_fd));
-        kept.extend(self.hunts.iter().map(super::reaper::Hunt::descriptor));
         kept.push(bell.as_raw_fd());
         kept.sort_unstable();
         close_all_but(&kept)

@@ -1,10 +1,10 @@
-//! The last step: the command becomes pid 2, and pid 1 its reaper.
+//! The last step: the command starts as pid 2, and pid 1 is its reaper.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use super::{Child, exit, reaper};
-use crate::kernel::spawn::{Program, candidates, spawn};
+use crate::kernel::spawn::{Program, candidates, exec, spawn};
 use crate::profile::Need;
 use crate::spawner::protocol::{Answer, StepFailure};
 
@@ -61,5 +61,15 @@ impl Child<'_> {
             self.tell(&Answer::Ended { status });
         }
         exit(0)
+    }
+
+    /// Starts the command in this very process; returns only if it could not even be tried.
+    pub(super) fn become_the_command(&mut self) -> io::Result<()> {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(UMASK));
+        let command = &self.orders.command;
+        let paths = candidates(&command.argv[0], &command.env);
+        let errno = exec(&paths, &command.argv, &command.env);
+        self.tell(&Answer::NotExecuted { errno });
+        exit(super::NOT_EXECUTED)
     }
 }

@@ -9,7 +9,8 @@
 //!  5. a fresh, masked /proc; never the outer one
 //!  6. pivot into the new root; the old one is let go
 //!  7. the capability bounding set empty; not dumpable
-//!     — up to here nothing of the run itself is used: a child can be prepared ahead and park here —
+//!     — up to here nothing of the run itself is used: a child can be prepared ahead and park here, and with it pid 2,
+//!     which then takes the steps that follow, while pid 1 takes those of 10 to 12 and 14 for itself before it waits —
 //!  8. workspace and binds of the run; the root becomes read-only; the working directory
 //!  9. resource limits
 //! 10. every other capability set empty, securebits locked
@@ -29,8 +30,9 @@ mod landlock;
 mod parked;
 mod reaper;
 mod steps;
+mod understudy;
 
 pub(crate) use landlock::restrict;
 pub(crate) use parked::park;
 pub(crate) use steps::{Belongings, run};
-use steps::{Child, SETUP_FAILED, exit};
+use steps::{Child, NOT_EXECUTED, SETUP_FAILED, exit};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use super::{confine, identity, landlock};
 use crate::kernel::mount::Copying;
-use crate::plan::{BindKind, Ids, Op, Phase, Step};
+use crate::plan::{BindKind, Ids, LandlockRule, Op, Phase, Step};
 use crate::profile::Need;
 use crate::root;
 use crate::spawner::protocol::{Answer, Orders, StepFailure, answer};
@@ -14,6 +14,9 @@ use crate::spawner::write_id_maps;
 
 /// Our own failure, should anyone look at the exit code instead of the answer.
 pub(super) const SETUP_FAILED: i32 = 125;
+
+/// The exit code of a command that could not be executed.
+pub(super) const NOT_EXECUTED: i32 = 127;
 
 /// The descriptors that a child is born with.
 pub(crate) struct Belongings {
@@ -55,8 +58,12 @@ pub(super) struct Child<'a> {
     pub(super) join: Option<Need>,
     /// Whether descendants have to be hunted down one by one at the end.
     pub(super) hunts: Option<super::reaper::Hunt>,
-    /// What failed and was only preferred, while there was nobody to tell.
-    pub(super) untold: Vec<StepFailure>,
+    /// Rules of Landlock that were made ahead, with those grants that have to wait for a mount.
+    pub(super) rules: Option<(landlock::Rules, Vec<LandlockRule>)>,
+    /// Why a control group could not be joined ahead.
+    pub(super) join_error: Option<io::Error>,
+    /// Whether this process becomes the command itself, since another one reaps.
+    pub(super) is_the_command: bool,
 }
 
 /// Lives as the child. Does not return.
@@ -82,7 +89,9 @@ impl<'a> Child<'a> {
             belongings,
             join: None,
             hunts: None,
-            untold: Vec::new(),
+            rules: None,
+            join_error: None,
+            is_the_command: false,
         }
     }
 
@@ -109,7 +118,6 @@ impl<'a> Child<'a> {
                     errno,
                 };
                 match step.need {
-                    Need::Preferred if self.belongings.answers.is_none() => self.untold.push(failure),
                     Need::Preferred => self.tell(&Answer::Degraded(failure)),
                     Need::Required | Need::Off => return Err(failure),
                 }
@@ -119,7 +127,7 @@ impl<'a> Child<'a> {
     }
 
     /// Does one step; a failure says in a few words what was tried.
-    fn step(&mut self, index: usize, step: &Step) -> Result<(), (&'static str, io::Error)> {
+    pub(super) fn step(&mut self, index: usize, step: &Step) -> Result<(), (&'static str, io::Error)> {
         let during = |what: &'static str| move |error: io::Error| (what, error);
         match &step.op {
             Op::NewSession => identity::new_session().map_err(during("setsid")),
@@ -156,13 +164,22 @@ impl<'a> Child<'a> {
                 files,
                 refuse_tcp,
                 scope,
-            } => landlock::restrict(*abi, files.as_deref(), *refuse_tcp, *scope).map_err(during("apply Landlock")),
+            } => match self.rules.take() {
+                Some((rules, late)) => rules.grant(&late).and_then(landlock::Rules::enforce),
+                None => landlock::restrict(*abi, files.as_deref(), *refuse_tcp, *scope),
+            }
+            .map_err(during("apply Landlock")),
             Op::CloseDescriptors => self.arrange_descriptors().map_err(during("close descriptors")),
             Op::Seccomp { program, .. } => crate::seccomp::load(program).map_err(during("load the filter")),
+            Op::EnterCgroup if self.is_the_command => match self.join_error.take() {
+                Some(error) => Err(("join the control group", error)),
+                None => Ok(()),
+            },
             Op::EnterCgroup => {
                 self.join = Some(step.need);
                 Ok(())
             }
+            Op::Exec if self.is_the_command => self.become_the_command().map_err(during("start the command")),
             Op::Exec => self.start_and_reap().map_err(during("start the command")),
             // The spawner's own steps, which never have a phase of the child.
             Op::PrivateMounts

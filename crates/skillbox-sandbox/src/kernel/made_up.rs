@@ -34,8 +34,8 @@ mod tests {
             std::fs::write(&path, "x".repeat(length)).unwrap();
             assert_eq!(read(&path).unwrap().len(), length);
         }
-        let own = read("/proc/self/stat").unwrap();
-        assert_eq!(own, std::fs::read_to_string("/proc/self/stat").unwrap());
+        let own = read("/proc/self/limits").unwrap();
+        assert_eq!(own, std::fs::read_to_string("/proc/self/limits").unwrap());
         assert!(read("/proc/self/no-such-file").is_err());
     }
 }

@@ -44,12 +44,6 @@ struct Shared {
 
 /// Starts a program in a new process with an empty signal mask, in a session of its own.
 pub(crate) fn spawn(program: &Program<'_>, join_is_required: bool) -> io::Result<Spawned> {
-    let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
-        list.iter()
-            .map(|text| text.as_ptr())
-            .chain([std::ptr::null()])
-            .collect()
-    };
     let mut shared = Shared {
         paths: program.paths.iter().map(|path| path.as_ptr()).collect(),
         argv: pointers(program.argv),
@@ -101,26 +95,68 @@ extern "C" fn run(shared: *mut libc::c_void) -> libc::c_int {
             }
         }
         libc::setsid();
+        unblock_signals();
+        shared.exec_error = execute(&shared.paths, &shared.argv, &shared.env);
+        libc::_exit(127)
+    }
+}
+
+/// Turns this process into a program with an empty signal mask. Returns only the error of not being able to.
+pub(crate) fn exec(paths: &[CString], argv: &[CString], env: &[CString]) -> i32 {
+    let paths: Vec<_> = paths.iter().map(|path| path.as_ptr()).collect();
+    let (argv, env) = (pointers(argv), pointers(env));
+    // SAFETY: both lists end with a null pointer, and everything they point to lives until the call returns.
+    unsafe {
+        unblock_signals();
+        execute(&paths, &argv, &env)
+    }
+}
+
+/// Empties the signal mask: a program would inherit it.
+///
+/// # Safety
+/// Nobody may count on a signal being blocked any more.
+unsafe fn unblock_signals() {
+    // SAFETY: the structure is valid when zeroed and outlives the call.
+    unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        let mut why = libc::ENOENT;
-        for path in &shared.paths {
-            libc::execve(*path, shared.argv.as_ptr(), shared.env.as_ptr());
-            let errno = *libc::__errno_location();
-            // As execvp(3) does it: a path without rights is remembered, a missing one is forgotten.
-            match errno {
-                libc::ENOENT | libc::ENOTDIR => {}
-                libc::EACCES => why = errno,
-                _ => {
-                    why = errno;
-                    break;
-                }
-            }
-        }
-        shared.exec_error = why;
-        libc::_exit(127)
     }
+}
+
+/// Tries the paths in turn.
+///
+/// # Safety
+/// All are pointers to C strings that live, and the last two lists end with a null pointer.
+unsafe fn execute(
+    paths: &[*const libc::c_char],
+    argv: &[*const libc::c_char],
+    env: &[*const libc::c_char],
+) -> libc::c_int {
+    let mut why = libc::ENOENT;
+    for path in paths {
+        // SAFETY: as the caller vouches.
+        let errno = unsafe {
+            libc::execve(*path, argv.as_ptr(), env.as_ptr());
+            *libc::__errno_location()
+        };
+        // As execvp(3) does it: a path without rights is remembered, a missing one is forgotten.
+        match errno {
+            libc::ENOENT | libc::ENOTDIR => {}
+            libc::EACCES => why = errno,
+            _ => return errno,
+        }
+    }
+    why
+}
+
+/// A list as the kernel wants it.
+fn pointers(list: &[CString]) -> Vec<*const libc::c_char> {
+    list.iter()
+        .map(|text| text.as_ptr())
+        .chain([std::ptr::null()])
+        .collect()
 }
 
 /// The paths that a program's name can mean, by the `PATH` of an environment.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use skillbox_model::{ErrorCode, Layer, LayerState, Limits, ProfileName};
 
@@ -213,10 +214,22 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     steps.must(&[], Op::Exec);
     Ok(LaunchPlan {
         profile: profile.name.clone(),
-        steps: steps.list,
+        steps: steps.list.into(),
         command,
         enforcement,
     })
+}
+
+impl LaunchPlan {
+    /// The same plan for another command: all but `argv` and `env` of the job has to be as it was when this was planned.
+    pub fn with_command_of(&self, job: &Job) -> Result<Self, PlanError> {
+        Ok(Self {
+            profile: self.profile.clone(),
+            steps: Arc::clone(&self.steps),
+            command: command(job)?,
+            enforcement: self.enforcement.clone(),
+        })
+    }
 }
 
 fn namespaces(asked: &impl Fn(Layer) -> bool) -> (Vec<Namespace>, Vec<Layer>) {
@@ -320,9 +333,6 @@ fn landlock(steps: &mut Steps<'_>, profile: &Profile, facts: &HostFacts, job: &J
 
 fn check(job: &Job, mounts: bool) -> Result<(), PlanError> {
     let wrong = |field, message: String| Err(PlanError::Job { field, message });
-    if job.argv.is_empty() || job.argv[0].is_empty() {
-        return wrong("argv", "there is no program to start".to_owned());
-    }
     let targets = job.binds.iter().map(|bind| ("binds", bind.target.as_str()));
     let paths = [
         ("cwd", job.cwd.as_str()),
@@ -352,6 +362,12 @@ fn check(job: &Job, mounts: bool) -> Result<(), PlanError> {
 }
 
 fn command(job: &Job) -> Result<Command, PlanError> {
+    if job.argv.first().is_none_or(|program| program.is_empty()) {
+        return Err(PlanError::Job {
+            field: "argv",
+            message: "there is no program to start".to_owned(),
+        });
+    }
     let text = |field, bytes: &[u8]| {
         CString::new(bytes).map_err(|_| PlanError::Job {
             field,

@@ -12,7 +12,7 @@ impl fmt::Display for LaunchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "plan of profile {}, tier {:?}", self.profile, self.enforcement.tier)?;
         let mut phase = None;
-        for step in &self.steps {
+        for step in self.steps.iter() {
             if phase != Some(step.phase) {
                 phase = Some(step.phase);
                 writeln!(f, "\n{}", heading(step.phase))?;
@@ -40,7 +40,7 @@ fn heading(phase: Phase) -> &'static str {
         Phase::Template => "the spawner, once for every run with the same steps",
         Phase::Spawn => "the spawner",
         Phase::Prepare => "the child, pid 1, from the profile",
-        Phase::Release => "the child, pid 1, for this run",
+        Phase::Release => "the child, for this run: pid 1, or pid 2 where both were made ahead",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The steps of a launch.
 
 use std::ffi::CString;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::{Enforcement, Layer, ProfileName};
@@ -16,7 +17,7 @@ pub struct LaunchPlan {
     /// The profile that asked for it.
     pub profile: ProfileName,
     /// The steps, in order; the first has number 1.
-    pub steps: Vec<Step>,
+    pub steps: Arc<[Step]>,
     /// What is started in the end.
     pub command: Command,
     /// What is enforced when every step succeeds.
@@ -48,7 +49,8 @@ pub enum Phase {
     Spawn,
     /// The child, with nothing but the profile and the limits.
     Prepare,
-    /// The child, with the workspace, the binds and the command of this run.
+    /// The child, with the workspace, the binds and the command of this run. In a sandbox that was made ahead this is
+    /// pid 2, which is there already; pid 1 has confined itself by then.
     Release,
 }
 
@@ -346,5 +348,18 @@ impl Op {
     /// Whether the step mounts something that the run brings as a descriptor.
     pub(crate) fn mounts_descriptor(&self) -> bool {
         matches!(self, Self::MountWorkspace { .. } | Self::BindDescriptor { .. })
+    }
+
+    /// Whether a sandbox that is made ahead knows the step before there is a run for it, and does of it what it can.
+    pub(crate) fn is_rehearsed(&self) -> bool {
+        self.confines() || matches!(self, Self::EnterCgroup)
+    }
+
+    /// Whether the step confines every process of the sandbox in the same way, whatever is run.
+    pub(crate) fn confines(&self) -> bool {
+        matches!(
+            self,
+            Self::DropCapabilities | Self::NoNewPrivileges | Self::Landlock { .. } | Self::Seccomp { .. }
+        )
     }
 }

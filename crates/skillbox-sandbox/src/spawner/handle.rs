@@ -20,12 +20,12 @@ use skillbox_model::{ByteSize, ErrorCode};
 
 use super::beside::Processors;
 use super::process;
-use super::protocol::{Answer, Orders, Request, StepFailure, ask, next_answer};
+use super::protocol::{Answer, Encoded, Request, StepFailure, ask, next_answer};
 use super::sandbox::Sandbox;
 use crate::host::{HostFacts, MountApi};
 use crate::kernel::socket;
 use crate::kernel::wait::{Patience, reap};
-use crate::plan::{Ids, LaunchPlan};
+use crate::plan::{Ids, LaunchPlan, Step};
 use crate::root::new_workspace;
 
 /// The first word of a spawner's command line. It carries nothing else.
@@ -108,9 +108,17 @@ struct Inner {
     /// Where the answer to the first request comes.
     first_answer: Mutex<Option<OwnedFd>>,
     facts: OnceLock<HostFacts>,
+    last_steps: Mutex<Option<SentSteps>>,
     process: Mutex<Option<Process>>,
     /// Whether the end of this handle is the end of the program, which need not wait for the spawner to tidy up.
     one_shot: bool,
+}
+
+/// The steps of a plan, and the bytes that say them.
+#[derive(Debug)]
+struct SentSteps {
+    steps: Arc<[Step]>,
+    bytes: Arc<[u8]>,
 }
 
 #[derive(Debug)]
@@ -287,6 +295,7 @@ impl Spawner {
             socket: Some(socket),
             first_answer: Mutex::new(Some(ours)),
             facts: OnceLock::new(),
+            last_steps: Mutex::new(None),
             process: Mutex::new(Some(process)),
             one_shot,
         };
@@ -359,11 +368,9 @@ impl Spawner {
     /// ready makes its own.
     pub fn prepare(&self, plan: &LaunchPlan) -> Result<(), SpawnerError> {
         let (_, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
-        let orders = Orders {
-            steps: Cow::Borrowed(&plan.steps),
-            command: Cow::Borrowed(&plan.command),
-        };
-        self.ask(&Request::Prepare(orders), &theirs, &[])
+        let encoded = self.encoded(&plan.steps)?;
+        let steps = Encoded(Cow::Borrowed(&encoded));
+        self.ask(&Request::Prepare { steps }, &theirs, &[])
     }
 
     /// Applies a plan. Returns when the command runs, or could not be executed; a step that fails is an error.
@@ -372,16 +379,37 @@ impl Spawner {
         let mut descriptors = vec![fds.stdin, fds.stdout, fds.stderr];
         descriptors.extend(fds.workspace);
         descriptors.extend_from_slice(&fds.binds);
+        let encoded = self.encoded(&plan.steps)?;
         self.ask(
-            &Request::Launch(Orders {
-                steps: Cow::Borrowed(&plan.steps),
+            &Request::Launch {
+                steps: Encoded(Cow::Borrowed(&encoded)),
                 command: Cow::Borrowed(&plan.command),
-            }),
+            },
             &theirs,
             &descriptors,
         )?;
         drop(theirs);
         Sandbox::started(plan, ours)
+    }
+
+    /// The steps as bytes. Those of the last plan are kept: the next one is mostly the same.
+    fn encoded(&self, steps: &Arc<[Step]>) -> Result<Arc<[u8]>, SpawnerError> {
+        let mut last = self
+            .inner
+            .last_steps
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        match last.as_ref() {
+            Some(sent) if Arc::ptr_eq(&sent.steps, steps) => Ok(Arc::clone(&sent.bytes)),
+            _ => {
+                let bytes: Arc<[u8]> = Encoded::of(steps).map_err(SpawnerError::Socket)?.0.into();
+                *last = Some(SentSteps {
+                    steps: Arc::clone(steps),
+                    bytes: Arc::clone(&bytes),
+                });
+                Ok(bytes)
+            }
+        }
     }
 
     fn ask(

@@ -44,6 +44,8 @@ impl Descriptors {
 pub(super) struct Launched {
     pub child: Newborn,
     pub answers: OwnedFd,
+    /// Whether it was there before the run.
+    pub was_parked: bool,
 }
 
 /// Starts the command of the orders. The child, where one is cloned here, never returns.
@@ -58,10 +60,18 @@ pub(super) fn launch(
         give_pipes(&stdio, spawning.facts.script);
     }
     if let Some(child) = spawning.release_parked(orders, &mounts, &stdio, &answers) {
-        return Ok(Launched { child, answers });
+        return Ok(Launched {
+            child,
+            answers,
+            was_parked: true,
+        });
     }
     match spawning.give_birth(&orders.steps)? {
-        Birth::Parent(child) => Ok(Launched { child, answers }),
+        Birth::Parent(child) => Ok(Launched {
+            child,
+            answers,
+            was_parked: false,
+        }),
         Birth::Child { doors } => {
             let mut belongings = spawning.belongings(mounts);
             belongings.doors = doors;

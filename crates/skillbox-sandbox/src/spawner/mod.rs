@@ -3,6 +3,7 @@
 mod beside;
 mod birth;
 mod handle;
+mod known_steps;
 mod launch;
 mod network;
 mod owner_maps;

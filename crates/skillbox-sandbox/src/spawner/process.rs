@@ -4,6 +4,7 @@
     reason = "a clone is safe only in a process of one thread, which this one is"
 )]
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -155,13 +156,13 @@ impl Spawning {
         if descriptors.is_empty() {
             return None;
         }
-        let request = match decode(message) {
+        let from_file = match decode(message) {
             Ok(Request::LaunchFromFile { length }) if descriptors.len() > 1 => {
-                let file = descriptors.remove(1);
-                from_file(&file, length)
+                from_file(&descriptors.remove(1), length).ok()
             }
-            request => request,
+            _ => None,
         };
+        let message = from_file.as_deref().unwrap_or(message);
         let refuse = |what: &str, error: &io::Error, to: &OwnedFd| {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             tell(
@@ -174,13 +175,25 @@ impl Spawning {
                 &[],
             );
         };
-        match request {
-            Ok(Request::Launch(orders)) => return self.serve_launch(&orders, descriptors),
-            Ok(Request::Prepare(orders)) => {
-                self.slots.ask_for(&orders.steps);
-                if self.is_for_one() {
-                    // The one run is about to come, and would have to wait for the same.
-                    self.park_one();
+        match decode(message) {
+            Ok(Request::Launch { steps, command }) => match self.known_steps.read(&steps) {
+                Ok(steps) => {
+                    let orders = Orders {
+                        steps: Cow::Borrowed(&steps),
+                        command,
+                    };
+                    return self.serve_launch(&orders, descriptors);
+                }
+                Err(error) => refuse("read the plan", &error, &descriptors[0]),
+            },
+            Ok(Request::Prepare { steps }) => {
+                // What cannot be read is told when the launch comes.
+                if let Ok(steps) = self.known_steps.read(&steps) {
+                    self.slots.ask_for(&steps);
+                    if self.is_for_one() {
+                        // The one run is about to come, and would have to wait for the same.
+                        self.park_one();
+                    }
                 }
             }
             Ok(Request::KeepSlots { limit }) => self.slots.keep(limit),
@@ -213,7 +226,11 @@ impl Spawning {
         };
         self.launched();
         match launch(self, orders, descriptors) {
-            Ok(Launched { child, answers }) => {
+            Ok(Launched {
+                child,
+                answers,
+                was_parked,
+            }) => {
                 for failure in child.degraded {
                     tell(&answers, &Answer::Degraded(failure), &[]);
                 }
@@ -223,7 +240,12 @@ impl Spawning {
                 given.extend(files);
                 let pid = child.pid;
                 let ends_by_itself = meters != 0 && orders.has_pid_namespace();
-                tell(&answers, &Answer::Launched { pid, meters }, &given);
+                let launched = Answer::Launched {
+                    pid,
+                    meters,
+                    was_parked,
+                };
+                tell(&answers, &launched, &given);
                 Some(Run {
                     pid,
                     alive: Some(child.pidfd),

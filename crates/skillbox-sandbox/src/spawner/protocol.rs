@@ -5,8 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::host::HostFacts;
 use crate::kernel::socket;
@@ -22,20 +21,71 @@ pub(crate) enum Request<'a> {
     CreateWorkspace { bytes: u64, inodes: u64 },
     /// Launch. Further descriptors: stdin, stdout, stderr, the workspace, the binds. Answers: `Launched` with a pidfd,
     /// then the child's own words, then `Reaped`.
-    Launch(Orders<'a>),
+    Launch {
+        #[serde(borrow)]
+        steps: Encoded<'a>,
+        command: Cow<'a, Command>,
+    },
     /// Make a slot for launches with the same steps. No answer: a launch that finds none makes its own.
-    Prepare(Orders<'a>),
+    Prepare {
+        #[serde(borrow)]
+        steps: Encoded<'a>,
+    },
     /// Keep so many slots from now on. No answer.
     KeepSlots { limit: u8 },
     /// The same as `Launch` with the plan in a file in memory, for plans that no message holds; it is the second descriptor.
     LaunchFromFile { length: u64 },
 }
 
+/// Steps as bytes: whoever has seen the same bytes before need not read them again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Encoded<'a>(pub Cow<'a, [u8]>);
+
+impl Encoded<'_> {
+    pub fn of(steps: &[Step]) -> io::Result<Encoded<'static>> {
+        let bytes = postcard::to_stdvec(steps).map_err(io::Error::other)?;
+        Ok(Encoded(Cow::Owned(bytes)))
+    }
+
+    pub fn read(&self) -> io::Result<Vec<Step>> {
+        decode(&self.0)
+    }
+}
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Encoded<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = <&'de [u8]>::deserialize(deserializer)?;
+        Ok(Self(Cow::Borrowed(bytes)))
+    }
+}
+
 /// The part of a plan that spawner and child carry out.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Orders<'a> {
     pub steps: Cow<'a, [Step]>,
     pub command: Cow<'a, Command>,
+}
+
+/// What a sandbox that was made ahead is sent: the steps of its run, in their order, and the command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Part<'a> {
+    pub steps: Vec<PartStep<'a>>,
+    pub command: Cow<'a, Command>,
+}
+
+/// One of them. Steps are counted through a whole plan, so the run says the numbers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum PartStep<'a> {
+    /// The next one of those that the sandbox knows already.
+    Known { number: u16 },
+    /// One that depends on the run.
+    Brought(Cow<'a, Step>),
 }
 
 impl Orders<'_> {
@@ -56,6 +106,9 @@ pub(crate) enum Answer {
     Launched {
         pid: i32,
         meters: u8,
+        /// Whether the child was there before the run. It then says nothing but what went wrong, and how the command
+        /// ended.
+        was_parked: bool,
     },
     /// The command runs.
     Started,
@@ -119,8 +172,8 @@ pub(crate) fn ask(
     socket::send(spawner, &bytes, &all)
 }
 
-/// Reads a request that came in a file.
-pub(crate) fn from_file(file: &OwnedFd, length: u64) -> io::Result<Request<'static>> {
+/// Reads the bytes of a request that came in a file.
+pub(crate) fn from_file(file: &OwnedFd, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -129,7 +182,7 @@ pub(crate) fn from_file(file: &OwnedFd, length: u64) -> io::Result<Request<'stat
             count => filled += count,
         }
     }
-    decode(&bytes)
+    Ok(bytes)
 }
 
 fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
@@ -143,7 +196,7 @@ fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Reads one message.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     postcard::from_bytes(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

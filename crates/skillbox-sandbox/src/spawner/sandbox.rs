@@ -31,40 +31,69 @@ pub struct Sandbox {
     finished: bool,
 }
 
-/// What spawner and child said until the command ran. Each of them keeps its own order; between the two there is none.
+/// What spawner and child said. Each of them keeps its own order; between the two there is none.
 #[derive(Default)]
-struct Start {
-    launched: Option<(i32, u8, Vec<OwnedFd>)>,
+struct Said {
+    launched: Option<Launched>,
+    running: bool,
     exec_error: Option<i32>,
     degraded: Vec<StepFailure>,
     failed: Option<StepFailure>,
     ended: Option<i32>,
+    reaped: Option<Reaped>,
 }
 
-impl Start {
-    fn wait(answers: &OwnedFd) -> Result<Self, SpawnerError> {
-        let mut start = Self::default();
-        let mut running = false;
-        while start.launched.is_none() || !running {
-            match wait_for_answer(answers)? {
-                (Answer::Launched { pid, meters }, descriptors) => start.launched = Some((pid, meters, descriptors)),
-                (Answer::Started, _) => running = true,
-                (Answer::NotExecuted { errno }, _) => {
-                    start.exec_error = Some(errno);
-                    running = true;
-                }
-                (Answer::Degraded(failure), _) => start.degraded.push(failure),
-                (Answer::Failed(failure), _) => {
-                    start.failed = Some(failure);
-                    break;
-                }
-                (Answer::Ended { status }, _) => start.ended = Some(status),
+struct Launched {
+    pid: i32,
+    meters: u8,
+    was_parked: bool,
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Said {
+    /// Listens until the command runs, or is left to a child that was there before and will do without us.
+    fn until_it_runs(answers: &OwnedFd) -> Result<Self, SpawnerError> {
+        let mut said = Self::default();
+        while said.failed.is_none() && !said.is_under_way() {
+            said.hear(wait_for_answer(answers)?);
+            if said.reaped.is_some() {
                 // The child is dead before the command ran: killed from outside.
-                (Answer::Reaped(_), _) => return Err(SpawnerError::Gone),
-                (Answer::Facts(_) | Answer::Workspace, _) => {}
+                return Err(SpawnerError::Gone);
             }
         }
-        Ok(start)
+        Ok(said)
+    }
+
+    fn is_under_way(&self) -> bool {
+        let launched = self.launched.as_ref();
+        launched.is_some_and(|launched| self.running || launched.was_parked)
+    }
+
+    fn hear(&mut self, (answer, descriptors): (Answer, Vec<OwnedFd>)) {
+        match answer {
+            Answer::Launched {
+                pid,
+                meters,
+                was_parked,
+            } => {
+                self.launched = Some(Launched {
+                    pid,
+                    meters,
+                    was_parked,
+                    descriptors,
+                });
+            }
+            Answer::Started => self.running = true,
+            Answer::NotExecuted { errno } => {
+                self.exec_error = Some(errno);
+                self.running = true;
+            }
+            Answer::Degraded(failure) => self.degraded.push(failure),
+            Answer::Failed(failure) => self.failed = Some(failure),
+            Answer::Ended { status } => self.ended = Some(status),
+            Answer::Reaped(reaped) => self.reaped = Some(reaped),
+            Answer::Facts(_) | Answer::Workspace => {}
+        }
     }
 }
 
@@ -108,33 +137,34 @@ pub struct LimitHits {
 }
 
 impl Sandbox {
-    /// Waits until the command runs.
+    /// Waits until the command runs, or is about to.
     pub(super) fn started(plan: &LaunchPlan, answers: OwnedFd) -> Result<Self, LaunchError> {
-        let start = Start::wait(&answers)?;
-        if let Some(failure) = start.failed {
+        let said = Said::until_it_runs(&answers)?;
+        if let Some(failure) = said.failed {
             return Err(step_error(plan, failure));
         }
         let mut applied = plan.enforcement.clone();
-        for failure in &start.degraded {
+        for failure in &said.degraded {
             degrade(plan, &mut applied, failure);
         }
-        let (pid, meters, descriptors) = start.launched.unwrap_or_default();
-        let mut descriptors = descriptors.into_iter();
+        let launched = said.launched.ok_or(SpawnerError::Gone)?;
+        let meters = launched.meters;
+        let mut descriptors = launched.descriptors.into_iter();
         let pidfd = descriptors.next().ok_or(SpawnerError::Gone)?;
         let namespaces = plan.steps.iter().find_map(|step| match &step.op {
             Op::Clone { namespaces, .. } => Some(namespaces.as_slice()),
             _ => None,
         });
         Ok(Self {
-            pid,
+            pid: launched.pid,
             pidfd,
             answers,
             meters: Meters::take(meters, descriptors),
             counts_by_group: meters != 0,
             has_pid_namespace: namespaces.unwrap_or_default().contains(&Namespace::Pid),
             applied,
-            exec_error: start.exec_error,
-            ended: start.ended,
+            exec_error: said.exec_error,
+            ended: said.ended,
             finished: false,
         })
     }
@@ -165,27 +195,36 @@ impl Sandbox {
         self.meters.cpu().or_else(|| sampling::cpu_of_tree(self.pid))
     }
 
-    /// Waits until everything is dead and returns what became of it.
-    pub fn finish(mut self) -> Result<Ended, SpawnerError> {
+    /// Waits until everything is dead and returns what became of it. The plan is the one it was launched by: a child
+    /// that was there before the run tells only now if a step failed.
+    ///
+    /// What is left after this wakes the spawner when it is dropped, to clean up: better after a reply than before.
+    pub fn finish(&mut self, plan: &LaunchPlan) -> Result<Ended, LaunchError> {
         wait_for_death(&self.pidfd)?;
-        let mut end = self.ended.map_or(ScriptEnd::Killed, script_end);
-        let mut reaped = Reaped::default();
-        loop {
-            // The reaper's word came before its death; the spawner's is worth waiting for only when nothing else counts.
-            if self.counts_by_group && !has_answer(&self.answers)? {
-                break;
-            }
-            match wait_for_answer(&self.answers)?.0 {
-                Answer::Ended { status } => end = script_end(status),
-                Answer::Reaped(counted) => {
-                    reaped = counted;
-                    break;
-                }
-                _ => {}
-            }
-        }
-        self.meters.account(&mut reaped);
         self.finished = true;
+        let mut said = Said {
+            ended: self.ended,
+            exec_error: self.exec_error,
+            ..Said::default()
+        };
+        // What the child had to say came before its death.
+        while said.reaped.is_none() && has_answer(&self.answers)? {
+            said.hear(wait_for_answer(&self.answers)?);
+        }
+        // The spawner's word is worth waiting for only when nothing else counts.
+        while !self.counts_by_group && said.reaped.is_none() {
+            said.hear(wait_for_answer(&self.answers)?);
+        }
+        if let Some(failure) = said.failed {
+            return Err(step_error(plan, failure));
+        }
+        for failure in &said.degraded {
+            degrade(plan, &mut self.applied, failure);
+        }
+        self.exec_error = said.exec_error;
+        let end = said.ended.map_or(ScriptEnd::Killed, script_end);
+        let mut reaped = said.reaped.unwrap_or_default();
+        self.meters.account(&mut reaped);
         Ok(self.ended(end, reaped))
     }
 
@@ -237,7 +276,14 @@ fn has_answer(answers: &OwnedFd) -> Result<bool, SpawnerError> {
     let mut watched = [PollFd::new(answers, PollFlags::IN)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     let count = poll(&mut watched, Some(&at_once)).map_err(|error| SpawnerError::Socket(error.into()))?;
-    Ok(count > 0 && watched[0].revents().contains(PollFlags::IN))
+    if count == 0 || !watched[0].revents().contains(PollFlags::IN) {
+        return Ok(false);
+    }
+    // The end of the other side can be read too, and is no answer.
+    let mut first = [0];
+    let (length, _) = rustix::net::recv(answers, &mut first, rustix::net::RecvFlags::PEEK)
+        .map_err(|error| SpawnerError::Socket(error.into()))?;
+    Ok(length > 0)
 }
 
 fn script_end(status: i32) -> ScriptEnd {
@@ -293,9 +339,13 @@ mod tests {
         let tell = |what: Answer| answer(theirs.as_fd(), &what, &[]).unwrap();
         tell(Answer::Started);
         tell(Answer::Ended { status: 3 << 8 });
-        tell(Answer::Launched { pid: 7, meters: 0 });
-        let start = Start::wait(&ours).unwrap();
-        assert_eq!(start.launched.map(|(pid, ..)| pid), Some(7));
-        assert_eq!(start.ended.map(script_end), Some(ScriptEnd::Exited(3)));
+        tell(Answer::Launched {
+            pid: 7,
+            meters: 0,
+            was_parked: false,
+        });
+        let said = Said::until_it_runs(&ours).unwrap();
+        assert_eq!(said.launched.map(|launched| launched.pid), Some(7));
+        assert_eq!(said.ended.map(script_end), Some(ScriptEnd::Exited(3)));
     }
 }

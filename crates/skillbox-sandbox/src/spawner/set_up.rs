@@ -6,6 +6,7 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
 
 use super::beside::Processors;
+use super::known_steps::KnownSteps;
 use super::network::Network;
 use super::owner_maps::OwnerMaps;
 use super::slots::Slots;
@@ -27,6 +28,7 @@ pub(super) struct Spawning {
     pub groups: Option<Groups>,
     pub owner_maps: OwnerMaps,
     pub slots: Slots,
+    pub known_steps: KnownSteps,
     /// What children may use again, where the spawner was sent away from its parent's processor.
     pub processors: Option<Processors>,
     /// Whether nothing is made ahead any more, since there will be no other run.
@@ -52,6 +54,7 @@ impl Spawning {
                 groups: None,
                 owner_maps: OwnerMaps::default(),
                 slots: Slots::default(),
+                known_steps: KnownSteps::default(),
                 processors: None,
                 is_done: false,
                 one_shot: true,
@@ -75,6 +78,7 @@ impl Spawning {
             groups,
             owner_maps: OwnerMaps::default(),
             slots: Slots::new(usize::from(options.slots)),
+            known_steps: KnownSteps::default(),
             processors: None,
             is_done: false,
             one_shot: options.one_shot,

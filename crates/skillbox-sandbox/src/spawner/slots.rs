@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::birth::{Birth, Newborn};
-use super::protocol::Orders;
+use super::protocol::{Orders, Part, PartStep};
 use super::set_up::Spawning;
 use crate::child;
 use crate::kernel::socket;
@@ -45,6 +45,7 @@ struct Slot {
     recipe: Rc<[Step]>,
     /// None once a run has it.
     child: Option<Newborn>,
+    /// Where the run is sent.
     bell: OwnedFd,
 }
 
@@ -56,9 +57,31 @@ struct Recipe {
     last_used: Instant,
 }
 
-/// The steps that a slot does ahead.
+/// The steps that a slot knows before there is a run for it.
 fn ahead(steps: &[Step]) -> impl Iterator<Item = &Step> {
-    steps.iter().filter(|step| step.phase != Phase::Release)
+    steps.iter().filter(|step| !belongs_to_the_run(step))
+}
+
+fn belongs_to_the_run(step: &Step) -> bool {
+    step.phase == Phase::Release && !step.op.is_rehearsed()
+}
+
+/// Whether two steps do the same, whatever number they have in their plans.
+fn is_like(one: &Step, other: &Step) -> bool {
+    one.op == other.op && one.phase == other.phase && one.need == other.need && one.layers == other.layers
+}
+
+/// The part of the plan that a slot does not know: where it comes to what it does know, only the number.
+fn part<'a>(orders: &'a Orders<'_>) -> Part<'a> {
+    let release = orders.steps.iter().filter(|step| step.phase == Phase::Release);
+    let steps = release.map(|step| match belongs_to_the_run(step) {
+        true => PartStep::Brought(Cow::Borrowed(step)),
+        false => PartStep::Known { number: step.number },
+    });
+    Part {
+        steps: steps.collect(),
+        command: Cow::Borrowed(&orders.command),
+    }
 }
 
 impl Slots {
@@ -84,10 +107,11 @@ impl Slots {
     }
 
     fn recipe(&mut self, steps: &[Step]) -> &mut Recipe {
-        let known = self
-            .recipes
-            .iter()
-            .position(|recipe| recipe.steps.iter().eq(ahead(steps)));
+        let known = self.recipes.iter().position(|recipe| {
+            let mut wanted = ahead(steps);
+            let alike = |step: &Step| wanted.next().is_some_and(|other| is_like(step, other));
+            recipe.steps.iter().all(alike) && wanted.next().is_none()
+        });
         let index = known.unwrap_or_else(|| {
             self.recipes.push(Recipe {
                 steps: ahead(steps).cloned().collect(),
@@ -174,6 +198,10 @@ impl Spawning {
         stdio: &[OwnedFd; 3],
         answers: &OwnedFd,
     ) -> Option<Newborn> {
+        if !orders.has_pid_namespace() {
+            // Its reaper would have to watch the server, which it does not know while it waits.
+            return None;
+        }
         let slot = self.slots.take(&orders.steps)?;
         // A template that was built anew shows that the host changed under the slot.
         let is_current = self.template_number(&orders.steps).is_ok_and(|now| slot.is_of(now));
@@ -233,16 +261,7 @@ impl Slot {
 
     /// Sends the run. A slot that does not take it is gone.
     fn ring(mut self, orders: &Orders<'_>, descriptors: &[BorrowedFd<'_>]) -> Option<Newborn> {
-        let rest: Vec<Step> = orders
-            .steps
-            .iter()
-            .filter(|step| step.phase == Phase::Release)
-            .cloned()
-            .collect();
-        let message = postcard::to_stdvec(&Orders {
-            steps: Cow::Owned(rest),
-            command: Cow::Borrowed(&orders.command),
-        });
+        let message = postcard::to_stdvec(&part(orders));
         let message = message.ok().filter(|message| message.len() <= socket::MAX_MESSAGE)?;
         if descriptors.len() > socket::MAX_DESCRIPTORS {
             return None;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use skillbox_sandbox::{Access, Bind, BindKind, Ownership, Spawner, SpawnerOptions, VisiblePath};
+use skillbox_sandbox::{Access, Bind, BindKind, Ownership, ScriptEnd, Spawner, SpawnerOptions, VisiblePath};
 
 use crate::trial::{Run, is_root, spawner, spawner_program};
 
@@ -76,6 +76,88 @@ fn a_run_takes_the_parked_child() {
 }
 
 #[test]
+fn a_slot_serves_runs_that_bring_more_than_the_one_before() {
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    let waiting = parked(&spawner, 1);
+    let place = tempfile::tempdir().unwrap();
+    let mut run = Run::bash("ls -d /workspace/skill; sleep 0.2");
+    run.job.binds.push(Bind {
+        target: "/workspace/skill".to_owned(),
+        kind: BindKind::Directory,
+        access: Access::ReadOnly,
+        owner: Ownership::Kept,
+    });
+    run.binds.push(File::open(place.path()).unwrap().into());
+    let started = run.start(&spawner).unwrap();
+    assert!(
+        children(&spawner).iter().all(|child| waiting.contains(child)),
+        "a new sandbox was made"
+    );
+    assert_eq!(started.wait().ok(), "/workspace/skill");
+}
+
+/// A line of a process's status.
+fn status(pid: i32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap().trim_start_matches(':').trim().to_owned()
+}
+
+#[test]
+fn the_reaper_is_confined_before_there_is_a_run() {
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    for reaper in parked(&spawner, 1) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while status(reaper, "Seccomp") != "2" {
+            assert!(Instant::now() < deadline, "{reaper} has no filter");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(status(reaper, "NoNewPrivs"), "1");
+        for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+            assert_eq!(status(reaper, set), "0000000000000000", "{set}");
+        }
+    }
+}
+
+#[test]
+fn a_step_that_fails_in_a_parked_sandbox_is_told_by_its_number() {
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    for name in ["first", "second"] {
+        parked(&spawner, 1);
+        let mut run = Run::bash("echo it ran");
+        run.job.cwd = format!("/workspace/{name}");
+        let mut started = run.start(&spawner).unwrap();
+        let plan = started.plan.to_string();
+        let Err(error) = started.sandbox.finish(&started.plan) else {
+            panic!("a run without its directory ended well");
+        };
+        assert_eq!(error.code(), skillbox_model::ErrorCode::InvalidRequest);
+        let told = error.to_string();
+        let number = told.split_whitespace().nth(1).unwrap();
+        let step = format!("  {number}  chdir        /workspace/{name}");
+        assert!(
+            plan.contains(&step) && told.contains("enter the working directory"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_is_not_there_is_told_by_a_parked_sandbox_too() {
+    let spawner = spawner();
+    Run::bash("true").launch(&spawner).ok();
+    parked(&spawner, 1);
+    let done = Run::argv(&["no-such-program"]).launch(&spawner);
+    assert_eq!(
+        (done.ended.end, done.ended.exec_error),
+        (ScriptEnd::Exited(127), Some(libc::ENOENT))
+    );
+}
+
+#[test]
 fn without_slots_nothing_waits() {
     let spawner = with_slots(0);
     for _ in 0..3 {
@@ -94,6 +176,12 @@ fn a_slot_that_died_is_replaced() {
     Run::bash("true").launch(&spawner).ok();
     for pid in parked(&spawner, 1) {
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        // A death takes its time; a run that comes in the middle of it is killed as well.
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !status(pid, "State").starts_with('Z') {
+            assert!(Instant::now() < deadline, "{pid} does not die");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
     assert_eq!(Run::bash("echo here").launch(&spawner).ok(), "here");
     parked(&spawner, 1);

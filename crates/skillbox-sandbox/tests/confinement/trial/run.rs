@@ -125,6 +125,7 @@ impl Run {
         std::thread::spawn(move || stdin_writer.write_all(&input));
         Ok(Started {
             sandbox,
+            plan,
             stdout: Box::new(stdout),
             stderr: Box::new(stderr),
             workspace,
@@ -139,6 +140,7 @@ impl Run {
 
 pub struct Started {
     pub sandbox: Sandbox,
+    pub plan: LaunchPlan,
     stdout: Box<dyn Read + Send>,
     stderr: Box<dyn Read + Send>,
     workspace: Option<OwnedFd>,
@@ -147,7 +149,7 @@ pub struct Started {
 
 impl Started {
     /// Waits for the death of everything, kills at the deadline, and collects what was printed.
-    pub fn wait(self) -> Done {
+    pub fn wait(mut self) -> Done {
         let reader = |mut from: Box<dyn Read + Send>| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -159,7 +161,7 @@ impl Started {
         if !wait_for(self.sandbox.pidfd(), DEADLINE) {
             self.sandbox.kill().unwrap();
         }
-        let ended = self.sandbox.finish().unwrap();
+        let ended = self.sandbox.finish(&self.plan).unwrap();
         let took = self.since.elapsed();
         Done {
             stdout: stdout.join().unwrap(),
