@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use skillbox_executor::{Cancel, EventSink, Executor, Launcher, LocalExecutor};
+use skillbox_executor::{Cancel, EventSink, Executor, Launcher, LocalExecutor, start_spawner};
 use skillbox_model::{OutputSpec, RunReport, RunRequest, SessionId};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner};
+use skillbox_sandbox::Profiles;
 
 /// Whether sandboxes wait for runs, made ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Ready {
         make_skill(directory.path(), "small", 3)?;
         make_skill(directory.path(), "large", 1_000)?;
         fs::write(directory.path().join("skills/small/scripts/fib.py"), FIB)?;
-        let spawner = Spawner::start(&std::env::current_exe()?).context("the spawner did not start")?;
+        let spawner = start_spawner(&std::env::current_exe()?).context("the spawner did not start")?;
         if slots == Slots::OnDemand {
             spawner.keep_slots(0)?;
         }

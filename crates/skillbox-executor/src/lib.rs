@@ -8,6 +8,7 @@
 mod cancel;
 mod capture;
 pub mod docker;
+mod embedded_program;
 mod event_sink;
 mod executor;
 mod finished;
@@ -20,6 +21,7 @@ pub mod workspace;
 pub use cancel::Cancel;
 pub use capture::{Capture, Captured};
 pub use docker::{Bring, DockerError, DockerExecutor, DockerOptions};
+pub use embedded_program::start_spawner;
 pub use event_sink::EventSink;
 pub use executor::{Executor, ExecutorError, Run};
 pub use finished::Finished;

@@ -30,7 +30,7 @@ pub fn lasting_spawner() -> Result<Spawner, Failure> {
         let message = format!("cannot tell where this program is: {error}");
         Failure::new(ErrorCode::Internal, message)
     })?;
-    Spawner::start(&program).map_err(unavailable)
+    skillbox_executor::start_spawner(&program).map_err(unavailable)
 }
 
 /// A runtime for this host; `also_allowed` are directories that the person named by using them.

@@ -16,7 +16,7 @@ pub(super) const RUNNER: &str = "/skillbox-runner";
 /// The recipe, as it stands in the repository.
 pub const DOCKERFILE: &str = include_str!("../../../../Dockerfile.runner");
 /// The program, built with this one.
-const RUNNER_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/skillbox-runner"));
+const RUNNER_BYTES: &[u8] = crate::embedded_program::BYTES;
 /// A base image may have to be fetched.
 const BUILD_PATIENCE: Duration = Duration::from_secs(1800);
 
