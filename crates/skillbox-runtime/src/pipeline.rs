@@ -76,9 +76,7 @@ struct Room {
 impl Room {
     /// Lets it go after the run; what was made for this run alone is taken down.
     fn leave(self, accepted: &Accepted<'_>) {
-        if accepted.session.is_some() {
-            accepted.executor.leave_session(self.workspace, &accepted.spec.run_id);
-        } else if self.scratch.is_none() {
+        if accepted.session.is_none() && self.scratch.is_none() {
             accepted.executor.take_down(self.workspace, &accepted.spec.limits);
         }
     }
@@ -200,7 +198,7 @@ impl Runtime {
     fn hold(&self, id: &SessionId, cancel: &Cancel) -> Result<SessionHold, RunError> {
         let session = self.sessions.open_or_create(id)?;
         let lock = session.lock_run(self.settings.session_wait, || cancel.is_cancelled())?;
-        session.touch(1)?;
+        session.note_run()?;
         Ok(SessionHold { session, _lock: lock })
     }
 

@@ -65,7 +65,7 @@ impl StateKeeper {
     pub(crate) fn touch(&self) -> Result<(), SessionError> {
         match self {
             Self::Memory(_) => Ok(()),
-            Self::Stored(session) => session.touch(0),
+            Self::Stored(session) => session.note_use(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod pins;
 mod record;
 mod scratch;
 mod store;
+mod uses;
 
 pub use error::SessionError;
 pub use open::{OpenSession, RunLock};
