@@ -217,27 +217,27 @@ impl Workspace {
     fn ensure_own_directory(&self, path: &str) -> Result<(), WorkspaceError> {
         let failed = |action| WorkspaceError::new(action, path);
         let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;
-        let (parent, name) = beneath::open_parent(self.root(), &rel).map_err(failed("open the parent of"))?;
+        let above = rel.parent().map(|above| beneath::open_directory(self.root(), &above));
+        let above = above.transpose().map_err(failed("open the parent of"))?;
+        let (parent, name) = (above.as_ref().map_or(self.root(), AsFd::as_fd), rel.file_name());
         for _ in 0..2 {
-            match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) => {
-                    return self
-                        .give_away(parent.as_fd(), name)
-                        .map_err(failed("change the owner of"));
+                    return self.give_away(parent, name).map_err(failed("change the owner of"));
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed("create")(error)),
             }
-            let stat = beneath::stat_child(parent.as_fd(), name).map_err(failed("look at"))?;
+            let stat = beneath::stat_child(parent, name).map_err(failed("look at"))?;
             if beneath::file_type(&stat) == FileType::Directory {
                 // A former run may have locked the next one out.
                 if stat.st_mode & 0o777 != 0o755 {
                     let mode = Mode::from_raw_mode(0o755);
-                    rustix::fs::chmodat(&parent, name, mode, AtFlags::empty()).map_err(failed("open up"))?;
+                    rustix::fs::chmodat(parent, name, mode, AtFlags::empty()).map_err(failed("open up"))?;
                 }
                 return Ok(());
             }
-            rustix::fs::unlinkat(&parent, name, AtFlags::empty()).map_err(failed("remove"))?;
+            rustix::fs::unlinkat(parent, name, AtFlags::empty()).map_err(failed("remove"))?;
         }
         Err(failed("create")(Errno::EXIST))
     }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use skillbox_executor::workspace::{Backing, Owner, Workspace};
 use skillbox_model::SessionId;
 
-use super::{SessionError, SessionRecord, uses};
+use super::{Remembered, SessionError, SessionRecord, uses};
 
 const RECORD: &str = "session.json";
 /// How a workspace is open to its user.
@@ -169,9 +169,7 @@ impl OpenSession {
         T: DeserializeOwned + Serialize,
         E: From<SessionError>,
     {
-        let lock_path = self.path.join(format!("{file}.lock"));
-        let lock = lock_file(&lock_path)?;
-        lock.lock().map_err(SessionError::io("lock", &lock_path))?;
+        let _alone = self.lock_file_of(file)?;
         let (result, changed) = change(self.read(file)?)?;
         if let Some(changed) = changed {
             self.replace(file, &changed)?;
@@ -179,7 +177,35 @@ impl OpenSession {
         Ok(result)
     }
 
-    fn replace<T: Serialize>(&self, file: &str, value: &T) -> Result<(), SessionError> {
+    /// The same with a value that is read only where somebody else has changed it.
+    pub(crate) fn try_change_known<T, R, E>(
+        &self,
+        file: &str,
+        memory: &Remembered<T>,
+        change: impl FnOnce(Option<T>) -> Result<(R, Option<T>), E>,
+    ) -> Result<R, E>
+    where
+        T: Clone + DeserializeOwned + Serialize,
+        E: From<SessionError>,
+    {
+        let _alone = self.lock_file_of(file)?;
+        let (result, changed) = change(memory.read(&self.path.join(file))?)?;
+        if let Some(changed) = changed {
+            let written = self.replace(file, &changed)?;
+            memory.note(written, changed);
+        }
+        Ok(result)
+    }
+
+    /// Nobody else changes the file until the lock is dropped.
+    fn lock_file_of(&self, file: &str) -> Result<File, SessionError> {
+        let path = self.path.join(format!("{file}.lock"));
+        let lock = lock_file(&path)?;
+        lock.lock().map_err(SessionError::io("lock", &path))?;
+        Ok(lock)
+    }
+
+    fn replace<T: Serialize>(&self, file: &str, value: &T) -> Result<File, SessionError> {
         let path = self.path.join(file);
         let text = serde_json::to_vec(value).map_err(|source| SessionError::Damaged {
             path: path.clone(),
@@ -189,8 +215,7 @@ impl OpenSession {
             tempfile::NamedTempFile::new_in(&self.path).map_err(SessionError::io("create a file in", &self.path))?;
         temp.write_all(&text).map_err(SessionError::io("write", &path))?;
         temp.persist(&path)
-            .map_err(|error| SessionError::io("replace", &path)(error.error))?;
-        Ok(())
+            .map_err(|error| SessionError::io("replace", &path)(error.error))
     }
 }
 
