@@ -117,7 +117,8 @@ fn ten_thousand_idle_connections_are_borne() {
         let line = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().parse().unwrap()
     };
-    assert!(value("skillbox_http_connections ") >= count as u64);
+    let open = value("skillbox_http_connections ");
+    assert!(open >= count as u64, "{open} of {count} are open");
     let memory = value("process_resident_memory_bytes ");
     assert!(memory < 400 << 20, "{count} idle connections take {} MiB", memory >> 20);
     drop(idle);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use skillbox_model::{ErrorCode, ExecutorKind, Limits, RunId};
+use skillbox_model::{ErrorCode, ExecutorKind, Limits};
 use skillbox_sandbox::Profile;
 
 use crate::docker::Bring;
@@ -94,14 +94,6 @@ impl Executor {
         match self {
             Self::Local(local) => local.take_down(workspace, limits),
             Self::Docker(_) => drop(workspace),
-        }
-    }
-
-    /// Lets a session's workspace go after a run of it.
-    pub fn leave_session(&self, workspace: Workspace, run_id: &RunId) {
-        match self {
-            Self::Local(local) => local.forget_run(workspace, run_id),
-            Self::Docker(_) => workspace.forget_run(run_id),
         }
     }
 

@@ -20,9 +20,8 @@ use crate::limits::Limits;
 const DEAD_PEER: Duration = Duration::from_secs(60);
 
 /// Speaks with one client until it leaves, is too slow, or the server is to end.
-pub(crate) async fn talk(app: Arc<App>, router: Router, stream: TcpStream, place: OwnedSemaphorePermit) {
-    let _place = place;
-    let _counted = Counted::new(&app);
+pub(crate) async fn talk(guest: Guest, router: Router, stream: TcpStream) {
+    let app = &guest.app;
     if let Err(error) = prepare(&stream) {
         tracing::debug!("a connection was gone before it could be used: {error}");
         return;
@@ -59,18 +58,22 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Counts a connection for as long as it is there.
-struct Counted<'a>(&'a App);
+/// A client that was let in: it has its place, and is counted, until it leaves.
+pub(crate) struct Guest {
+    app: Arc<App>,
+    _place: OwnedSemaphorePermit,
+}
 
-impl<'a> Counted<'a> {
-    fn new(app: &'a App) -> Self {
+impl Guest {
+    /// From the moment of its acceptance on, however long it takes until somebody speaks with it.
+    pub(crate) fn new(app: Arc<App>, place: OwnedSemaphorePermit) -> Self {
         app.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        Self(app)
+        Self { app, _place: place }
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Guest {
     fn drop(&mut self) {
-        self.0.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+        self.app.metrics.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -117,6 +117,7 @@ impl Server {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder
             .enable_all()
+            .worker_threads(threads_for_connections())
             .max_blocking_threads(self.app.limits.runs + Limits::UPLOADS + 64);
         let threads = builder.build().map_err(ServeError::Start)?;
         let served = threads.block_on(self.listen(address, ready));
@@ -141,6 +142,12 @@ impl Server {
     }
 }
 
+/// Half of the processors: serving is little work, and what is served needs the others. Each thread more is one more
+/// that is woken, for nothing, when an answer is ready.
+fn threads_for_connections() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
+}
+
 /// A crowd that comes at once waits in the kernel's queue, instead of being told nothing and trying again.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
@@ -161,7 +168,8 @@ async fn accept(app: &Arc<App>, router: &Router, listener: TcpListener, connecti
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(connection::talk(app.clone(), router.clone(), stream, place));
+                let guest = connection::Guest::new(app.clone(), place);
+                connections.spawn(connection::talk(guest, router.clone(), stream));
             }
             Err(error) => {
                 tracing::warn!("a connection cannot be accepted: {error}");

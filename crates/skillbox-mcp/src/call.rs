@@ -26,7 +26,12 @@ use crate::tools;
 /// A client that knows tasks waits so long for the answer itself.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-type Outcome = Result<ToolOutcome, ToolError>;
+/// What a call came to.
+struct Given {
+    answer: Result<CallToolResult, ErrorData>,
+    /// Whether it ended because it was told to; one that was faster keeps its result.
+    is_cancelled: bool,
+}
 
 /// Makes one call. A refused call is a result that the model can read; errors of the protocol are for the client.
 pub(crate) async fn call(
@@ -41,10 +46,10 @@ pub(crate) async fn call(
     let place = Place::take(host, &seated.session, context).await?;
     let mut call = GoingOn::start(host, &seated, request, place, knows_tasks || is_told(context))?;
     let answer = match call.attend(context, knows_tasks.then_some(PATIENCE)).await {
-        Some(outcome) => call.answer.give(outcome)?.into(),
+        Some(given) => answer_of(given)?.into(),
         None => match seated.session.tasks.begin(call.cancel.0.clone(), call.news.clone()) {
             Some(task) => {
-                let meta = call.answer.meta();
+                let meta = meta(call.handle.as_deref());
                 let id = task.task_id.clone();
                 tokio::spawn(call.go_on_as(id));
                 let mut created = CreateTaskResult::new(task);
@@ -52,8 +57,8 @@ pub(crate) async fn call(
                 CallToolResponse::Task(created)
             }
             None => {
-                let outcome = call.attend(context, None).await;
-                call.answer.give(outcome.ok_or_else(cancelled)?)?.into()
+                let given = call.attend(context, None).await;
+                answer_of(given.ok_or_else(cancelled)?)?.into()
             }
         },
     };
@@ -105,11 +110,11 @@ impl Drop for EndsWithCaller {
 /// A call that goes on. Dropping it ends it.
 struct GoingOn {
     session: Arc<ClientSession>,
-    work: JoinHandle<Outcome>,
+    work: JoinHandle<Given>,
     cancel: EndsWithCaller,
     news: Arc<News>,
     told: f64,
-    answer: Answer,
+    handle: Option<String>,
     _place: Place,
 }
 
@@ -142,7 +147,8 @@ impl GoingOn {
                 } else {
                     EventSink::silent()
                 };
-                session.agent.call_with(&call, events, Some(&cancel))
+                // The answer is put together here as well: a large one takes a while.
+                answer.give(session.agent.call_with(&call, events, Some(&cancel)))
             }
         });
         Ok(Self {
@@ -151,7 +157,7 @@ impl GoingOn {
             cancel,
             news,
             told: 0.0,
-            answer,
+            handle: seated.handle.clone(),
             _place: place,
         })
     }
@@ -161,7 +167,7 @@ impl GoingOn {
         &mut self,
         context: &RequestContext<RoleServer>,
         patience: Option<Duration>,
-    ) -> Option<Result<Outcome, JoinError>> {
+    ) -> Option<Result<Given, JoinError>> {
         let patience = async {
             match patience {
                 Some(patience) => tokio::time::sleep(patience).await,
@@ -170,9 +176,9 @@ impl GoingOn {
         };
         tokio::pin!(patience);
         let mut is_cancelled = false;
-        let outcome = loop {
+        let given = loop {
             tokio::select! {
-                outcome = &mut self.work => break outcome,
+                given = &mut self.work => break given,
                 () = context.ct.cancelled(), if !is_cancelled => is_cancelled = true,
                 () = self.session.ended().cancelled(), if !is_cancelled => is_cancelled = true,
                 () = &mut patience, if !is_cancelled => return None,
@@ -185,7 +191,7 @@ impl GoingOn {
         if let Some(text) = self.news.rest() {
             self.tell(context, text).await;
         }
-        Some(outcome)
+        Some(given)
     }
 
     async fn tell(&mut self, context: &RequestContext<RoleServer>, text: String) {
@@ -204,28 +210,41 @@ impl GoingOn {
 
     /// Goes on without a request, until the outcome is the task's.
     async fn go_on_as(mut self, task: String) {
-        let outcome = tokio::select! {
-            outcome = &mut self.work => outcome,
+        let given = tokio::select! {
+            given = &mut self.work => given,
             () = self.session.ended().cancelled() => {
                 self.cancel.0.cancel();
                 (&mut self.work).await
             }
         };
-        let payload = if was_cancelled(&outcome) {
-            TaskPayload::Cancelled
-        } else {
-            self.answer.payload(outcome)
+        let payload = match given {
+            Ok(Given { is_cancelled: true, .. }) => TaskPayload::Cancelled,
+            given => payload(answer_of(given)),
         };
         self.session.tasks.settle(&task, payload);
     }
 }
 
-/// Whether a call ended because it was told to; one that was faster keeps its result.
-fn was_cancelled(outcome: &Result<Outcome, JoinError>) -> bool {
+fn answer_of(given: Result<Given, JoinError>) -> Result<CallToolResult, ErrorData> {
+    given.map_err(|error| failed(&error))?.answer
+}
+
+fn payload(answer: Result<CallToolResult, ErrorData>) -> TaskPayload {
+    match answer {
+        Ok(result) => TaskPayload::Completed {
+            result: object(&result),
+        },
+        Err(error) => TaskPayload::Failed { error: object(&error) },
+    }
+}
+
+fn was_cancelled(outcome: &Result<ToolOutcome, ToolError>) -> bool {
     match outcome {
-        Ok(Ok(outcome)) => outcome.result.get("ended_by") == Some(&json!(EndedBy::Cancelled)),
-        Ok(Err(error)) => error.code() == ErrorCode::Cancelled,
-        Err(_) => false,
+        Ok(outcome) => outcome
+            .report
+            .as_ref()
+            .is_some_and(|report| report.ended_by == EndedBy::Cancelled),
+        Err(error) => error.code() == ErrorCode::Cancelled,
     }
 }
 
@@ -238,35 +257,32 @@ struct Answer {
 }
 
 impl Answer {
-    fn give(&self, outcome: Result<Outcome, JoinError>) -> Result<CallToolResult, ErrorData> {
-        let mut result = match outcome.map_err(|error| failed(&error))? {
-            Ok(outcome) => tools::success(&outcome, &self.session),
+    fn give(&self, outcome: Result<ToolOutcome, ToolError>) -> Given {
+        let is_cancelled = was_cancelled(&outcome);
+        let answer = match outcome {
+            Ok(outcome) => Ok(tools::success(outcome, &self.session)),
             Err(error) if error.code() == ErrorCode::UnknownTool => {
                 let message = format!("unknown tool {:?}: {error}", self.tool);
-                return Err(ErrorData::invalid_params(message, None));
+                Err(ErrorData::invalid_params(message, None))
             }
-            Err(error) => tools::refusal(&error.body(self.dialect)),
+            Err(error) => Ok(tools::refusal(&error.body(self.dialect))),
         };
-        result.meta = self.meta();
-        Ok(result)
-    }
-
-    fn payload(&self, outcome: Result<Outcome, JoinError>) -> TaskPayload {
-        match self.give(outcome) {
-            Ok(result) => TaskPayload::Completed {
-                result: object(&result),
-            },
-            Err(error) => TaskPayload::Failed { error: object(&error) },
+        let told = |mut result: CallToolResult| {
+            result.meta = meta(self.handle.as_deref());
+            result
+        };
+        Given {
+            answer: answer.map(told),
+            is_cancelled,
         }
     }
+}
 
-    /// What leads a client without a connection of its own back to its session.
-    fn meta(&self) -> Option<MetaObject> {
-        let handle = self.handle.as_ref()?;
-        let mut meta = JsonObject::new();
-        meta.insert(HANDLE.to_owned(), json!(handle));
-        Some(MetaObject(meta))
-    }
+/// What leads a client without a connection of its own back to its session.
+fn meta(handle: Option<&str>) -> Option<MetaObject> {
+    let mut meta = JsonObject::new();
+    meta.insert(HANDLE.to_owned(), json!(handle?));
+    Some(MetaObject(meta))
 }
 
 fn object(value: &impl serde::Serialize) -> JsonObject {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
@@ -20,6 +20,9 @@ use crate::host::locked;
 const SESSION_ID: &str = "mcp-session-id";
 /// Who has broken off and is not back after so long is gone. Clients try again after a second.
 const COMES_BACK: Duration = Duration::from_secs(10);
+
+/// An answer waits so long for its end before it begins to be sent.
+const SOON: Duration = Duration::from_millis(10);
 
 /// The connections of every session, by the name that the protocol gives it.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +41,7 @@ impl Connections {
             return next.run(request).await;
         };
         let is_end = request.method() == Method::DELETE;
+        let is_call = request.method() == Method::POST;
         let stream = self_.opened(id);
         let mut response = next.run(request).await;
         if is_end && response.status() == StatusCode::ACCEPTED {
@@ -52,7 +56,11 @@ impl Connections {
             stream.complete();
             return response;
         }
-        response.map(|body| watched(body, stream))
+        if !is_call {
+            return response.map(|body| watched(body, stream));
+        }
+        let (head, body) = response.into_parts();
+        Response::from_parts(head, in_one_piece(watched(body, stream)).await)
     }
 
     fn opened(&self, id: &str) -> OpenStream {
@@ -115,6 +123,23 @@ impl Drop for OpenStream {
             // Nothing is known against a client that is merely quiet.
             connections.remove(&self.id);
         }
+    }
+}
+
+/// A stream that ends soon goes out as a whole, with its head: the client is woken once and not three times.
+async fn in_one_piece(body: Body) -> Body {
+    let mut parts = body.into_data_stream();
+    let mut early = Vec::new();
+    let ended = tokio::time::timeout(SOON, async {
+        while let Some(part) = parts.next().await {
+            early.extend_from_slice(&part?);
+        }
+        Ok::<_, axum::Error>(())
+    });
+    match ended.await {
+        Ok(Ok(())) => Body::from(early),
+        Ok(Err(error)) => Body::from_stream(stream::iter([Ok(Bytes::from(early)), Err(error)])),
+        Err(_) => Body::from_stream(stream::iter([Ok(Bytes::from(early))]).chain(parts)),
     }
 }
 

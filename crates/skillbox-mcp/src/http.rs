@@ -38,10 +38,17 @@ pub fn serve_http(
         return Err(ServeError::NotLoopback(address));
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.enable_all().build().map_err(ServeError::Start)?;
+    builder.enable_all().worker_threads(threads_for_connections());
+    let runtime = builder.build().map_err(ServeError::Start)?;
     let served = runtime.block_on(serve(host, address, origins, ready));
     runtime.shutdown_background();
     served
+}
+
+/// Half of the processors: serving is little work, and what is served needs the others. A message passes through
+/// several tasks, and with more threads most of its way would be from one thread to another.
+fn threads_for_connections() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
 async fn serve(

@@ -3,7 +3,7 @@
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, Tool};
 use serde_json::{Value, json};
-use skillbox_model::{ErrorBody, RunReport};
+use skillbox_model::ErrorBody;
 use skillbox_runtime::{Dialect, ToolDefinition, ToolFormat, ToolOutcome};
 
 use crate::host::{Host, failed};
@@ -33,10 +33,10 @@ fn definition(tool: &ToolDefinition) -> Result<Tool, ErrorData> {
 }
 
 /// What a call gave, as text for the model, as data, and as links to its files.
-pub(crate) fn success(outcome: &ToolOutcome, session: &ClientSession) -> CallToolResult {
-    let mut content = vec![ContentBlock::text(outcome.text.clone())];
-    if let Some(report) = report_of(outcome) {
-        content.extend(session.note(&report).into_iter().map(link));
+pub(crate) fn success(mut outcome: ToolOutcome, session: &ClientSession) -> CallToolResult {
+    let mut content = vec![ContentBlock::text(std::mem::take(&mut outcome.text))];
+    if let Some(report) = &outcome.report {
+        content.extend(session.note(report).into_iter().map(link));
     }
     let mut result = CallToolResult::success(content);
     result.structured_content = Some(structured(outcome));
@@ -44,20 +44,16 @@ pub(crate) fn success(outcome: &ToolOutcome, session: &ClientSession) -> CallToo
 }
 
 /// An object always: clients of the older revisions take nothing else.
-fn structured(outcome: &ToolOutcome) -> Value {
-    match outcome.to_json() {
-        whole @ Value::Object(_) if has_schema_of_its_own(outcome) => whole,
-        other => json!({RESULT: other, "state_delta": outcome.state_delta()}),
+fn structured(outcome: ToolOutcome) -> Value {
+    if outcome.result.is_object() && has_schema_of_its_own(&outcome) {
+        return outcome.into_json();
     }
+    let state_delta = outcome.state_delta();
+    json!({RESULT: outcome.into_json(), "state_delta": state_delta})
 }
 
 fn has_schema_of_its_own(outcome: &ToolOutcome) -> bool {
     !matches!(outcome.dialect, Dialect::Deepagents | Dialect::Saa)
-}
-
-fn report_of(outcome: &ToolOutcome) -> Option<RunReport> {
-    outcome.result.get("run_id")?;
-    serde_json::from_value(outcome.result.clone()).ok()
 }
 
 fn link(output: Output) -> ContentBlock {

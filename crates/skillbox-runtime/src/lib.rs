@@ -20,7 +20,7 @@ mod tools;
 pub use agent::{AgentOptions, AgentSession, ChangesEnter, CommandHooks};
 pub use error::RunError;
 pub use host_directories::HostDirectories;
-pub use pipeline::{DEFAULT_SESSION_WAIT, RunContext, new_run_id};
+pub use pipeline::{DEFAULT_SESSION_WAIT, Left, Ran, RunContext, new_run_id};
 pub use runtime::{Runtime, RuntimeSettings};
 pub use tools::{Carried, HookOutcome, HookRun, HostVerb, ToolCall, ToolError, ToolOutcome};
 

@@ -13,7 +13,7 @@ use skillbox_executor::snapshot::Snapshot;
 use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, collect, stage_inputs};
 use skillbox_executor::{Bring, Cancel, EventSink, Executor, Finished, Placement, Run};
 use skillbox_model::{
-    ByteSize, ErrorCode, ExecutorKind, InputMode, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
+    ByteSize, ErrorCode, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
 };
 use skillbox_repository::Catalog;
 use skillbox_sandbox::{Backing, Profile};
@@ -74,12 +74,43 @@ struct Room {
 }
 
 impl Room {
-    /// Lets it go after the run; what was made for this run alone is taken down.
-    fn leave(self, accepted: &Accepted<'_>) {
-        if accepted.session.is_some() {
-            accepted.executor.leave_session(self.workspace, &accepted.spec.run_id);
-        } else if self.scratch.is_none() {
-            accepted.executor.take_down(self.workspace, &accepted.spec.limits);
+    /// Lets it go after the run. What was made for this run alone, and is nobody else's business, may wait.
+    fn leave<'r>(self, accepted: &Accepted<'r>) -> Left<'r> {
+        let is_for_later = accepted.session.is_none() && self.scratch.is_none();
+        Left(is_for_later.then(|| Used {
+            workspace: self.workspace,
+            executor: accepted.executor,
+            limits: accepted.spec.limits.clone(),
+        }))
+    }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ran<'r> {
+    /// The result.
+    pub report: RunReport,
+    /// What is still to be taken down.
+    pub left: Left<'r>,
+}
+
+/// What a run used and nobody needs any more. Dropping it takes it down: best after the result is told, since whoever
+/// waits for the result need not wait for that.
+#[derive(Debug)]
+pub struct Left<'r>(Option<Used<'r>>);
+
+#[derive(Debug)]
+struct Used<'r> {
+    workspace: Workspace,
+    executor: &'r Executor,
+    limits: Limits,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        let _span = info_span!("workspace.cleanup").entered();
+        if let Some(used) = self.0.take() {
+            used.executor.take_down(used.workspace, &used.limits);
         }
     }
 }
@@ -91,11 +122,12 @@ const LISTED_BY_DEFAULT: usize = 20;
 impl Runtime {
     /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
     pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
-        self.run_as(new_run_id(), request, context)
+        Ok(self.run_as(new_run_id(), request, context)?.report)
     }
 
-    /// The same under a name that the caller got from [`new_run_id`] and may have told already.
-    pub fn run_as(&self, run_id: RunId, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
+    /// The same under a name that the caller got from [`new_run_id`] and may have told already, for callers who tell
+    /// the result before what the run used is taken down.
+    pub fn run_as(&self, run_id: RunId, request: &RunRequest, context: RunContext<'_>) -> Result<Ran<'_>, RunError> {
         let RunContext {
             session,
             mut events,
@@ -142,9 +174,8 @@ impl Runtime {
         if let Some(directory) = &export {
             write_out(directory, &mut outputs)?;
         }
-        let _span = info_span!("workspace.cleanup").entered();
-        room.leave(&accepted);
-        Ok(report(Facts {
+        let left = room.leave(&accepted);
+        let report = report(Facts {
             run_id: accepted.spec.run_id,
             skill: accepted.spec.skill.to_string(),
             skill_digest: digest,
@@ -155,7 +186,8 @@ impl Runtime {
             outputs,
             saved: saving.saved,
             warnings: [staged.warnings, saving.warnings].concat(),
-        }))
+        });
+        Ok(Ran { report, left })
     }
 
     /// Parses the request against the catalogue, the profile and what the host allows; takes the session.
@@ -200,7 +232,7 @@ impl Runtime {
     fn hold(&self, id: &SessionId, cancel: &Cancel) -> Result<SessionHold, RunError> {
         let session = self.sessions.open_or_create(id)?;
         let lock = session.lock_run(self.settings.session_wait, || cancel.is_cancelled())?;
-        session.touch(1)?;
+        session.note_run()?;
         Ok(SessionHold { session, _lock: lock })
     }
 

@@ -374,6 +374,28 @@ pub fn h078_the_death_of_skillbox_is_the_death_of_the_script() {
 }
 
 #[test]
+fn a_session_whose_run_was_killed_counts_it_and_goes_on() {
+    let scene = Scene::new();
+    let token = format!("{}-token", scene.canary());
+    let request = json!({"argv": ["bash", "-c", "touch $RUN_DIR/left; sleep 50; true", token]});
+    let mut child = scene.ask(request).session("killed").begin();
+    let runs = || {
+        let shown = scene.tell(&["session", "show", "killed", "--json"]).go();
+        assert_eq!(shown.code, Some(0), "{}", shown.told());
+        shown["runs"].as_u64().unwrap()
+    };
+    scene.wait_for("the script", Duration::from_secs(10), || {
+        (!scene.host_pids_with(&token).is_empty()).then_some(())
+    });
+    assert_eq!(runs(), 1, "told while it runs");
+    reap(&mut child);
+    assert_eq!(runs(), 1);
+    let next = json!({"command": "ls /workspace/runs/*/left | wc -l"});
+    assert_eq!(scene.ask(next).session("killed").go().reported().stdout(), "1\n");
+    assert_eq!(runs(), 2);
+}
+
+#[test]
 fn h079_broken_programs_are_ordinary_errors() {
     let scene = Scene::new();
     let elf = fs::read("/usr/bin/true").unwrap();

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use skillbox_model::{RelPath, RunId};
 
@@ -180,7 +180,26 @@ impl Workspace {
         if !self.is_furnished {
             self.furnish()?;
         }
+        if self.backing == Backing::Disk {
+            self.pass_on_run_directory(run_id);
+        }
         self.ensure_own_directory(&layout::run_directory(run_id))
+    }
+
+    /// Gives the directory of the last run to this one, where that run left nothing in it. On a disk a new directory
+    /// costs many times what another name costs, and a session does not gather an empty one for each run.
+    fn pass_on_run_directory(&self, run_id: &RunId) {
+        let own = run_id.as_str().as_bytes();
+        let is_earlier_run =
+            |name: &[u8]| name.len() == own.len() && name < own && name.iter().all(u8::is_ascii_hexdigit);
+        let Ok(runs) = beneath::open_child_directory(self.root(), layout::RUNS.as_bytes()) else {
+            return;
+        };
+        let last = beneath::greatest_name(runs.as_fd(), is_earlier_run);
+        if let Some(last) = last.filter(|last| beneath::is_empty_directory(runs.as_fd(), last)) {
+            // Where it cannot be had, a new one is made.
+            let _stays = rustix::fs::renameat_with(&runs, &*last, &runs, own, RenameFlags::NOREPLACE);
+        }
     }
 
     /// Removes a run's own directory where the run left nothing in it: a session would gather one for each run, and
@@ -198,27 +217,27 @@ impl Workspace {
     fn ensure_own_directory(&self, path: &str) -> Result<(), WorkspaceError> {
         let failed = |action| WorkspaceError::new(action, path);
         let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;
-        let (parent, name) = beneath::open_parent(self.root(), &rel).map_err(failed("open the parent of"))?;
+        let above = rel.parent().map(|above| beneath::open_directory(self.root(), &above));
+        let above = above.transpose().map_err(failed("open the parent of"))?;
+        let (parent, name) = (above.as_ref().map_or(self.root(), AsFd::as_fd), rel.file_name());
         for _ in 0..2 {
-            match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) => {
-                    return self
-                        .give_away(parent.as_fd(), name)
-                        .map_err(failed("change the owner of"));
+                    return self.give_away(parent, name).map_err(failed("change the owner of"));
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed("create")(error)),
             }
-            let stat = beneath::stat_child(parent.as_fd(), name).map_err(failed("look at"))?;
+            let stat = beneath::stat_child(parent, name).map_err(failed("look at"))?;
             if beneath::file_type(&stat) == FileType::Directory {
                 // A former run may have locked the next one out.
                 if stat.st_mode & 0o777 != 0o755 {
                     let mode = Mode::from_raw_mode(0o755);
-                    rustix::fs::chmodat(&parent, name, mode, AtFlags::empty()).map_err(failed("open up"))?;
+                    rustix::fs::chmodat(parent, name, mode, AtFlags::empty()).map_err(failed("open up"))?;
                 }
                 return Ok(());
             }
-            rustix::fs::unlinkat(&parent, name, AtFlags::empty()).map_err(failed("remove"))?;
+            rustix::fs::unlinkat(parent, name, AtFlags::empty()).map_err(failed("remove"))?;
         }
         Err(failed("create")(Errno::EXIST))
     }
@@ -269,5 +288,63 @@ impl Workspace {
             Ok(space) => space.f_bavail == 0 || (space.f_files > 0 && space.f_favail == 0),
             Err(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::path::Path;
+
+    use super::*;
+
+    const RUNS: [&str; 3] = ["0190a", "0190b", "0190c"];
+
+    fn prepare(place: &Path, run: &str) {
+        let root = File::open(place).unwrap();
+        let workspace = Workspace::new(root.into(), None, Backing::Disk);
+        workspace.prepare(&RunId::parse(run).unwrap()).unwrap();
+    }
+
+    fn names(place: &Path) -> Vec<String> {
+        let entries = fs::read_dir(place.join("runs")).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn the_next_run_gets_the_directory_that_the_last_one_left_empty() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let inode = |run: &str| fs::metadata(place.join("runs").join(run)).unwrap().ino();
+        prepare(place, RUNS[0]);
+        let first = inode(RUNS[0]);
+        fs::set_permissions(place.join("runs/0190a"), fs::Permissions::from_mode(0o500)).unwrap();
+        prepare(place, RUNS[1]);
+        assert_eq!(names(place), [RUNS[1]]);
+        assert_eq!(inode(RUNS[1]), first);
+        let mode = fs::metadata(place.join("runs/0190b")).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o755, "no run is locked out by the one before");
+    }
+
+    #[test]
+    fn what_a_run_left_stays_where_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        prepare(place, RUNS[0]);
+        fs::write(place.join("runs/0190a/kept"), "x").unwrap();
+        // Neither a link nor a directory of the script's own is passed on, whatever their names.
+        prepare(place, RUNS[1]);
+        fs::remove_dir(place.join("runs/0190b")).unwrap();
+        std::os::unix::fs::symlink("0190a", place.join("runs/0190b")).unwrap();
+        fs::create_dir(place.join("runs/notes")).unwrap();
+        prepare(place, RUNS[2]);
+        assert_eq!(names(place), [RUNS[0], RUNS[1], RUNS[2], "notes"]);
+        assert!(place.join("runs/0190b").is_symlink());
+        assert_eq!(fs::read_to_string(place.join("runs/0190a/kept")).unwrap(), "x");
     }
 }

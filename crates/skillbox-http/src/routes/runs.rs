@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use crate::app::{App, in_background};
 use crate::error::ApiError;
 use crate::extract::{PathText, Query, read_json, typed};
 use crate::limits::Limits;
-use crate::runs::{self, EndsWithCaller, Order, RunRecord, RunState, RunView};
+use crate::runs::{self, EndsWithCaller, Order, Over, RunRecord, RunState, RunSummary};
 use crate::tenant::Tenant;
 
 /// How long a cancelled run may take to be dead before the answer goes out without its end.
@@ -53,15 +55,6 @@ pub(crate) struct StartRun {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RunList {
     runs: Vec<RunSummary>,
-}
-
-/// A run in short.
-#[derive(Serialize, JsonSchema)]
-struct RunSummary {
-    run_id: String,
-    /// `queued`, `running`, `ended` or `refused`.
-    status: String,
-    skill: String,
 }
 
 impl StartRun {
@@ -123,24 +116,17 @@ pub(crate) async fn start(
     caller.let_go();
     match record.state() {
         // Whoever waited is told in the way of every other refusal.
-        RunState::Refused(_, error) => Err(ApiError::clone(&error)),
+        RunState::Over(Over {
+            refusal: Some(error), ..
+        }) => Err(ApiError::clone(&error)),
         state if is_over => Ok(told(StatusCode::OK, &state)),
         state => Ok(told(StatusCode::ACCEPTED, &state)),
     }
 }
 
 pub(crate) async fn list(Extension(tenant): Extension<Arc<Tenant>>) -> Json<RunList> {
-    let summary = |run: Arc<RunRecord>| {
-        let view = json!(run.state().view());
-        let text = |key: &str| view[key].as_str().unwrap_or_default().to_owned();
-        RunSummary {
-            run_id: text("run_id"),
-            status: text("status"),
-            skill: text("skill"),
-        }
-    };
     Json(RunList {
-        runs: tenant.runs.all().into_iter().map(summary).collect(),
+        runs: tenant.runs.all().iter().map(|run| run.summary()).collect(),
     })
 }
 
@@ -173,9 +159,18 @@ pub(super) fn known(tenant: &Tenant, id: &str) -> Result<Arc<RunRecord>, ApiErro
     found.ok_or_else(|| ApiError::new(ErrorCode::RunUnknown, format!("no run {id:?} is known")))
 }
 
+/// A text that answers share with what is kept.
+struct Text(Arc<str>);
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
 fn told(status: StatusCode, state: &RunState) -> Response {
-    let view: RunView<'_> = state.view();
-    (status, Json(view)).into_response()
+    let body = Bytes::from_owner(Text(state.text()));
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 fn seconds(given: f64) -> Result<Duration, ApiError> {

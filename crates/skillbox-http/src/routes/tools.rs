@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use skillbox_executor::{Cancel, EventSink};
-use skillbox_model::{ErrorCode, RunReport};
+use skillbox_model::ErrorCode;
 use skillbox_runtime::{Caller, Dialect, ToolCall, ToolFormat, ToolOutcome};
 
 use super::agent::AgentQuery;
@@ -128,7 +128,7 @@ pub(crate) async fn call(
             "result": outcome.result, "text": outcome.text,
             "state_delta": outcome.state_delta(), "hooks": outcome.hooks,
         }),
-        None | Some(Shape::Result) => outcome.to_json(),
+        None | Some(Shape::Result) => outcome.into_json(),
     }))
 }
 
@@ -178,13 +178,8 @@ async fn make(
         }
     };
     let outcome = done.map_err(|error| ApiError::internal(&error))??;
-    if let Some(report) = report_of(&outcome) {
-        app.metrics.run_over(Some(&report), begun.elapsed());
+    if let Some(report) = &outcome.report {
+        app.metrics.run_over(Some(report), begun.elapsed());
     }
     Ok(outcome)
-}
-
-fn report_of(outcome: &ToolOutcome) -> Option<RunReport> {
-    outcome.result.get("run_id")?;
-    serde_json::from_value(outcome.result.clone()).ok()
 }

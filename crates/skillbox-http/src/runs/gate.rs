@@ -61,6 +61,17 @@ impl Gate {
 }
 
 impl Place {
+    /// The turn, where nobody has to be waited for; else the place stays.
+    pub(crate) fn turn_at_once(self) -> Result<Turn, Self> {
+        match self.turns.clone().try_acquire_owned() {
+            Ok(turn) => Ok(Turn {
+                _turn: turn,
+                _place: self.place,
+            }),
+            Err(_) => Err(self),
+        }
+    }
+
     /// Waits for the turn.
     pub(crate) async fn turn(self) -> Result<Turn, ApiError> {
         let turn = self.turns.acquire_owned().await;
@@ -78,8 +89,8 @@ mod tests {
     #[tokio::test]
     async fn one_runs_one_waits_and_the_third_is_sent_away() {
         let gate = Gate::new(1, 1);
-        let first = gate.enter().unwrap().turn().await.unwrap();
-        let second = gate.enter().unwrap();
+        let first = gate.enter().unwrap().turn_at_once().unwrap();
+        let second = gate.enter().unwrap().turn_at_once().unwrap_err();
         assert_eq!(gate.load(), (1, 1));
         let refused = gate.enter().unwrap_err();
         assert_eq!(refused.status, axum::http::StatusCode::SERVICE_UNAVAILABLE);

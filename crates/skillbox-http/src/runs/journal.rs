@@ -3,9 +3,9 @@
 //! The run never waits for a listener. What is too old for the bounds is left out, and how much is said.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use skillbox_model::{OutputBytes, RunEvent, Stream};
 use tokio::sync::Notify;
 
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub id: u64,
     pub name: &'static str,
     /// JSON on one line.
-    pub data: String,
+    pub data: Arc<str>,
 }
 
 /// The events of one run.
@@ -49,10 +49,10 @@ impl Journal {
     }
 
     /// Takes in the last event; nothing comes after it.
-    pub(crate) fn end(&self, name: &'static str, data: &Value) {
+    pub(crate) fn end(&self, name: &'static str, data: Arc<str>) {
         {
             let mut kept = locked(&self.kept);
-            kept.push(name, data.to_string());
+            kept.push(name, data);
             kept.is_over = true;
         }
         self.news.notify_waiters();
@@ -94,7 +94,9 @@ impl Kept {
             },
             other => other,
         };
-        self.push(name_of(&event), json!(event).to_string());
+        let data = serde_json::to_string(&event);
+        let data = data.unwrap_or_else(|error| unreachable!("an event can be written as JSON: {error}"));
+        self.push(name_of(&event), data.into());
     }
 
     /// A character that is cut off at the end waits for the rest of it.
@@ -118,7 +120,7 @@ impl Kept {
         })
     }
 
-    fn push(&mut self, name: &'static str, data: String) {
+    fn push(&mut self, name: &'static str, data: Arc<str>) {
         self.last_id += 1;
         self.bytes += data.len();
         self.entries.push_back(Entry {
@@ -142,7 +144,7 @@ impl Kept {
             let told = Entry {
                 id: first.id - 1,
                 name: "left_out",
-                data: json!({"event": "left_out", "events": lost}).to_string(),
+                data: json!({"event": "left_out", "events": lost}).to_string().into(),
             };
             found.insert(0, told);
         }
@@ -180,12 +182,12 @@ mod tests {
         journal.note(RunEvent::Started);
         journal.note(out(&"ü".as_bytes()[..1], 0));
         journal.note(out(&"ü".as_bytes()[1..], 1));
-        journal.end("done", &json!({}));
+        journal.end("done", "{}".into());
         let all = journal.after(0).await.unwrap();
         let told: Vec<_> = all.iter().map(|entry| (entry.id, entry.name)).collect();
         assert_eq!(told, [(1, "started"), (2, "output"), (3, "done")]);
         assert_eq!(
-            all[1].data,
+            &*all[1].data,
             r#"{"event":"output","stream":"stdout","text":"ü","offset":0}"#
         );
         assert_eq!(journal.after(2).await.unwrap().len(), 1);
@@ -202,7 +204,7 @@ mod tests {
         let all = journal.after(10).await.unwrap();
         assert_eq!(all[0].name, "left_out");
         let lost = all[1].id - 11;
-        assert_eq!(all[0].data, format!(r#"{{"event":"left_out","events":{lost}}}"#));
+        assert_eq!(*all[0].data, format!(r#"{{"event":"left_out","events":{lost}}}"#));
         assert_eq!(all.last().unwrap().id, 1_000);
     }
 }

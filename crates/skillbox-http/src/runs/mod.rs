@@ -8,6 +8,6 @@ mod start;
 
 pub(crate) use gate::Gate;
 pub(crate) use journal::Entry;
-pub(crate) use record::{RunRecord, RunState, RunView, locked};
+pub(crate) use record::{Over, RunRecord, RunState, RunSummary, RunView, locked};
 pub(crate) use registry::Registry;
 pub(crate) use start::{EndsWithCaller, Order, start};

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,10 +31,17 @@ pub(crate) struct RunRecord {
 enum Stage {
     Queued,
     Running,
-    Over(Outcome, Instant),
+    Over(Over),
 }
 
-type Outcome = Result<Arc<RunReport>, Arc<ApiError>>;
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Over {
+    /// The run as everybody is told of it, who waited, listened or comes later: written once.
+    pub text: Arc<str>,
+    /// Why it could not run.
+    pub refusal: Option<Arc<ApiError>>,
+}
 
 impl RunRecord {
     pub(crate) fn new(id: RunId, skill: String, session: Option<SessionId>) -> io::Result<Arc<Self>> {
@@ -79,43 +85,61 @@ impl RunRecord {
         *locked(&self.stage) = Stage::Running;
     }
 
+    /// The result is there. Writing it down takes its time where it is large: this is for a thread that may wait.
     pub(crate) fn finish(&self, outcome: Result<RunReport, ApiError>) {
-        let outcome = outcome.map(Arc::new).map_err(Arc::new);
-        *locked(&self.stage) = Stage::Over(outcome, Instant::now());
-        let state = self.state();
-        self.journal.end("done", &serde_json::json!(state.view()));
+        let going = self.going();
+        let text = written(&match &outcome {
+            Ok(report) => RunView::Ended {
+                session: self.session.as_ref(),
+                report,
+            },
+            Err(error) => RunView::Refused {
+                run: &going,
+                error: &error.body,
+            },
+        });
+        self.journal.end("done", text.clone());
+        *locked(&self.stage) = Stage::Over(Over {
+            text,
+            refusal: outcome.err().map(Arc::new),
+        });
         self.over.cancel();
     }
 
-    /// When it was over.
-    pub(crate) fn ended_at(&self) -> Option<Instant> {
-        match &*locked(&self.stage) {
-            Stage::Over(_, when) => Some(*when),
-            _ => None,
-        }
-    }
-
-    /// What it takes in memory, about.
+    /// What it takes in memory, about, once it is over.
     pub(crate) fn bytes(&self) -> usize {
-        let report = match &*locked(&self.stage) {
-            Stage::Over(Ok(report), _) => weight(report),
-            _ => 0,
-        };
-        report + self.journal.bytes()
+        self.journal.bytes() + size_of::<Self>()
     }
 
     /// How far it is.
     pub(crate) fn state(&self) -> RunState {
-        let going = Going {
+        match &*locked(&self.stage) {
+            Stage::Queued => RunState::Queued(self.going()),
+            Stage::Running => RunState::Running(self.going()),
+            Stage::Over(over) => RunState::Over(over.clone()),
+        }
+    }
+
+    /// It in short.
+    pub(crate) fn summary(&self) -> RunSummary {
+        let status = match &*locked(&self.stage) {
+            Stage::Queued => "queued",
+            Stage::Running => "running",
+            Stage::Over(Over { refusal: None, .. }) => "ended",
+            Stage::Over(Over { refusal: Some(_), .. }) => "refused",
+        };
+        RunSummary {
+            run_id: self.id.clone(),
+            status,
+            skill: self.skill.clone(),
+        }
+    }
+
+    fn going(&self) -> Going {
+        Going {
             run_id: self.id.clone(),
             skill: self.skill.clone(),
             session: self.session.clone(),
-        };
-        match &*locked(&self.stage) {
-            Stage::Queued => RunState::Queued(going),
-            Stage::Running => RunState::Running(going),
-            Stage::Over(Ok(report), _) => RunState::Ended(report.clone(), self.session.clone()),
-            Stage::Over(Err(error), _) => RunState::Refused(going, error.clone()),
         }
     }
 }
@@ -125,8 +149,27 @@ impl RunRecord {
 pub(crate) enum RunState {
     Queued(Going),
     Running(Going),
-    Ended(Arc<RunReport>, Option<SessionId>),
-    Refused(Going, Arc<ApiError>),
+    Over(Over),
+}
+
+impl RunState {
+    /// As everybody is told.
+    pub(crate) fn text(&self) -> Arc<str> {
+        match self {
+            Self::Queued(going) => written(&RunView::Queued(going)),
+            Self::Running(going) => written(&RunView::Running(going)),
+            Self::Over(over) => over.text.clone(),
+        }
+    }
+}
+
+/// A run in short.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RunSummary {
+    run_id: RunId,
+    /// `queued`, `running`, `ended` or `refused`.
+    status: &'static str,
+    skill: String,
 }
 
 /// A run without a result.
@@ -166,28 +209,10 @@ pub(crate) enum RunView<'a> {
     },
 }
 
-impl RunState {
-    pub(crate) fn view(&self) -> RunView<'_> {
-        match self {
-            Self::Queued(going) => RunView::Queued(going),
-            Self::Running(going) => RunView::Running(going),
-            Self::Ended(report, session) => RunView::Ended {
-                session: session.as_ref(),
-                report,
-            },
-            Self::Refused(run, error) => RunView::Refused {
-                run,
-                error: &error.body,
-            },
-        }
-    }
-}
-
-fn weight(report: &RunReport) -> usize {
-    let files = report.output_files.iter();
-    let contents = files.map(|file| file.name.len() + file.content.as_ref().map_or(0, String::len) + 256);
-    // The first file may be there a second time.
-    2 * contents.sum::<usize>() + report.stdout.len() + report.stderr.len() + 4096
+fn written(view: &RunView<'_>) -> Arc<str> {
+    let text = serde_json::to_string(view);
+    text.unwrap_or_else(|error| unreachable!("a run can be written as JSON: {error}"))
+        .into()
 }
 
 /// The contents of a lock that a panic elsewhere cannot take from us.

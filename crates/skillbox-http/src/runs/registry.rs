@@ -1,8 +1,8 @@
 //! The runs of one tenant: those that go on, and the last that are over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use skillbox_model::RunId;
 
@@ -15,49 +15,87 @@ const MAX_ENDED: usize = 500;
 /// So many bytes of results are kept.
 const MAX_BYTES: usize = 64 << 20;
 
-/// By name, which is by time.
+/// The runs of a tenant.
 #[derive(Debug, Default)]
-pub(crate) struct Registry(Mutex<BTreeMap<RunId, Arc<RunRecord>>>);
+pub(crate) struct Registry(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By name, which is by time.
+    runs: BTreeMap<RunId, Arc<RunRecord>>,
+    /// Those that are over, in the order of their ends.
+    ended: VecDeque<Ended>,
+    /// What the ended ones take in memory.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Ended {
+    id: RunId,
+    when: Instant,
+    bytes: usize,
+}
 
 impl Registry {
-    /// Remembers a run, and forgets those whose time has passed.
+    /// Remembers a run that begins.
     pub(crate) fn add(&self, record: Arc<RunRecord>) {
-        let mut runs = locked(&self.0);
-        runs.insert(record.id.clone(), record);
-        forget(&mut runs);
+        locked(&self.0).runs.insert(record.id.clone(), record);
+    }
+
+    /// A run is over; results whose time has passed, or that are too many, are forgotten.
+    pub(crate) fn note_end(&self, record: &RunRecord) {
+        let ended = Ended {
+            id: record.id.clone(),
+            when: Instant::now(),
+            bytes: record.bytes(),
+        };
+        let mut known = locked(&self.0);
+        if !known.runs.contains_key(&ended.id) {
+            // Removed meanwhile.
+            return;
+        }
+        known.bytes += ended.bytes;
+        known.ended.push_back(ended);
+        known.forget();
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Arc<RunRecord>> {
         let id = RunId::parse(id).ok()?;
-        locked(&self.0).get(&id).cloned()
+        let mut known = locked(&self.0);
+        known.forget();
+        known.runs.get(&id).cloned()
     }
 
     pub(crate) fn remove(&self, id: &RunId) {
-        locked(&self.0).remove(id);
+        let mut known = locked(&self.0);
+        known.runs.remove(id);
+        if let Some(place) = known.ended.iter().position(|ended| ended.id == *id)
+            && let Some(ended) = known.ended.remove(place)
+        {
+            known.bytes -= ended.bytes;
+        }
     }
 
     /// Every run that is known, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<RunRecord>> {
-        let mut runs = locked(&self.0);
-        forget(&mut runs);
-        runs.values().cloned().collect()
+        let mut known = locked(&self.0);
+        known.forget();
+        known.runs.values().cloned().collect()
     }
 }
 
-fn forget(runs: &mut BTreeMap<RunId, Arc<RunRecord>>) {
-    runs.retain(|_, run| run.ended_at().is_none_or(|ended| ended.elapsed() < KEPT));
-    let (mut count, mut bytes) = (0, 0);
-    let mut too_much = Vec::new();
-    // The newest are kept.
-    for (id, run) in runs.iter().rev().filter(|(_, run)| run.ended_at().is_some()) {
-        count += 1;
-        bytes += run.bytes();
-        if count > MAX_ENDED || (bytes > MAX_BYTES && count > 1) {
-            too_much.push(id.clone());
+impl Known {
+    /// The newest are kept, and the very last always.
+    fn forget(&mut self) {
+        while let Some(oldest) = self.ended.front() {
+            let is_too_much = self.ended.len() > MAX_ENDED || (self.bytes > MAX_BYTES && self.ended.len() > 1);
+            if !is_too_much && oldest.when.elapsed() < KEPT {
+                return;
+            }
+            self.bytes -= oldest.bytes;
+            self.runs.remove(&oldest.id);
+            self.ended.pop_front();
         }
-    }
-    for id in too_much {
-        runs.remove(&id);
     }
 }
 
@@ -74,12 +112,17 @@ mod tests {
         registry.add(going.clone());
         for number in 1..=MAX_ENDED + 10 {
             let run = make(number).unwrap();
+            registry.add(run.clone());
             run.finish(Err(ApiError::invalid("x")));
-            registry.add(run);
+            registry.note_end(&run);
         }
         let all = registry.all();
         assert_eq!(all.len(), MAX_ENDED + 1);
         assert_eq!(all[0].id, going.id);
         assert!(registry.get("r00001").is_none() && registry.get("../x").is_none());
+        let last = all.last().unwrap();
+        registry.remove(&last.id);
+        assert!(registry.get(last.id.as_str()).is_none());
+        assert_eq!(registry.all().len(), MAX_ENDED);
     }
 }

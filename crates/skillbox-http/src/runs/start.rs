@@ -1,14 +1,16 @@
 //! The way of a run from its order to its result.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use skillbox_executor::EventSink;
 use skillbox_model::{ErrorCode, RunReport, RunRequest, SessionId};
-use skillbox_runtime::{RunContext, new_run_id};
+use skillbox_runtime::{Ran, RunContext, new_run_id};
 
+use super::gate::{Place, Turn};
 use super::record::RunRecord;
-use crate::app::{App, in_background};
+use crate::app::App;
 use crate::error::ApiError;
 use crate::tenant::Tenant;
 
@@ -28,33 +30,68 @@ pub(crate) fn start(app: &Arc<App>, tenant: &Arc<Tenant>, order: Order) -> Resul
     let record = RunRecord::new(new_run_id(), order.request.skill.clone(), order.session)
         .map_err(|error| ApiError::internal(&error))?;
     tenant.runs.add(record.clone());
-    let work = {
-        let (app, tenant, record) = (app.clone(), tenant.clone(), record.clone());
-        async move {
-            let turn = tokio::select! {
-                turn = place.turn() => turn,
-                () = record.given_up() => Err(ApiError::new(ErrorCode::Cancelled, "cancelled before it began")),
-            };
-            let outcome = match turn {
-                Err(error) => Err(error),
-                Ok(_turn) => {
-                    record.begin();
-                    let begun = Instant::now();
-                    let outcome = run(&tenant, &record, order.request).await;
-                    app.metrics.run_over(outcome.as_ref().ok(), begun.elapsed());
-                    outcome
-                }
-            };
-            record.finish(outcome);
-        }
+    let run = OrderedRun {
+        app: app.clone(),
+        tenant: tenant.clone(),
+        record: record.clone(),
+        request: order.request,
+        span: tracing::Span::current(),
     };
-    app.work.spawn(tracing::Instrument::in_current_span(work));
+    match place.turn_at_once() {
+        // Without a task in between, which would only wait for the thread.
+        Ok(turn) => drop(app.work.spawn_blocking(move || run.make(turn))),
+        Err(place) => drop(app.work.spawn(run.wait_for(place))),
+    }
     Ok(record)
 }
 
-async fn run(tenant: &Arc<Tenant>, record: &Arc<RunRecord>, request: RunRequest) -> Result<RunReport, ApiError> {
-    let (tenant, record) = (tenant.clone(), record.clone());
-    in_background(move || {
+/// A run between its order and its result.
+struct OrderedRun {
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    record: Arc<RunRecord>,
+    request: RunRequest,
+    span: tracing::Span,
+}
+
+impl OrderedRun {
+    async fn wait_for(self, place: Place) {
+        let turn = tokio::select! {
+            turn = place.turn() => turn,
+            () = self.record.given_up() => Err(ApiError::new(ErrorCode::Cancelled, "cancelled before it began")),
+        };
+        match turn {
+            Ok(turn) => drop(self.app.work.clone().spawn_blocking(move || self.make(turn))),
+            Err(error) => self.finish(Err(error)),
+        }
+    }
+
+    /// Makes the run, on a thread that may wait.
+    fn make(self, turn: Turn) {
+        let span = self.span.clone();
+        let _inside = span.enter();
+        self.record.begin();
+        let begun = Instant::now();
+        // Whoever waits for the result must not wait for ever.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| {
+            Err(ApiError::new(
+                ErrorCode::Internal,
+                "the run broke off: skillbox has a defect",
+            ))
+        });
+        let (outcome, left) = match outcome {
+            Ok(Ran { report, left }) => (Ok(report), Some(left)),
+            Err(error) => (Err(error), None),
+        };
+        self.app.metrics.run_over(outcome.as_ref().ok(), begun.elapsed());
+        self.finish(outcome);
+        // Now that the caller has its answer.
+        drop(left);
+        drop(turn);
+    }
+
+    fn run(&self) -> Result<Ran<'_>, ApiError> {
+        let record = &self.record;
         let mut listener = |event| record.journal.note(event);
         let context = RunContext {
             session: record.session().cloned(),
@@ -62,9 +99,13 @@ async fn run(tenant: &Arc<Tenant>, record: &Arc<RunRecord>, request: RunRequest)
             cancel: record.switch().clone(),
             export: None,
         };
-        Ok(tenant.runtime.run_as(record.id.clone(), &request, context)?)
-    })
-    .await
+        Ok(self.tenant.runtime.run_as(record.id.clone(), &self.request, context)?)
+    }
+
+    fn finish(&self, outcome: Result<RunReport, ApiError>) {
+        self.record.finish(outcome);
+        self.tenant.runs.note_end(&self.record);
+    }
 }
 
 /// Cancels a run whose caller has gone, unless it was let go before.

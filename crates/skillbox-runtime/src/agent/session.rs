@@ -12,7 +12,7 @@ use skillbox_repository::Catalog;
 use super::options::{AgentOptions, ChangesEnter, CommandHooks};
 use super::state_keeper::{Keep, StateKeeper};
 use crate::Runtime;
-use crate::session::SessionError;
+use crate::session::{Remembered, SessionError};
 use crate::tools::ToolError;
 
 /// One session of one host: agents that see skills, load them, and run them in the sandbox.
@@ -71,7 +71,7 @@ impl AgentSession {
     /// ```
     pub fn open(runtime: Arc<Runtime>, options: AgentOptions) -> Result<Self, SessionError> {
         let keeper = match &options.session {
-            Some(id) => StateKeeper::Stored(runtime.sessions().open_or_create(id)?),
+            Some(id) => StateKeeper::Stored(runtime.sessions().open_or_create(id)?, Remembered::default()),
             None => StateKeeper::Memory(Mutex::default()),
         };
         Ok(Self {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use skillbox_loader::SkillsState;
 use skillbox_model::SessionId;
 
-use crate::session::{OpenSession, SessionError};
+use crate::session::{OpenSession, Remembered, SessionError};
 
 /// The file beside the session's workspace.
 const STATE: &str = "state.json";
@@ -15,8 +15,8 @@ const STATE: &str = "state.json";
 pub(crate) enum StateKeeper {
     /// For as long as the process has it.
     Memory(Mutex<SkillsState>),
-    /// On disk, shared with other processes.
-    Stored(OpenSession),
+    /// On disk, shared with other processes, and read again where they changed it.
+    Stored(OpenSession, Remembered<SkillsState>),
 }
 
 /// Whether what a step changed is kept.
@@ -36,7 +36,7 @@ impl StateKeeper {
     pub(crate) fn id(&self) -> Option<&SessionId> {
         match self {
             Self::Memory(_) => None,
-            Self::Stored(session) => Some(session.id()),
+            Self::Stored(session, _) => Some(session.id()),
         }
     }
 
@@ -55,8 +55,8 @@ impl StateKeeper {
                 }
                 Ok(result)
             }
-            Self::Stored(session) => {
-                session.try_change(STATE, |state: Option<SkillsState>| step(state.unwrap_or_default()))
+            Self::Stored(session, memory) => {
+                session.try_change_known(STATE, memory, |state| step(state.unwrap_or_default()))
             }
         }
     }
@@ -65,7 +65,7 @@ impl StateKeeper {
     pub(crate) fn touch(&self) -> Result<(), SessionError> {
         match self {
             Self::Memory(_) => Ok(()),
-            Self::Stored(session) => session.touch(0),
+            Self::Stored(session, _) => session.note_use(),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,10 +11,11 @@ use serde::de::DeserializeOwned;
 use skillbox_executor::workspace::{Backing, Owner, Workspace};
 use skillbox_model::SessionId;
 
-use super::record::now_unix_ms;
-use super::{SessionError, SessionRecord};
+use super::{Remembered, SessionError, SessionRecord, uses};
 
 const RECORD: &str = "session.json";
+/// How a workspace is open to its user.
+const OPEN: u32 = 0o755;
 
 /// A session's files. Several processes may have it open at once; each change takes a lock for itself.
 #[derive(Debug)]
@@ -38,13 +38,23 @@ impl Drop for RunLock {
 
 impl OpenSession {
     pub(super) fn open(id: SessionId, path: PathBuf, owner: Option<Owner>) -> Result<Self, SessionError> {
-        let session = Self { id, path, owner };
-        if !session.path.join(RECORD).exists() {
-            session.change(RECORD, |record: &mut Option<SessionRecord>| {
-                record.get_or_insert_with(|| SessionRecord::new(session.id.clone()));
-            })?;
+        if let Some(known) = Self::known(&id, &path, owner) {
+            return Ok(known);
         }
+        let session = Self { id, path, owner };
+        session.change(RECORD, |record: &mut Option<SessionRecord>| {
+            record.get_or_insert_with(|| SessionRecord::new(session.id.clone()));
+        })?;
         Ok(session)
+    }
+
+    /// A session that is there already.
+    pub(super) fn known(id: &SessionId, path: &Path, owner: Option<Owner>) -> Option<Self> {
+        path.join(RECORD).exists().then(|| Self {
+            id: id.clone(),
+            path: path.to_owned(),
+            owner,
+        })
     }
 
     /// The session's name.
@@ -58,36 +68,47 @@ impl OpenSession {
 
     /// What is known of it.
     pub fn record(&self) -> Result<SessionRecord, SessionError> {
-        let record = self.read(RECORD)?;
-        record.ok_or_else(|| SessionError::Unknown(self.id.clone()))
+        let record: Option<SessionRecord> = self.read(RECORD)?;
+        let mut record = record.ok_or_else(|| SessionError::Unknown(self.id.clone()))?;
+        uses::add_to(&mut record, &self.path).map_err(SessionError::io("look at the uses of", &self.path))?;
+        Ok(record)
     }
 
-    /// Notes that it was used, by a run or otherwise.
-    pub fn touch(&self, runs: u64) -> Result<(), SessionError> {
-        self.change(RECORD, |record: &mut Option<SessionRecord>| {
-            let record = record.get_or_insert_with(|| SessionRecord::new(self.id.clone()));
-            record.last_used_unix_ms = now_unix_ms();
-            record.runs += runs;
-        })
+    /// Notes that a run uses it.
+    pub fn note_run(&self) -> Result<(), SessionError> {
+        uses::note_run(&self.path).map_err(SessionError::io("note a run in", &self.path))
+    }
+
+    /// Notes that it was used otherwise.
+    pub fn note_use(&self) -> Result<(), SessionError> {
+        uses::note_use(&self.path).map_err(SessionError::io("note a use in", &self.path))
     }
 
     /// The workspace, made on its first use and given to the script's user.
     pub fn workspace(&self) -> Result<Workspace, SessionError> {
         let path = self.path.join("workspace");
-        match DirBuilder::new().mode(0o755).create(&path) {
+        // Mostly it is there as it should be, and looking is cheaper than making it so again.
+        let root = match open_as_it_should_be(&path) {
+            Some(root) => root,
+            None => self.make_workspace(&path)?,
+        };
+        Ok(Workspace::new(root.into(), self.owner, Backing::Disk))
+    }
+
+    fn make_workspace(&self, path: &Path) -> Result<File, SessionError> {
+        match DirBuilder::new().mode(OPEN).create(path) {
             Ok(()) => {
                 if let Some(owner) = self.owner {
-                    std::os::unix::fs::lchown(&path, Some(owner.uid), Some(owner.gid))
-                        .map_err(SessionError::io("change the owner of", &path))?;
+                    std::os::unix::fs::lchown(path, Some(owner.uid), Some(owner.gid))
+                        .map_err(SessionError::io("change the owner of", path))?;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(SessionError::io("create", &path)(error)),
+            Err(error) => return Err(SessionError::io("create", path)(error)),
         }
         // A former run may have locked the next one out of its own workspace.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(SessionError::io("open up", &path))?;
-        let root: OwnedFd = File::open(&path).map_err(SessionError::io("open", &path))?.into();
-        Ok(Workspace::new(root, self.owner, Backing::Disk))
+        fs::set_permissions(path, fs::Permissions::from_mode(OPEN)).map_err(SessionError::io("open up", path))?;
+        File::open(path).map_err(SessionError::io("open", path))
     }
 
     /// Waits for other runs of this session, at most so long, or until it is given up.
@@ -148,9 +169,7 @@ impl OpenSession {
         T: DeserializeOwned + Serialize,
         E: From<SessionError>,
     {
-        let lock_path = self.path.join(format!("{file}.lock"));
-        let lock = lock_file(&lock_path)?;
-        lock.lock().map_err(SessionError::io("lock", &lock_path))?;
+        let _alone = self.lock_file_of(file)?;
         let (result, changed) = change(self.read(file)?)?;
         if let Some(changed) = changed {
             self.replace(file, &changed)?;
@@ -158,7 +177,35 @@ impl OpenSession {
         Ok(result)
     }
 
-    fn replace<T: Serialize>(&self, file: &str, value: &T) -> Result<(), SessionError> {
+    /// The same with a value that is read only where somebody else has changed it.
+    pub(crate) fn try_change_known<T, R, E>(
+        &self,
+        file: &str,
+        memory: &Remembered<T>,
+        change: impl FnOnce(Option<T>) -> Result<(R, Option<T>), E>,
+    ) -> Result<R, E>
+    where
+        T: Clone + DeserializeOwned + Serialize,
+        E: From<SessionError>,
+    {
+        let _alone = self.lock_file_of(file)?;
+        let (result, changed) = change(memory.read(&self.path.join(file))?)?;
+        if let Some(changed) = changed {
+            let written = self.replace(file, &changed)?;
+            memory.note(written, changed);
+        }
+        Ok(result)
+    }
+
+    /// Nobody else changes the file until the lock is dropped.
+    fn lock_file_of(&self, file: &str) -> Result<File, SessionError> {
+        let path = self.path.join(format!("{file}.lock"));
+        let lock = lock_file(&path)?;
+        lock.lock().map_err(SessionError::io("lock", &path))?;
+        Ok(lock)
+    }
+
+    fn replace<T: Serialize>(&self, file: &str, value: &T) -> Result<File, SessionError> {
         let path = self.path.join(file);
         let text = serde_json::to_vec(value).map_err(|source| SessionError::Damaged {
             path: path.clone(),
@@ -168,9 +215,14 @@ impl OpenSession {
             tempfile::NamedTempFile::new_in(&self.path).map_err(SessionError::io("create a file in", &self.path))?;
         temp.write_all(&text).map_err(SessionError::io("write", &path))?;
         temp.persist(&path)
-            .map_err(|error| SessionError::io("replace", &path)(error.error))?;
-        Ok(())
+            .map_err(|error| SessionError::io("replace", &path)(error.error))
     }
+}
+
+fn open_as_it_should_be(workspace: &Path) -> Option<File> {
+    let root = File::open(workspace).ok()?;
+    let mode = root.metadata().ok()?.permissions().mode();
+    (mode & 0o7777 == OPEN).then_some(root)
 }
 
 fn lock_file(path: &Path) -> Result<File, SessionError> {

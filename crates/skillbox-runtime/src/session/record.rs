@@ -35,7 +35,11 @@ impl SessionRecord {
     }
 }
 
-pub(super) fn now_unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+fn now_unix_ms() -> u64 {
+    unix_ms(SystemTime::now())
+}
+
+pub(super) fn unix_ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

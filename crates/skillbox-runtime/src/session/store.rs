@@ -15,7 +15,8 @@ use super::{OpenSession, SessionError, SessionRecord};
 /// The sessions of one state directory.
 ///
 /// ```text
-/// sessions/<id>/session.json     the record
+/// sessions/<id>/session.json     the record, as it was when the session was made
+/// sessions/<id>/uses             a byte for each run; its time is that of the last use
 /// sessions/<id>/state.json       what is loaded, selected, disabled
 /// sessions/<id>/pins.json        versions kept
 /// sessions/<id>/workspace/       the script's files, owned by the script's user
@@ -40,6 +41,9 @@ impl SessionStore {
     /// Opens a session, and makes it on its first use.
     pub fn open_or_create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
         let path = self.path(id);
+        if let Some(session) = OpenSession::known(id, &path, self.owner) {
+            return Ok(session);
+        }
         // Private to us: the sandbox reaches its workspace by a descriptor.
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);

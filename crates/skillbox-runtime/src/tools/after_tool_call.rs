@@ -75,6 +75,7 @@ impl AgentSession {
             keys: changed_keys(dialect, &stepped.before, &stepped.after, agent),
             hooks,
             dialect,
+            report: None,
         })
     }
 

@@ -104,6 +104,7 @@ impl AgentSession {
             keys,
             hooks,
             dialect: self.settings().dialect,
+            report: None,
         }
     }
 }

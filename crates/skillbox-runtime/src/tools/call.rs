@@ -5,6 +5,7 @@ use skillbox_executor::{Cancel, EventSink};
 use skillbox_loader::{
     AgentName, Answer, Caller, FiredHook, Reply, Session, SkillsState, StateDelta, ToolPass, changed_keys,
 };
+use skillbox_model::RunReport;
 use skillbox_repository::Catalog;
 
 use super::error::ToolError;
@@ -103,6 +104,8 @@ pub(super) struct Made {
     pub(super) hooks: Vec<HookOutcome>,
     /// Hooks whose moment came with the call or after it.
     pub(super) next: Vec<FiredHook>,
+    /// Where the call was a run.
+    pub(super) report: Option<Box<RunReport>>,
 }
 
 impl AgentSession {
@@ -221,6 +224,7 @@ impl AgentSession {
                     after,
                     hooks,
                     next,
+                    report: None,
                 });
             }
         };
@@ -243,6 +247,7 @@ impl AgentSession {
             after,
             hooks,
             next: follows.hooks,
+            report: Some(report.into()),
         })
     }
 
@@ -261,6 +266,7 @@ impl AgentSession {
             after,
             mut hooks,
             next,
+            report,
         } = made;
         let followed = self.carry_out(next, call.occasion(Some(&result)), cancel);
         let notes = self.note_contexts(&followed, &call.agent)?;
@@ -273,11 +279,15 @@ impl AgentSession {
             keys: changed_keys(dialect, &before, &after, &call.agent),
             hooks,
             dialect,
+            report,
         })
     }
 
     /// The event of every answer, with what it changed.
     fn tell_response(&self, call: &ToolCall, outcome: &Result<ToolOutcome, ToolError>) {
+        if !tracing::enabled!(tracing::Level::INFO) {
+            return;
+        }
         let (state_delta, error) = match outcome {
             Ok(outcome) => (outcome.state_delta().to_string(), None),
             Err(error) => ("[]".to_owned(), Some(error.code().as_str())),

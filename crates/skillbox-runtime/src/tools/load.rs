@@ -66,6 +66,7 @@ impl AgentSession {
                 after,
                 hooks: Vec::new(),
                 next,
+                report: None,
             },
             None,
         )

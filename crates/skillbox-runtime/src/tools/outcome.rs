@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use skillbox_loader::{Dialect, StateDelta};
+use skillbox_model::RunReport;
 
 use super::hook_outcome::HookOutcome;
 
@@ -20,6 +21,8 @@ pub struct ToolOutcome {
     pub hooks: Vec<HookOutcome>,
     /// The dialect in which the answer is given.
     pub dialect: Dialect,
+    /// What `result` was made of, where the call was a run.
+    pub report: Option<Box<RunReport>>,
 }
 
 impl ToolOutcome {
@@ -28,7 +31,16 @@ impl ToolOutcome {
     /// `state_delta` is a list of operations in our own dialect, and an object of keys in those whose hosts keep
     /// such.
     pub fn to_json(&self) -> Value {
-        let mut result = self.result.clone();
+        self.completed(self.result.clone())
+    }
+
+    /// The same, where nothing else of it is needed any more.
+    pub fn into_json(mut self) -> Value {
+        let result = self.result.take();
+        self.completed(result)
+    }
+
+    fn completed(&self, mut result: Value) -> Value {
         if let Value::Object(result) = &mut result {
             result.insert("state_delta".to_owned(), self.state_delta());
             if !self.hooks.is_empty() {

@@ -32,7 +32,7 @@ fn check(name: &str, field: &str, state: &SkillsState, agent: &AgentName) -> Res
 
 /// The report as the tool's result, and as text for the model.
 pub(crate) fn answer(report: &RunReport) -> (Value, String) {
-    let result = json!(report);
-    let text = result.to_string();
-    (result, text)
+    let text = serde_json::to_string(report);
+    let text = text.unwrap_or_else(|error| unreachable!("a report can be written as JSON: {error}"));
+    (json!(report), text)
 }

@@ -81,6 +81,7 @@ impl AgentSession {
             keys: changed_keys(dialect, &asked.before, &asked.after, agent),
             hooks,
             dialect,
+            report: None,
         })
     }
 
