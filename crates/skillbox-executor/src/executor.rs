@@ -97,6 +97,13 @@ impl Executor {
         }
     }
 
+    /// Lets go of what runs have left, where their workspaces stay.
+    pub fn clear_away(&self) {
+        if let Self::Local(local) = self {
+            local.clear_away();
+        }
+    }
+
     /// Runs a staged job until everything of it is dead.
     pub fn run(&self, run: Run<'_, '_>) -> Result<Finished, ExecutorError> {
         let Run {

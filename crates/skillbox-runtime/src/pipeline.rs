@@ -77,11 +77,13 @@ impl Room {
     /// Lets it go after the run. What was made for this run alone, and is nobody else's business, may wait.
     fn leave<'r>(self, accepted: &Accepted<'r>) -> Left<'r> {
         let is_for_later = accepted.session.is_none() && self.scratch.is_none();
-        Left(is_for_later.then(|| Used {
-            workspace: self.workspace,
+        Left {
             executor: accepted.executor,
-            limits: accepted.spec.limits.clone(),
-        }))
+            used: is_for_later.then(|| Used {
+                workspace: self.workspace,
+                limits: accepted.spec.limits.clone(),
+            }),
+        }
     }
 }
 
@@ -97,20 +99,23 @@ pub struct Ran<'r> {
 /// What a run used and nobody needs any more. Dropping it takes it down: best after the result is told, since whoever
 /// waits for the result need not wait for that.
 #[derive(Debug)]
-pub struct Left<'r>(Option<Used<'r>>);
+pub struct Left<'r> {
+    executor: &'r Executor,
+    used: Option<Used>,
+}
 
 #[derive(Debug)]
-struct Used<'r> {
+struct Used {
     workspace: Workspace,
-    executor: &'r Executor,
     limits: Limits,
 }
 
 impl Drop for Left<'_> {
     fn drop(&mut self) {
         let _span = info_span!("workspace.cleanup").entered();
-        if let Some(used) = self.0.take() {
-            used.executor.take_down(used.workspace, &used.limits);
+        match self.used.take() {
+            Some(used) => self.executor.take_down(used.workspace, &used.limits),
+            None => self.executor.clear_away(),
         }
     }
 }

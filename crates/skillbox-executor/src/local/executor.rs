@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::PipeFlags;
-use skillbox_model::{Layer, LayerState, Limits, RunEvent, RunId};
+use skillbox_model::{Layer, LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
     Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Need, Ownership, Profile, Sandbox, ScriptEnd,
     Spawner, SpawnerError, Unconfined,
@@ -124,11 +124,10 @@ impl LocalExecutor {
         }
     }
 
-    /// Removes a run's own directory from a session's workspace, where the run left it empty.
-    pub fn forget_run(&self, workspace: Workspace, run_id: &RunId) {
-        match &self.housekeeping {
-            Some(keeping) => keeping.forget_run(workspace, run_id),
-            None => workspace.forget_run(run_id),
+    /// Lets go of what runs have left, where their workspaces stay.
+    pub fn clear_away(&self) {
+        if let Some(keeping) = &self.housekeeping {
+            keeping.clear_away();
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use skillbox_model::{ByteSize, Limits, RunId};
+use skillbox_model::{ByteSize, Limits};
 use skillbox_sandbox::Sandbox;
 
 use crate::workspace::Workspace;
@@ -28,11 +28,11 @@ struct Spare {
 type Make = dyn Fn(Size) -> Option<Workspace> + Send;
 
 /// What is left to do after a run.
-enum Chore {
+struct Chore {
+    /// Sandboxes to let go of: that wakes the spawner.
+    _dead: Vec<Sandbox>,
     /// A workspace that was made for the run is to go, and another one of its size to come.
-    TakeDown(Workspace, Size, Vec<Sandbox>),
-    /// The run's own directory in a session's workspace is to go, where it is empty.
-    Forget(Workspace, RunId, Vec<Sandbox>),
+    used: Option<(Workspace, Size)>,
 }
 
 /// A thread with its chores.
@@ -52,15 +52,9 @@ impl Housekeeping {
         let kept = Arc::clone(&spare);
         let work = move || {
             for chore in to_do {
-                match chore {
-                    Chore::Forget(workspace, run_id, dead) => {
-                        drop(dead);
-                        workspace.forget_run(&run_id);
-                    }
-                    Chore::TakeDown(used, size, dead) => {
-                        drop((used, dead));
-                        restock(&kept, size, &*make);
-                    }
+                if let Some((used, size)) = chore.used {
+                    drop(used);
+                    restock(&kept, size, &*make);
                 }
             }
         };
@@ -87,23 +81,24 @@ impl Housekeeping {
         lock(&self.dead).push(sandbox);
     }
 
-    fn take_dead(&self) -> Vec<Sandbox> {
-        std::mem::take(&mut *lock(&self.dead))
-    }
-
     /// Takes a used workspace over; where too many wait already, it is taken down at once.
     pub(super) fn take_down(&self, used: Workspace, limits: &Limits) {
-        if let Some(chores) = &self.chores {
-            // What does not fit comes back, and goes here.
-            let _refused = chores.try_send(Chore::TakeDown(used, size(limits), self.take_dead()));
-        }
+        self.leave_to_the_thread(Some((used, size(limits))));
     }
 
-    /// Has a run's own directory removed from a session's workspace, where the run left it empty. One that stays because
-    /// too much is to be done does no harm.
-    pub(super) fn forget_run(&self, workspace: Workspace, run_id: &RunId) {
+    /// Lets go of dead sandboxes whose workspaces stay.
+    pub(super) fn clear_away(&self) {
+        self.leave_to_the_thread(None);
+    }
+
+    fn leave_to_the_thread(&self, used: Option<(Workspace, Size)>) {
+        let chore = Chore {
+            _dead: std::mem::take(&mut *lock(&self.dead)),
+            used,
+        };
         if let Some(chores) = &self.chores {
-            let _refused = chores.try_send(Chore::Forget(workspace, run_id.clone(), self.take_dead()));
+            // What does not fit comes back, and goes here.
+            let _refused = chores.try_send(chore);
         }
     }
 }

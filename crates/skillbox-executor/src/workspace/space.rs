@@ -202,18 +202,6 @@ impl Workspace {
         }
     }
 
-    /// Removes a run's own directory where the run left nothing in it: a session would gather one for each run, and
-    /// every later run would walk over them when it counts what is used.
-    pub(crate) fn forget_run(&self, run_id: &RunId) {
-        let Ok(path) = RelPath::parse(layout::run_directory(run_id)) else {
-            return;
-        };
-        if let Ok((parent, name)) = beneath::open_parent(self.root(), &path) {
-            // One that is not empty stays, and so does whatever else stands there.
-            let _stays = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
-        }
-    }
-
     fn ensure_own_directory(&self, path: &str) -> Result<(), WorkspaceError> {
         let failed = |action| WorkspaceError::new(action, path);
         let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;

@@ -69,6 +69,7 @@ pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Resul
         }
         for index in event.changed {
             runs[index].change();
+            spawning.slots.ended();
         }
         runs.retain(|run| run.alive.is_some() || !run.is_forgotten());
         if event.asked {

@@ -23,8 +23,9 @@ use crate::plan::{Command, Phase, Step};
 /// A kind of run that was not asked for so long is forgotten, with its slots.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Where another slot still waits, a used one is replaced only after so long without a launch: making it takes as much
-/// of the processor as a short run, and would take it from the run that has just begun.
+/// Where another slot still waits, a used one is replaced only after so long without a launch and without the end of a
+/// run: making it takes as much of the processor as a short run, and would take it from the run that has just begun, or
+/// from whoever brings its result to the caller.
 const CALM: Duration = Duration::from_millis(3);
 
 /// As many as a kind of run has at least: one to be taken, and one that waits meanwhile.
@@ -35,7 +36,7 @@ const PAIR: usize = 2;
 pub(super) struct Slots {
     /// As many as may be parked at once; none are made by themselves when 0.
     limit: usize,
-    last_launch: Option<Instant>,
+    last_change: Option<Instant>,
     parked: Vec<Slot>,
     recipes: Vec<Recipe>,
 }
@@ -128,7 +129,7 @@ impl Slots {
         if self.limit == 0 && self.parked.is_empty() {
             return None;
         }
-        self.last_launch = Some(Instant::now());
+        self.last_change = Some(Instant::now());
         let limit = self.limit;
         let recipe = self.recipe(steps);
         recipe.last_used = Instant::now();
@@ -162,13 +163,18 @@ impl Slots {
         self.lacking().is_some()
     }
 
+    /// Notes that a run is over.
+    pub fn ended(&mut self) {
+        self.last_change = Some(Instant::now());
+    }
+
     /// How long to leave the processor to the runs before the next slot is made.
     pub fn until_calm(&self) -> Duration {
         let is_urgent = self.lacking().is_some_and(|index| {
             let steps = &self.recipes[index].steps;
             !self.parked.iter().any(|slot| Rc::ptr_eq(&slot.recipe, steps))
         });
-        match self.last_launch {
+        match self.last_change {
             Some(last) if !is_urgent => CALM.saturating_sub(last.elapsed()),
             _ => Duration::ZERO,
         }
