@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::landlock::Rules;
 use super::{Belongings, Child, SETUP_FAILED, exit};
 use crate::kernel::socket;
-use crate::plan::{LandlockRule, Op, Step};
+use crate::kernel::spawn::candidates;
+use crate::plan::{Command, LandlockRule, Op, Step};
 use crate::spawner::protocol::{Orders, Part, PartStep, decode};
 
-/// As much of the buffer as most runs fill. Memory that was not written to since the fork is copied at the first touch,
-/// which would be in the midst of the run.
+/// As much of the buffer as most runs fill.
 const WARM: usize = 8 << 10;
 
 /// Waits, and becomes the command of the run that is sent through `bell`. Does not return.
@@ -26,6 +26,7 @@ pub(super) fn wait_for_the_run(mut child: Child<'_>, bell: OwnedFd, confined: &O
     }
     let mut buffer = vec![0; socket::MAX_MESSAGE];
     buffer[..WARM].fill(1);
+    go_through_the_motions(&known);
     let Ok(received) = socket::receive(bell.as_fd(), &mut buffer) else {
         exit(SETUP_FAILED)
     };
@@ -55,6 +56,35 @@ pub(super) fn wait_for_the_run(mut child: Child<'_>, bell: OwnedFd, confined: &O
     };
     child.release();
     exit(SETUP_FAILED)
+}
+
+/// Reads a message like that of a run, for nothing: what was not touched since the fork is brought in, or copied, at the
+/// first touch, and that would be in the midst of the run.
+fn go_through_the_motions(known: &[Step]) {
+    let variable = c"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
+    let command = Command {
+        argv: vec![c"bash".to_owned(), c"-c".to_owned(), variable.clone()],
+        env: vec![variable; 8],
+    };
+    let part = Part {
+        steps: known
+            .iter()
+            .map(|step| PartStep::Brought(Cow::Borrowed(step)))
+            .collect(),
+        command: Cow::Owned(command),
+    };
+    let bytes = postcard::to_stdvec(&part).unwrap_or_default();
+    let orders = decode(&bytes).ok().and_then(|part| put_together(Vec::new(), part));
+    if let Some(orders) = orders {
+        std::hint::black_box(candidates(&orders.command.argv[0], &orders.command.env));
+    }
+    touch_the_stack();
+}
+
+/// As deep as the steps of a run go.
+#[inline(never)]
+fn touch_the_stack() {
+    std::hint::black_box(&mut [1_u8; 24 << 10]);
 }
 
 /// The steps of the run, with those that were known before at their places.

@@ -3,13 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2};
 
 use crate::plan::BindKind;
 
 /// Opens a path below a root, making what is missing. A link anywhere on the way is refused: the workspace of a
 /// session holds what earlier scripts left there, and a link could lead the mount to another place.
 pub(crate) fn open_target(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> io::Result<OwnedFd> {
+    if let Some(there) = open_at_once(root, path, kind) {
+        return Ok(there);
+    }
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
     let mut here: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
@@ -25,6 +28,20 @@ pub(crate) fn open_target(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> i
         Some(here) => Ok(here),
         None => root.try_clone_to_owned(),
     }
+}
+
+/// The same in one call, where all of it is there and as it should be. What else there is to do, or to refuse, the way
+/// step by step finds out.
+fn open_at_once(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> Option<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let found = openat2(root, path.trim_matches('/'), flags, Mode::empty(), resolve).ok()?;
+    let wanted = match kind {
+        BindKind::Directory => FileType::Directory,
+        BindKind::File => FileType::RegularFile,
+    };
+    let is_wanted = fstat(&found).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == wanted);
+    is_wanted.then_some(found)
 }
 
 /// The directory that holds a path's last part, made as needed, and that part.
