@@ -1,5 +1,5 @@
-//! Builds the program that is pid 1 in containers, linked statically, so that it runs in whatever image there is. Its
-//! bytes become part of skillbox: who has the program can build the image.
+//! Builds the program that is pid 1 in containers and the spawner of a server's sandboxes, linked statically, so that it
+//! runs in whatever image there is. Its bytes become part of skillbox: who has the program can build the image.
 #![expect(
     clippy::disallowed_methods,
     reason = "a build script reads cargo's environment and starts cargo"
@@ -15,15 +15,19 @@ fn main() {
     println!("cargo:rerun-if-env-changed=SKILLBOX_RUNNER");
     for path in [
         "Cargo.lock",
+        "Cargo.toml",
         "Dockerfile.runner",
         "crates/skillbox-model/src",
+        "crates/skillbox-model/Cargo.toml",
         "crates/skillbox-sandbox/src",
+        "crates/skillbox-sandbox/build.rs",
+        "crates/skillbox-sandbox/Cargo.toml",
         "crates/skillbox-runner/src",
         "crates/skillbox-runner/Cargo.toml",
     ] {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
-    // A packager may bring a program of their own making.
+    // A packager may bring a program of their own making, of this very version: both sides speak without versions.
     let runner = match std::env::var_os("SKILLBOX_RUNNER") {
         Some(path) => PathBuf::from(path),
         None => build(&workspace),

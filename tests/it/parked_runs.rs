@@ -197,3 +197,43 @@ fn without_slots_each_sandbox_is_made_when_it_is_asked_for() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(server.children(), Vec::<i32>::new());
 }
+
+/// Children of the spawner that are dead and not reaped.
+fn zombies(spawner: &Spawner) -> Vec<String> {
+    let pid = spawner.pid().unwrap();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let is_dead = |child: &&str| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+    };
+    children.split_whitespace().filter(is_dead).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_run_that_fails_after_its_end_leaves_no_dead_sandbox() {
+    let server = Server::new(Scene::new());
+    server.run("true");
+    let taken = server.script.clone();
+    let request = RunRequest {
+        skill: "changing".to_owned(),
+        command: Some("echo x > out/x".to_owned()),
+        outputs: Some(skillbox_model::OutputSpec {
+            globs: vec!["out/*".to_owned()],
+            ..Default::default()
+        }),
+        ..RunRequest::default()
+    };
+    let context = RunContext {
+        session: None,
+        events: EventSink::silent(),
+        cancel: Cancel::new().unwrap(),
+        // A file stands where the directory would have to be.
+        export: Some(taken),
+    };
+    server.runtime.run(&request, context).unwrap_err();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !zombies(&server.spawner).is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", zombies(&server.spawner));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

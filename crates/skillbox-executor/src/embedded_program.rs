@@ -20,6 +20,8 @@ pub fn start_spawner(own_program: &Path) -> Result<Spawner, SpawnerError> {
     if rustix::process::geteuid().is_root()
         && let Ok(program) = in_memory()
         && let Ok(spawner) = Spawner::start(Path::new(&format!("/proc/self/fd/{}", program.as_raw_fd())))
+        // One of another making would not understand us, and whoever launches has to wait for the facts anyway.
+        && spawner.facts().is_ok()
     {
         return Ok(spawner);
     }

@@ -45,7 +45,8 @@ pub enum RunEvent {
         /// How many inputs.
         inputs: usize,
     },
-    /// The command has started.
+    /// The sandbox has its orders, and the command starts. A refusal can still follow, where the sandbox finds only then
+    /// that it cannot be started as asked, in a working directory that is not there for one.
     Started,
     /// The command wrote something.
     Output {

@@ -75,15 +75,12 @@ struct Room {
 
 impl Room {
     /// Lets it go after the run. What was made for this run alone, and is nobody else's business, may wait.
-    fn leave<'r>(self, accepted: &Accepted<'r>) -> Left<'r> {
+    fn leave(self, accepted: &Accepted<'_>) -> Option<Used> {
         let is_for_later = accepted.session.is_none() && self.scratch.is_none();
-        Left {
-            executor: accepted.executor,
-            used: is_for_later.then(|| Used {
-                workspace: self.workspace,
-                limits: accepted.spec.limits.clone(),
-            }),
-        }
+        is_for_later.then(|| Used {
+            workspace: self.workspace,
+            limits: accepted.spec.limits.clone(),
+        })
     }
 }
 
@@ -160,6 +157,11 @@ impl Runtime {
             cancel: &cancel,
         };
         let (finished, staged) = self.execute(&accepted, skills, staged, &around, &mut events)?;
+        // Whatever fails from here on, what the run has left goes.
+        let mut left = Left {
+            executor: accepted.executor,
+            used: None,
+        };
         let mut outputs = self.collect(&around)?;
         events.emit(|| RunEvent::Collected {
             files: outputs.files.len(),
@@ -179,7 +181,7 @@ impl Runtime {
         if let Some(directory) = &export {
             write_out(directory, &mut outputs)?;
         }
-        let left = room.leave(&accepted);
+        left.used = room.leave(&accepted);
         let report = report(Facts {
             run_id: accepted.spec.run_id,
             skill: accepted.spec.skill.to_string(),

@@ -78,7 +78,16 @@ impl Housekeeping {
 
     /// Takes over a sandbox in which everything is dead: letting go of it wakes the spawner, which is in no hurry.
     pub(super) fn leave(&self, sandbox: Sandbox) {
-        lock(&self.dead).push(sandbox);
+        let mut dead = lock(&self.dead);
+        let too_many = if dead.len() < WAITING {
+            Vec::new()
+        } else {
+            std::mem::take(&mut *dead)
+        };
+        dead.push(sandbox);
+        drop(dead);
+        // Nobody has come for them, and the spawner waits for nothing else.
+        drop(too_many);
     }
 
     /// Takes a used workspace over; where too many wait already, it is taken down at once.

@@ -19,7 +19,7 @@ pub(super) struct Plans {
 struct Kept {
     profile: Profile,
     limits: Limits,
-    /// All of it counts but the command.
+    /// Without its command, which may hold what is nobody else's business.
     job: Job,
     plan: LaunchPlan,
 }
@@ -44,7 +44,7 @@ impl Plans {
         profile: &Profile,
         limits: &Limits,
         facts: &HostFacts,
-        job: Job,
+        mut job: Job,
     ) -> Result<LaunchPlan, PlanError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = kept.iter().position(|kept| kept.is_for(profile, limits, &job)) {
@@ -59,11 +59,13 @@ impl Plans {
         if kept.len() >= MOST {
             kept.remove(0);
         }
+        job.argv.clear();
+        job.env.clear();
         kept.push(Kept {
             profile: profile.clone(),
             limits: limits.clone(),
             job,
-            plan: plan.clone(),
+            plan: plan.without_command(),
         });
         Ok(plan)
     }

@@ -98,11 +98,12 @@ impl RunRecord {
                 error: &error.body,
             },
         });
-        self.journal.end("done", text.clone());
         *locked(&self.stage) = Stage::Over(Over {
-            text,
+            text: text.clone(),
             refusal: outcome.err().map(Arc::new),
         });
+        // Whoever hears of the end and asks finds it.
+        self.journal.end("done", text);
         self.over.cancel();
     }
 

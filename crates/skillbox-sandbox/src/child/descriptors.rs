@@ -57,7 +57,8 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
     if first > last {
         return Ok(());
     }
-    // SAFETY: the owners of these numbers gave them up or belong to the spawner's copied state, which never runs here.
+    // SAFETY: the owners of these numbers gave them up, or belong to the spawner's copied state, which never runs here, or
+    // to a pid 1 that shares them and uses none but the answers.
     if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
         return Ok(());
     }

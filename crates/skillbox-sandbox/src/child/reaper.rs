@@ -1,4 +1,5 @@
-//! Pid 1: reaps whatever ends, and ends itself with the command or with the server.
+//! Pid 1: reaps whatever ends, and ends itself with the command or with the server. Of a sandbox that was parked, the
+//! spawner watches the server instead.
 #![expect(unsafe_code, reason = "signal masks and handlers are set through raw structures")]
 
 use std::io;

@@ -58,6 +58,8 @@ pub(super) struct Child<'a> {
     pub(super) join: Option<Need>,
     /// Whether descendants have to be hunted down one by one at the end.
     pub(super) hunts: Option<super::reaper::Hunt>,
+    /// What failed and was only preferred, while there was nobody to tell.
+    pub(super) untold: Vec<StepFailure>,
     /// Rules of Landlock that were made ahead, with those grants that have to wait for a mount.
     pub(super) rules: Option<(landlock::Rules, Vec<LandlockRule>)>,
     /// Why a control group could not be joined ahead.
@@ -89,6 +91,7 @@ impl<'a> Child<'a> {
             belongings,
             join: None,
             hunts: None,
+            untold: Vec::new(),
             rules: None,
             join_error: None,
             is_the_command: false,
@@ -118,6 +121,7 @@ impl<'a> Child<'a> {
                     errno,
                 };
                 match step.need {
+                    Need::Preferred if self.belongings.answers.is_none() => self.untold.push(failure),
                     Need::Preferred => self.tell(&Answer::Degraded(failure)),
                     Need::Required | Need::Off => return Err(failure),
                 }

@@ -9,7 +9,7 @@ use super::{Belongings, Child, SETUP_FAILED, exit};
 use crate::kernel::socket;
 use crate::kernel::spawn::candidates;
 use crate::plan::{Command, LandlockRule, Op, Step};
-use crate::spawner::protocol::{Orders, Part, PartStep, decode};
+use crate::spawner::protocol::{Answer, Orders, Part, PartStep, decode};
 
 /// As much of the buffer as most runs fill.
 const WARM: usize = 8 << 10;
@@ -43,6 +43,7 @@ pub(super) fn wait_for_the_run(mut child: Child<'_>, bell: OwnedFd, confined: &O
         mut belongings,
         rules,
         join_error,
+        untold,
         ..
     } = child;
     if belongings.take_over(&orders, received.descriptors, bell).is_none() {
@@ -54,6 +55,10 @@ pub(super) fn wait_for_the_run(mut child: Child<'_>, bell: OwnedFd, confined: &O
         is_the_command: true,
         ..Child::new(&orders, belongings)
     };
+    // Steps up to here have the same numbers in every plan that this sandbox can serve.
+    for failure in untold {
+        child.tell(&Answer::Degraded(failure));
+    }
     child.release();
     exit(SETUP_FAILED)
 }

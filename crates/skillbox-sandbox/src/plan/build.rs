@@ -221,6 +221,19 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
 }
 
 impl LaunchPlan {
+    /// The same plan for no command yet.
+    pub fn without_command(&self) -> Self {
+        Self {
+            profile: self.profile.clone(),
+            steps: Arc::clone(&self.steps),
+            command: Command {
+                argv: Vec::new(),
+                env: Vec::new(),
+            },
+            enforcement: self.enforcement.clone(),
+        }
+    }
+
     /// The same plan for another command: all but `argv` and `env` of the job has to be as it was when this was planned.
     pub fn with_command_of(&self, job: &Job) -> Result<Self, PlanError> {
         Ok(Self {

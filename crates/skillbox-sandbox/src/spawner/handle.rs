@@ -373,7 +373,8 @@ impl Spawner {
         self.ask(&Request::Prepare { steps }, &theirs, &[])
     }
 
-    /// Applies a plan. Returns when the command runs, or could not be executed; a step that fails is an error.
+    /// Applies a plan. Returns when the command runs, or could not be executed; a step that fails is an error. Where a
+    /// sandbox was parked for it, it returns when that has its orders, and what fails is told by [`Sandbox::finish`].
     pub fn launch(&self, plan: &LaunchPlan, fds: &LaunchFds<'_>) -> Result<Sandbox, LaunchError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
         let mut descriptors = vec![fds.stdin, fds.stdout, fds.stderr];

@@ -16,7 +16,7 @@ use rustix::process::{Pid, kill_process};
 
 use super::beside::Processors;
 use super::launch::{Descriptors, Launched, launch};
-use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file};
+use super::protocol::{Answer, Orders, Reaped, Request, StepFailure, answer, decode, from_file, has_pid_namespace};
 use super::sanitize::sanitize;
 use super::set_up::Spawning;
 use crate::cgroup::Group;
@@ -31,12 +31,31 @@ struct Run {
     /// None once everything in it is dead and reaped.
     alive: Option<OwnedFd>,
     answers: OwnedFd,
-    /// Whether the server learns all about the end by itself: it has meters, and the kernel ends everything at once. Then
-    /// the spawner need not wake for it before the server has let go.
-    ends_by_itself: bool,
+    watch: Watch,
     /// Removed when the run goes, which is when the server let go of the meters.
     _group: Option<Group>,
     _mounts: Option<OwnedFd>,
+}
+
+/// What the spawner waits for while a sandbox lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    /// That the server lets go: it has meters, learns of the end by itself, and wants nobody woken before then.
+    Server,
+    /// That, or the end, which the server is told of.
+    Either,
+    /// The end alone. The server has let go, or the reaper watches the server itself.
+    Death,
+}
+
+impl Watch {
+    fn over(orders: &Orders<'_>, meters: u8) -> Self {
+        match (has_pid_namespace(&orders.steps), meters) {
+            (false, _) => Self::Death,
+            (true, 0) => Self::Either,
+            (true, _) => Self::Server,
+        }
+    }
 }
 
 /// Lives as the spawner behind `socket` until the other end closes. Its children may use these processors, where it
@@ -67,8 +86,12 @@ pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Resul
         if event.terminated {
             break;
         }
-        for index in event.changed {
-            runs[index].change();
+        for index in event.let_go {
+            runs[index].end();
+            spawning.slots.ended();
+        }
+        for index in event.died {
+            runs[index].reap();
             spawning.slots.ended();
         }
         runs.retain(|run| run.alive.is_some() || !run.is_forgotten());
@@ -90,7 +113,7 @@ pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Resul
         run.kill();
     }
     for mut run in runs {
-        run.change();
+        run.reap();
     }
     Ok(())
 }
@@ -100,8 +123,10 @@ struct Event {
     /// The server's end, or someone's wish.
     terminated: bool,
     asked: bool,
-    /// Runs that died or were let go.
-    changed: Vec<usize>,
+    /// Runs that died.
+    died: Vec<usize>,
+    /// Runs that the server let go of.
+    let_go: Vec<usize>,
     /// Nothing did: there is something to prepare, or to forget.
     idle: bool,
 }
@@ -110,10 +135,18 @@ fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], patience: Option
     let mut watched = Vec::with_capacity(runs.len() + 2);
     watched.push(PollFd::new(socket, PollFlags::IN));
     watched.push(PollFd::new(termination, PollFlags::IN));
-    watched.extend(runs.iter().map(|run| match &run.alive {
-        Some(pidfd) if !run.ends_by_itself => PollFd::new(pidfd, PollFlags::IN),
-        _ => PollFd::new(&run.answers, PollFlags::empty()),
-    }));
+    // Which run each of the rest belongs to, and whether it tells of its death.
+    let mut whose = Vec::with_capacity(runs.len());
+    for (index, run) in runs.iter().enumerate() {
+        if let Some(pidfd) = run.alive.as_ref().filter(|_| run.watch != Watch::Server) {
+            watched.push(PollFd::new(pidfd, PollFlags::IN));
+            whose.push((index, true));
+        }
+        if run.alive.is_none() || run.watch != Watch::Death {
+            watched.push(PollFd::new(&run.answers, PollFlags::empty()));
+            whose.push((index, false));
+        }
+    }
     let patience = patience.map(|patience| Timespec {
         tv_sec: patience.as_secs().cast_signed(),
         tv_nsec: patience.subsec_nanos().into(),
@@ -125,11 +158,18 @@ fn wait(socket: &OwnedFd, termination: &SignalFd, runs: &[Run], patience: Option
         }
     };
     let happened = |index: usize| !watched[index].revents().is_empty();
-    let changed = (0..runs.len()).filter(|index| happened(index + 2)).collect();
+    let happened_to = |is_death: bool| {
+        let these = whose.iter().enumerate().filter(|(_, (_, told))| *told == is_death);
+        these
+            .filter(|(place, _)| happened(place + 2))
+            .map(|(_, (index, _))| *index)
+            .collect()
+    };
     Ok(Event {
         terminated: happened(1),
         asked: happened(0),
-        changed,
+        died: happened_to(true),
+        let_go: happened_to(false),
         idle: count == 0,
     })
 }
@@ -189,7 +229,8 @@ impl Spawning {
             },
             Ok(Request::Prepare { steps }) => {
                 // What cannot be read is told when the launch comes.
-                if let Ok(steps) = self.known_steps.read(&steps) {
+                let steps = self.known_steps.read(&steps).ok();
+                if let Some(steps) = steps.filter(|steps| has_pid_namespace(steps)) {
                     self.slots.ask_for(&steps);
                     if self.is_for_one() {
                         // The one run is about to come, and would have to wait for the same.
@@ -240,7 +281,7 @@ impl Spawning {
                 let mut given = vec![child.pidfd.as_fd()];
                 given.extend(files);
                 let pid = child.pid;
-                let ends_by_itself = meters != 0 && orders.has_pid_namespace();
+                let watch = Watch::over(orders, meters);
                 let launched = Answer::Launched {
                     pid,
                     meters,
@@ -251,7 +292,7 @@ impl Spawning {
                     pid,
                     alive: Some(child.pidfd),
                     answers,
-                    ends_by_itself,
+                    watch,
                     _group: group,
                     _mounts: child.mounts,
                 })
@@ -271,12 +312,19 @@ impl Run {
         }
     }
 
-    /// Reaps a sandbox that died, or that the server let go of, and tells what the kernel counted.
-    fn change(&mut self) {
-        if self.ends_by_itself {
-            // A server that went away in the middle leaves something to be killed.
+    /// Ends what the server let go of. Mostly it is dead by then; what is not takes its time, and is reaped when it is.
+    fn end(&mut self) {
+        let Some(pidfd) = &self.alive else { return };
+        if is_ready(pidfd, PollFlags::IN) {
+            self.reap();
+        } else {
             self.kill();
+            self.watch = Watch::Death;
         }
+    }
+
+    /// Reaps a sandbox that died and tells what the kernel counted.
+    fn reap(&mut self) {
         if self.alive.take().is_none() {
             return;
         }
@@ -290,13 +338,76 @@ impl Run {
 
     /// Whether the server has closed its end.
     fn is_forgotten(&self) -> bool {
-        let mut watched = [PollFd::new(&self.answers, PollFlags::empty())];
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut watched, Some(&at_once)).is_ok_and(|count| count > 0)
+        is_ready(&self.answers, PollFlags::empty())
     }
 }
 
-/// Answers go to a server that may be gone by now; its sandbox then ends by itself.
+fn is_ready(descriptor: &OwnedFd, events: PollFlags) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(descriptor, events)], Some(&at_once)).is_ok_and(|count| count > 0)
+}
+
+/// Answers go to a server that may be gone by now; its sandbox is then ended.
 fn tell(to: &OwnedFd, what: &Answer, descriptors: &[BorrowedFd<'_>]) {
     let _: io::Result<()> = answer(to.as_fd(), what, descriptors);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    /// A process that outlives every test, and what a server holds of it.
+    fn lasting(watch: Watch) -> (Run, OwnedFd) {
+        #[expect(clippy::disallowed_methods, reason = "a test needs something that lives")]
+        #[expect(clippy::zombie_processes, reason = "it is reaped as a sandbox is")]
+        let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let alive = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+        let (server, answers) = socket::pair().unwrap();
+        let run = Run {
+            pid,
+            alive: Some(alive),
+            answers,
+            watch,
+            _group: None,
+            _mounts: None,
+        };
+        (run, server)
+    }
+
+    #[test]
+    fn what_the_server_let_go_of_is_killed_and_reaped_when_it_is_dead() {
+        let (socket, _server) = socket::pair().unwrap();
+        let termination = termination().unwrap();
+        let patience = Some(Duration::from_secs(20));
+        for watch in [Watch::Server, Watch::Either] {
+            let (run, server) = lasting(watch);
+            let mut runs = [run];
+            let nothing = wait(&socket, &termination, &runs, Some(Duration::ZERO)).unwrap();
+            assert!(nothing.idle && nothing.died.is_empty() && nothing.let_go.is_empty());
+            drop(server);
+            let event = wait(&socket, &termination, &runs, patience).unwrap();
+            assert_eq!((event.let_go, event.died), (vec![0], vec![]), "{watch:?}");
+            runs[0].end();
+            // It was not waited for: it may be one that a kill does not end at once.
+            assert_eq!((runs[0].alive.is_some(), runs[0].watch), (true, Watch::Death));
+            let event = wait(&socket, &termination, &runs, patience).unwrap();
+            assert_eq!((event.let_go, event.died), (vec![], vec![0]));
+            runs[0].reap();
+            assert!(runs[0].alive.is_none() && runs[0].is_forgotten());
+        }
+    }
+
+    #[test]
+    fn a_reaper_that_watches_the_server_itself_is_left_to_it() {
+        let (socket, _server) = socket::pair().unwrap();
+        let (run, server) = lasting(Watch::Death);
+        let mut runs = [run];
+        drop(server);
+        let event = wait(&socket, &termination().unwrap(), &runs, Some(Duration::ZERO)).unwrap();
+        assert!(event.idle && event.let_go.is_empty());
+        runs[0].kill();
+        runs[0].reap();
+    }
 }

@@ -88,13 +88,11 @@ pub(crate) enum PartStep<'a> {
     Brought(Cow<'a, Step>),
 }
 
-impl Orders<'_> {
-    /// Whether the kernel kills everything in the sandbox together with its first process.
-    pub fn has_pid_namespace(&self) -> bool {
-        self.steps
-            .iter()
-            .any(|step| matches!(&step.op, Op::Clone { namespaces, .. } if namespaces.contains(&Namespace::Pid)))
-    }
+/// Whether the kernel kills everything in the sandbox together with its first process.
+pub(crate) fn has_pid_namespace(steps: &[Step]) -> bool {
+    steps
+        .iter()
+        .any(|step| matches!(&step.op, Op::Clone { namespaces, .. } if namespaces.contains(&Namespace::Pid)))
 }
 
 /// An answer, from the spawner or from the child.

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::birth::{Birth, Newborn};
-use super::protocol::{Orders, Part, PartStep};
+use super::protocol::{Orders, Part, PartStep, has_pid_namespace};
 use super::set_up::Spawning;
 use crate::child;
 use crate::kernel::socket;
@@ -204,7 +204,7 @@ impl Spawning {
         stdio: &[OwnedFd; 3],
         answers: &OwnedFd,
     ) -> Option<Newborn> {
-        if !orders.has_pid_namespace() {
+        if !has_pid_namespace(&orders.steps) {
             // Its reaper would have to watch the server, which it does not know while it waits.
             return None;
         }

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use skillbox_sandbox::{Access, Bind, BindKind, Ownership, ScriptEnd, Spawner, SpawnerOptions, VisiblePath};
+use skillbox_model::{Layer, LayerState};
+use skillbox_sandbox::{Access, Bind, BindKind, Need, Op, Ownership, ScriptEnd, Spawner, SpawnerOptions, VisiblePath};
 
 use crate::trial::{Run, is_root, spawner, spawner_program};
 
@@ -144,6 +145,48 @@ fn a_step_that_fails_in_a_parked_sandbox_is_told_by_its_number() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn a_layer_that_failed_while_a_sandbox_was_parked_is_not_called_enforced() {
+    let spawner = spawner();
+    let launch = || {
+        let run = Run::bash("true");
+        let mut plan = run.plan(&spawner).unwrap();
+        // A file that cannot be covered, where the profile would go on without.
+        let mut steps = plan.steps.to_vec();
+        let mask = steps
+            .iter_mut()
+            .find(|step| matches!(step.op, Op::Mask { .. }))
+            .unwrap();
+        mask.need = Need::Preferred;
+        mask.op = Op::Mask {
+            path: "/etc/passwd/below-a-file".to_owned(),
+        };
+        plan.steps = steps.into();
+        run.start_by(plan, &spawner).unwrap().wait()
+    };
+    for _ in 0..3 {
+        let applied = launch().ended.applied;
+        let LayerState::Absent { reason } = &applied.layers[&Layer::Proc] else {
+            panic!("{applied:?}");
+        };
+        assert!(reason.contains("cannot mask"), "{reason}");
+        parked(&spawner, 1);
+    }
+}
+
+#[test]
+fn without_a_pid_namespace_nothing_is_parked() {
+    let spawner = with_slots(2);
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::bash("true").only(&[Layer::Seccomp]).in_directory(directory.path());
+    let plan = run.plan(&spawner).unwrap();
+    spawner.prepare(&plan).unwrap();
+    // Whatever is asked later is answered later.
+    spawner.create_workspace(skillbox_model::ByteSize::mib(1), 16).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(children(&spawner), Vec::<i32>::new());
 }
 
 #[test]

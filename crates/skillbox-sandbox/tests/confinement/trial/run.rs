@@ -101,6 +101,11 @@ impl Run {
     /// Starts the run and leaves it running, with the reading ends of its output.
     pub fn start(self, spawner: &Spawner) -> Result<Started, LaunchError> {
         let plan = self.plan(spawner).unwrap();
+        self.start_by(plan, spawner)
+    }
+
+    /// The same by a plan that is not quite what was planned.
+    pub fn start_by(self, plan: LaunchPlan, spawner: &Spawner) -> Result<Started, LaunchError> {
         let limits = &self.profile.limits.default;
         let workspace = match self.workspace {
             Some(workspace) => Some(workspace),
