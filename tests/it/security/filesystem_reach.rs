@@ -319,8 +319,8 @@ fn h015_what_belongs_to_a_run_cannot_be_spied_on() {
         format!("end=$((SECONDS + {seconds})); while [ $SECONDS -lt $end ]; do cat $PLACE/busy; sleep 0.02; done")
     };
     let line = format!(
-        "export PLACE={host}; touch $PLACE/busy; ({}) >/dev/null & python3 scripts/watch_directory.py $PLACE 1 | tail -n 1",
-        busy(1)
+        "touch {host}/busy; (while :; do cat {host}/busy; sleep 0.02; done) >/dev/null 2>&1 & busy=$!; \
+         python3 scripts/watch_directory.py {host} 20 | tail -n 1; kill $busy"
     );
     assert_eq!(scene.control_sh(&line), "seen");
     let places = [
@@ -332,7 +332,8 @@ fn h015_what_belongs_to_a_run_cannot_be_spied_on() {
     ];
     for place in places {
         let own = format!(
-            "touch {place}/busy; (sleep 0.2; cat {place}/busy) & python3 scripts/watch_directory.py {place} 2 | tail -n 1"
+            "touch {place}/busy; (while :; do cat {place}/busy; sleep 0.02; done) >/dev/null 2>&1 & busy=$!; \
+             python3 scripts/watch_directory.py {place} 20 | tail -n 1; kill $busy"
         );
         assert_eq!(scene.sh(&own).stdout(), "seen\n", "{place}");
     }
