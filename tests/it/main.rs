@@ -42,6 +42,7 @@ mod parity;
 mod builtin_skills;
 mod conformance;
 mod docker;
+mod interruption;
 mod must_show;
 mod parked_runs;
 mod request_errors;

@@ -463,29 +463,3 @@ fn killing_what_stands_below_the_runtime_leaves_nothing() {
     });
     assert_swept(&scene, &before, entries);
 }
-
-#[test]
-fn cancelling_with_a_signal_ends_the_run_cleanly() {
-    let scene = Scene::new();
-    for signal in [Signal::INT, Signal::TERM] {
-        let token = format!("{}-cancelled-{}", scene.canary(), signal.as_raw());
-        let mut child = scene
-            .ask(json!({"argv": ["bash", "-c", "sleep 30; true", token]}))
-            .begin();
-        scene.wait_for("the script", Duration::from_secs(10), || {
-            let inside =
-                |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "bash");
-            scene.host_pids_with(&token).iter().any(inside).then_some(())
-        });
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let begin = Instant::now();
-        let status = scene.wait_for("skillbox's end", Duration::from_secs(3), || child.try_wait().unwrap());
-        reap(&mut child);
-        assert!(!status.success(), "{signal:?}: {status}");
-        assert!(begin.elapsed() < Duration::from_secs(2));
-        assert!(
-            scene.host_pids_with(&token).is_empty(),
-            "{signal:?}: the script lives on"
-        );
-    }
-}

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use skillbox_artifacts::StoreError;
-use skillbox_model::{ErrorBody, ErrorCode};
+use skillbox_model::{ErrorBody, ErrorCode, with_causes};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{Dialect, RunError, ToolError};
 
@@ -151,14 +151,4 @@ impl IntoResponse for ApiError {
         }
         response
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    message
 }

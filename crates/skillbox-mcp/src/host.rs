@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
+use skillbox_model::with_causes;
 use skillbox_repository::{WatchError, WatchHandle};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{
@@ -133,13 +134,7 @@ pub(crate) async fn in_background<T: Send + 'static>(
 
 /// Our own failure.
 pub(crate) fn failed(error: &dyn std::error::Error) -> ErrorData {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None)
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, with_causes(error), None)
 }
 
 /// The contents of a lock that a panic elsewhere cannot take from us.

@@ -5,6 +5,7 @@
 //! its invariants. This crate does no I/O, starts nothing and knows no async runtime.
 
 mod byte_size;
+mod causes;
 mod diagnostic;
 mod digest;
 mod enforcement;
@@ -20,6 +21,7 @@ mod request;
 mod skill_name;
 
 pub use byte_size::{ByteSize, ByteSizeError};
+pub use causes::with_causes;
 pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, DigestError};
 pub use enforcement::{Enforcement, Layer, LayerState, Tier};

@@ -104,10 +104,13 @@ impl<'a> Visitor<'a> {
     }
 
     fn visit_without_skill_md(&self, candidate: &Candidate, buffer: &mut Vec<u8>) -> Visit {
-        let directory = match self.open_directory(candidate) {
-            Ok(directory) => directory,
-            Err(gone_or_unreadable) => return gone_or_unreadable,
-        };
+        match self.open_directory(candidate) {
+            Ok(directory) => self.visit_directory(candidate, &directory, buffer),
+            Err(gone_or_unreadable) => gone_or_unreadable,
+        }
+    }
+
+    fn visit_directory(&self, candidate: &Candidate, directory: &ContainedDir, buffer: &mut Vec<u8>) -> Visit {
         // The stamp comes before the listing, so that a change during the listing shows next time.
         let stat = match fstat(directory.descriptor()) {
             Ok(stat) => stat,
@@ -121,17 +124,18 @@ impl<'a> Visitor<'a> {
         if let Some(name) = listing.names.iter().find(|name| is_skill_file(&name.bytes)) {
             let path = candidate.dir.join(OsStr::from_bytes(&name.bytes));
             return match open_skill_md(self.root(), self.relative(&path), &path) {
-                Opened::Link => self.visit_linked(candidate, &directory, &path, buffer),
+                Opened::Link => self.visit_linked(candidate, directory, &path, buffer),
                 Opened::Missing => unusable(candidate, None, scan_note::vanished(&path)),
                 opened => self.visit_opened(candidate, &path, opened, Linked::No, buffer),
             };
         }
         let mut notes = Notes::default();
-        notes.extend(
-            listing
-                .broke_off
-                .map(|error| scan_note::unreadable(&candidate.dir, &error)),
-        );
+        match listing.broke_off {
+            // So the kernel tells of a directory that was removed while it is open.
+            Some(error) if error.kind() == io::ErrorKind::NotFound => return Visit::Gone,
+            Some(error) => notes.push(scan_note::unreadable(&candidate.dir, &error)),
+            None => {}
+        }
         self.group(candidate, &stat, &listing.names, notes)
     }
 
@@ -306,4 +310,43 @@ fn unusable(candidate: &Candidate, stamp: Option<Stamp>, note: skillbox_model::D
 
 fn unreadable(candidate: &Candidate, error: &io::Error) -> Visit {
     unusable(candidate, None, scan_note::unreadable(&candidate.dir, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::source::{Scope, Source};
+
+    #[test]
+    fn a_directory_that_goes_while_it_is_listed_is_gone_and_not_unreadable() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("skill");
+        fs::create_dir(&dir).unwrap();
+        let source = Source::Directory {
+            path: place.path().to_owned(),
+            scope: Scope::User,
+        };
+        let source = source.info();
+        let options = ScanOptions::default();
+        let visitor = Visitor::open(&source, &options).unwrap();
+        let candidate = Candidate {
+            dir: dir.clone(),
+            depth: 1,
+            above: None,
+        };
+        let Ok(open) = visitor.open_directory(&candidate) else {
+            panic!("it is there");
+        };
+        assert!(matches!(
+            visitor.visit_directory(&candidate, &open, &mut Vec::new()),
+            Visit::Found(..)
+        ));
+        fs::remove_dir(&dir).unwrap();
+        assert!(matches!(
+            visitor.visit_directory(&candidate, &open, &mut Vec::new()),
+            Visit::Gone
+        ));
+    }
 }

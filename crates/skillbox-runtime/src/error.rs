@@ -1,13 +1,11 @@
 //! Why a run was refused or failed on our side. A failing script is a report, not an error.
 
-use std::error::Error;
-
 use skillbox_artifacts::StoreError;
 use skillbox_executor::ExecutorError;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::SnapshotError;
 use skillbox_executor::workspace::WorkspaceError;
-use skillbox_model::{ErrorBody, ErrorCode, SkillName};
+use skillbox_model::{ErrorBody, ErrorCode, SkillName, with_causes};
 use skillbox_repository::SkillReadError;
 
 use crate::session::SessionError;
@@ -88,15 +86,4 @@ impl RunError {
         }
         body
     }
-}
-
-/// An error with everything that caused it.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    message
 }

@@ -14,6 +14,7 @@ use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, c
 use skillbox_executor::{Bring, Cancel, EventSink, Executor, Finished, Placement, Run};
 use skillbox_model::{
     ByteSize, ErrorCode, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
+    with_causes,
 };
 use skillbox_repository::Catalog;
 use skillbox_sandbox::{Backing, Profile};
@@ -376,7 +377,7 @@ fn misplaced(index: usize, error: WorkspaceError) -> RunError {
     RequestError::new(
         format!("inputs[{index}].to"),
         ErrorCode::PathEscape,
-        crate::error::with_causes(&error),
+        with_causes(&error),
     )
     .into()
 }

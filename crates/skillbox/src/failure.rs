@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 
 use serde::Serialize;
-use skillbox_model::{ErrorBody, ErrorCode, ExitCode};
+use skillbox_model::{ErrorBody, ErrorCode, ExitCode, with_causes};
 
 use crate::render::{Page, Span, Terminal, Tone};
 use crate::settings::SettingError;
@@ -128,20 +128,4 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new(ErrorCode::Storage, format!("cannot write the answer: {error}")).hint("check where stdout leads")
     }
-}
-
-/// An error with everything that caused it, in one line.
-pub fn with_causes(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        // Transparent errors repeat their source.
-        if !message.ends_with(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        cause = error.source();
-    }
-    message
 }

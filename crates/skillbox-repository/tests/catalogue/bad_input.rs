@@ -2,7 +2,7 @@ use std::fs::{self, File, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mkdirat, mknodat, openat};
@@ -278,11 +278,13 @@ fn files_that_vanish_during_the_scan_take_nothing_with_them() {
     for index in 0..200 {
         shop.skill(&format!("stays-{index:03}"));
     }
-    let stop = AtomicBool::new(false);
+    let (held, watched) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        // This half ends with the other one, however that ends.
+        let shop = &shop;
+        scope.spawn(move || {
             let mut turn = 0;
-            while !stop.load(Ordering::Relaxed) {
+            while watched.try_recv() == Err(TryRecvError::Empty) {
                 let name = format!("comes-{}", turn % 20);
                 let file = shop.skill(&name);
                 fs::remove_file(&file).unwrap();
@@ -301,6 +303,6 @@ fn files_that_vanish_during_the_scan_take_nothing_with_them() {
                 );
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(held);
     });
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
+use skillbox_model::with_causes;
 use skillbox_runner::{Frame, Frames, Job, Place, PlaceError, ToRunner, open_directory, tree_digest};
 
 use super::line::Line;
@@ -94,12 +95,5 @@ fn unplaced(error: &PlaceError) -> Failure {
     Failure::Refused {
         reason: with_causes(error),
         is_full,
-    }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", with_causes(source)),
-        None => error.to_string(),
     }
 }

@@ -8,17 +8,17 @@ use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
-use serde::{Deserialize, Serialize};
-use skillbox_model::{ByteSize, ErrorCode};
+use skillbox_model::ByteSize;
 
 use super::beside::Processors;
+use super::errors::{LaunchError, PATIENCE, SpawnerError};
+use super::options::SpawnerOptions;
 use super::process;
 use super::protocol::{Answer, Encoded, Request, StepFailure, ask, next_answer};
 use super::sandbox::Sandbox;
@@ -30,71 +30,6 @@ use crate::root::new_workspace;
 
 /// The first word of a spawner's command line. It carries nothing else.
 const MARK: &str = "skillbox-spawner";
-
-/// The longest that the spawner may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How a spawner works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpawnerOptions {
-    /// The ids on the host that scripts run with when skillbox is started by root.
-    pub script: Ids,
-    /// What it can launch.
-    pub kind: SpawnerKind,
-    /// How many sandboxes may be kept parked for runs to come; with 0 each is made when it is asked for.
-    pub slots: u8,
-    /// There will be one run: nothing is made ahead for another.
-    pub one_shot: bool,
-}
-
-/// What a spawner can launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SpawnerKind {
-    /// Everything with isolation.
-    Confining,
-    /// Unconfined runs. Such a spawner enters no namespace, so that its children are the caller's own processes: an
-    /// ordinary user's other spawner cannot leave its user namespace any more.
-    Plain,
-}
-
-impl SpawnerOptions {
-    /// An id above every range that distributions and container engines give out.
-    pub const SCRIPT_ID: u32 = 1_900_001_000;
-
-    /// Enough for a burst on a small machine; each takes a few hundred KiB.
-    pub const DEFAULT_SLOTS: u8 = 4;
-
-    /// For a program that makes one run.
-    pub fn one_shot() -> Self {
-        Self {
-            slots: 0,
-            one_shot: true,
-            ..Self::default()
-        }
-    }
-
-    /// For unconfined runs.
-    pub fn plain() -> Self {
-        Self {
-            kind: SpawnerKind::Plain,
-            ..Self::default()
-        }
-    }
-}
-
-impl Default for SpawnerOptions {
-    fn default() -> Self {
-        Self {
-            script: Ids {
-                uid: Self::SCRIPT_ID,
-                gid: Self::SCRIPT_ID,
-            },
-            kind: SpawnerKind::Confining,
-            slots: Self::DEFAULT_SLOTS,
-            one_shot: false,
-        }
-    }
-}
 
 /// A handle on the spawner. Clones share it; the last one to go ends it, and with it every sandbox.
 #[derive(Clone, Debug)]
@@ -125,71 +60,6 @@ struct SentSteps {
 enum Process {
     Started(Child),
     Forked(i32),
-}
-
-/// Why the spawner gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum SpawnerError {
-    /// It could not be started.
-    #[error("cannot start the spawner {}", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// It could not be forked.
-    #[error("cannot fork the spawner")]
-    Fork(#[source] io::Error),
-    /// It is dead.
-    #[error("the spawner is gone")]
-    Gone,
-    /// It said nothing for too long.
-    #[error("the spawner gave no answer within {} s", PATIENCE.as_secs())]
-    Silent,
-    /// It could not be spoken to.
-    #[error("cannot speak to the spawner")]
-    Socket(#[source] io::Error),
-    /// It could not do what was asked.
-    #[error("the spawner cannot {what}")]
-    Refused {
-        /// What was tried.
-        what: String,
-        /// The cause.
-        source: io::Error,
-    },
-}
-
-/// Why there is no sandbox.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// A step of the plan failed.
-    #[error("step {number} of the plan failed, {what}: {step}")]
-    Step {
-        /// The step's number.
-        number: u16,
-        /// The step, as the plan prints it.
-        step: String,
-        /// What was tried.
-        what: String,
-        /// What a caller can do about it.
-        code: ErrorCode,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The spawner failed.
-    #[error(transparent)]
-    Spawner(#[from] SpawnerError),
-}
-
-impl LaunchError {
-    /// The stable code.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::Step { code, .. } => *code,
-            Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
-        }
-    }
 }
 
 /// The descriptors of one launch. Pipes are the right thing for the three streams: a socket cannot be opened by name

@@ -204,6 +204,11 @@ pub(crate) fn answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[Borrowe
     socket::send(to, &bytes, descriptors)
 }
 
+/// Sends an answer to a server that may be gone by now; its sandbox is then ended.
+pub(crate) fn tell(to: &OwnedFd, what: &Answer, descriptors: &[BorrowedFd<'_>]) {
+    let _: io::Result<()> = answer(to.as_fd(), what, descriptors);
+}
+
 /// Waits for an answer; none when everyone who could give one is gone.
 pub(crate) fn next_answer(from: BorrowedFd<'_>) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
     let mut buffer = vec![0; 16 << 10];

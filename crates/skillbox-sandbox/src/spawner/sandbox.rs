@@ -8,7 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 use skillbox_model::{Enforcement, ErrorCode, Usage};
 
-use super::handle::{LaunchError, SpawnerError, wait_for_answer};
+use super::errors::{LaunchError, SpawnerError};
+use super::handle::wait_for_answer;
 use super::protocol::{Answer, Reaped, StepFailure};
 use super::sampling;
 use crate::cgroup::Meters;

@@ -1,12 +1,11 @@
 //! Sandboxes made ahead: each is used once, by a run of its kind, and shows nothing of the time it waited.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use skillbox_model::{Layer, LayerState};
-use skillbox_sandbox::{Access, Bind, BindKind, Need, Op, Ownership, ScriptEnd, Spawner, SpawnerOptions, VisiblePath};
+use skillbox_sandbox::{Need, Op, ScriptEnd, Spawner, SpawnerOptions, VisiblePath};
 
 use crate::trial::{Run, is_root, spawner, spawner_program};
 
@@ -82,14 +81,7 @@ fn a_slot_serves_runs_that_bring_more_than_the_one_before() {
     Run::bash("true").launch(&spawner).ok();
     let waiting = parked(&spawner, 1);
     let place = tempfile::tempdir().unwrap();
-    let mut run = Run::bash("ls -d /workspace/skill");
-    run.job.binds.push(Bind {
-        target: "/workspace/skill".to_owned(),
-        kind: BindKind::Directory,
-        access: Access::ReadOnly,
-        owner: Ownership::Kept,
-    });
-    run.binds.push(File::open(place.path()).unwrap().into());
+    let run = Run::bash("ls -d /workspace/skill").with_skill(place.path());
     assert_eq!(run.launch(&spawner).ok(), "/workspace/skill");
     // One that was made for this run alone would leave all that waited where they are.
     let deadline = Instant::now() + Duration::from_secs(5);
@@ -240,23 +232,14 @@ fn what_a_run_brings_is_mounted_when_it_comes() {
         let directory = place.path().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("content"), name).unwrap();
-        let mut run = Run::bash("cat /workspace/skill/content");
-        run.job.binds.push(Bind {
-            target: "/workspace/skill".to_owned(),
-            kind: BindKind::Directory,
-            access: Access::ReadOnly,
-            owner: Ownership::Kept,
-        });
-        run.binds.push(File::open(&directory).unwrap().into());
-        run
+        Run::bash("cat /workspace/skill/content").with_skill(&directory)
     };
     std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for name in ["first", "second", "third"] {
         assert_eq!(show(name).launch(&spawner).ok(), name);
         parked(&spawner, 1);
-        // The same content, changed while a slot waits.
-        std::fs::write(place.path().join(name).join("content"), "changed").unwrap();
         let mut again = show(name);
+        // The same directory, changed while a slot waits.
         std::fs::write(place.path().join(name).join("content"), "changed").unwrap();
         again.job.cwd = "/workspace".to_owned();
         assert_eq!(again.launch(&spawner).ok(), "changed");

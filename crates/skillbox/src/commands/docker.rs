@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use skillbox_executor::docker::{BuildOptions, DOCKERFILE};
-use skillbox_model::{ErrorBody, ExitCode};
+use skillbox_model::{ErrorBody, ExitCode, with_causes};
 
 use super::{Answer, Context, show};
 use crate::engine;
@@ -65,7 +65,7 @@ pub fn run(args: &DockerArgs, context: &Context<'_>, terminal: &mut Terminal) ->
             let id = engine::docker(context, &host, 0)
                 .build_image(&how, &mut tell)
                 .map_err(|error| {
-                    let mut body = ErrorBody::new(error.code(), crate::failure::with_causes(&error));
+                    let mut body = ErrorBody::new(error.code(), with_causes(&error));
                     body.hint = error.hint().or(body.hint);
                     Failure::from_body(body)
                 })?;

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use skillbox_executor::LocalExecutor;
 use skillbox_executor::docker::DaemonFindings;
-use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier};
+use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier, with_causes};
 use skillbox_sandbox::{Availability, HostFacts, Profiles, SpawnerOptions};
 
 use super::{Answer, Context};
@@ -72,7 +72,7 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let docker = match engine::docker(context, &host, 0).examine() {
         Ok(found) => Docker::Found(Box::new(found)),
         Err(error) => {
-            let mut body = ErrorBody::new(error.code(), crate::failure::with_causes(&error));
+            let mut body = ErrorBody::new(error.code(), with_causes(&error));
             body.hint = error.hint().or(body.hint);
             Docker::Missing { error: body }
         }
@@ -88,7 +88,7 @@ fn examine(executor: &LocalExecutor, profiles: &Profiles, docker: Docker) -> Fin
     for profile in profiles.iter().filter(|profile| !profile.is_unconfined()) {
         let tried = executor.trial(profile);
         let error = tried.as_ref().err().map(|error| {
-            let mut body = ErrorBody::new(error.code(), crate::failure::with_causes(error));
+            let mut body = ErrorBody::new(error.code(), with_causes(error));
             body.hint = error.hint().or(body.hint);
             body
         });

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
 use skillbox_model::{Layer, LayerState};
 use skillbox_sandbox::{
-    Ended, Job, LaunchError, LaunchFds, LaunchPlan, Need, PlanError, Profile, Profiles, Sandbox, ScriptEnd, Spawner,
-    Unconfined, Workspace, plan,
+    Access, Bind, BindKind, Ended, Job, LaunchError, LaunchFds, LaunchPlan, Need, Ownership, PlanError, Profile,
+    Profiles, Sandbox, ScriptEnd, Spawner, Unconfined, Workspace, plan,
 };
 
 /// No test run takes longer.
@@ -90,6 +90,18 @@ impl Run {
             quota: LayerState::NotRequested,
         };
         self.workspace = Some(File::open(directory).unwrap().into());
+        self
+    }
+
+    /// A directory of the host stands where a skill does.
+    pub fn with_skill(mut self, directory: &Path) -> Self {
+        self.job.binds.push(Bind {
+            target: "/workspace/skill".to_owned(),
+            kind: BindKind::Directory,
+            access: Access::ReadOnly,
+            owner: Ownership::Kept,
+        });
+        self.binds.push(File::open(directory).unwrap().into());
         self
     }
 
