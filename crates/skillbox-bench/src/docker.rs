@@ -13,7 +13,7 @@ use serde_json::json;
 use skillbox_executor::{Cancel, DockerExecutor, DockerOptions, EventSink, Executor};
 use skillbox_model::{ExecutorKind, RunRequest};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
-use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, RunContext, Runtime, RuntimeSettings};
+use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Unconfined};
 
 /// What a run that finds a container waiting may cost, against `docker run`.
@@ -153,15 +153,9 @@ impl Server {
         };
         let repository = Arc::new(Repository::open(vec![source], ScanOptions::default()));
         let settings = RuntimeSettings {
-            state_dir: place.join("state"),
-            default_profile: "default".to_owned(),
-            allowed_profiles: None,
-            broken_profiles: Default::default(),
             default_executor: ExecutorKind::Docker,
-            host_directories: HostDirectories::default(),
-            host_environment: Default::default(),
-            session_wait: DEFAULT_SESSION_WAIT,
             watch_skills: true,
+            ..RuntimeSettings::at(place.join("state"))
         };
         let executors = vec![Executor::Docker(docker.clone())];
         Ok(Self {

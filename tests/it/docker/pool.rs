@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use skillbox_executor::{Cancel, DockerExecutor, DockerOptions, EventSink, Executor};
 use skillbox_model::{ExecutorKind, RunReport, RunRequest};
 use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-use skillbox_runtime::{DEFAULT_SESSION_WAIT, HostDirectories, RunContext, Runtime, RuntimeSettings};
+use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Unconfined};
 
 use super::{daemon, end_daemon, scene, wait_for_daemon};
@@ -22,15 +22,9 @@ fn server(scene: &Scene, pool: usize) -> (Runtime, Arc<DockerExecutor>) {
         unconfined: Unconfined::Refuse,
     }));
     let settings = RuntimeSettings {
-        state_dir: scene.path("state"),
-        default_profile: "default".to_owned(),
-        allowed_profiles: None,
-        broken_profiles: Default::default(),
         default_executor: ExecutorKind::Docker,
-        host_directories: HostDirectories::default(),
-        host_environment: Default::default(),
-        session_wait: DEFAULT_SESSION_WAIT,
         watch_skills: true,
+        ..RuntimeSettings::at(scene.path("state"))
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     let executors = vec![Executor::Docker(docker.clone())];

@@ -187,15 +187,16 @@ impl Workspace {
     }
 
     /// Gives the directory of the last run to this one, where that run left nothing in it. On a disk a new directory
-    /// costs many times what another name costs, and a session does not gather an empty one for each run.
+    /// costs many times what another name costs, and a session does not gather an empty one for each run. The last one
+    /// may have the greater id: ids are given before runs wait for each other.
     fn pass_on_run_directory(&self, run_id: &RunId) {
         let own = run_id.as_str().as_bytes();
-        let is_earlier_run =
-            |name: &[u8]| name.len() == own.len() && name < own && name.iter().all(u8::is_ascii_hexdigit);
+        let is_other_run =
+            |name: &[u8]| name.len() == own.len() && name != own && name.iter().all(u8::is_ascii_hexdigit);
         let Ok(runs) = beneath::open_child_directory(self.root(), layout::RUNS.as_bytes()) else {
             return;
         };
-        let last = beneath::greatest_name(runs.as_fd(), is_earlier_run);
+        let last = beneath::greatest_name(runs.as_fd(), is_other_run);
         if let Some(last) = last.filter(|last| beneath::is_empty_directory(runs.as_fd(), last)) {
             // Where it cannot be had, a new one is made.
             let _stays = rustix::fs::renameat_with(&runs, &*last, &runs, own, RenameFlags::NOREPLACE);
@@ -317,6 +318,15 @@ mod tests {
         assert_eq!(inode(RUNS[1]), first);
         let mode = fs::metadata(place.join("runs/0190b")).unwrap().mode();
         assert_eq!(mode & 0o7777, 0o755, "no run is locked out by the one before");
+    }
+
+    #[test]
+    fn runs_that_come_in_another_order_than_their_ids_gather_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        for run in [RUNS[1], RUNS[0], RUNS[2]] {
+            prepare(directory.path(), run);
+            assert_eq!(names(directory.path()), [run]);
+        }
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::trial::{Run, is_root, spawner, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use skillbox_model::ErrorCode;
 use skillbox_sandbox::{LaunchError, Spawner, SpawnerError, SpawnerOptions};
+
+use crate::trial::{Run, is_root, spawner, wait_for};
 
 fn kill_spawner(spawner: &Spawner) {
     kill_process(Pid::from_raw(spawner.pid().unwrap()).unwrap(), Signal::KILL).unwrap();
