@@ -25,6 +25,7 @@ mod disclosure;
 // What is kept: one list for every kind of store, what object stores do wrong, and the commands on one.
 mod artifact_stores;
 mod artifacts_in_a_bucket;
+mod artifacts_on_disk;
 mod object_store_failures;
 
 // Front doors, opened by the clients that people use.

@@ -17,6 +17,9 @@ use skillbox_model::Digest;
 
 use crate::{ArtifactName, Scope};
 
+/// Below it are the scopes.
+pub(crate) const ARTIFACTS: &str = "artifacts";
+pub(crate) const BLOBS: &str = "cas/sha256";
 pub(crate) const RECORD: &str = "json";
 pub(crate) const REMOVED: &str = "removed";
 pub(crate) const TENANTS: &str = "tenants";
@@ -24,11 +27,11 @@ pub(crate) const NAME_PREFIX: &str = "n-";
 
 pub(crate) fn blob(digest: &Digest) -> PathBuf {
     let hex = digest.hex();
-    Path::new("cas/sha256").join(&hex[..2]).join(hex)
+    Path::new(BLOBS).join(&hex[..2]).join(hex)
 }
 
 pub(crate) fn scope(scope: &Scope) -> PathBuf {
-    let base = Path::new("artifacts");
+    let base = Path::new(ARTIFACTS);
     match scope {
         Scope::User => base.join("user"),
         Scope::Session(id) => base.join(format!("session-{id}")),

@@ -36,6 +36,10 @@ impl LocalStore {
         &self.root
     }
 
+    pub(crate) fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+
     pub(crate) fn put(
         &self,
         scope: &Scope,
@@ -43,6 +47,8 @@ impl LocalStore {
         content: &mut dyn Read,
         origin: Origin,
     ) -> Result<Artifact, StoreError> {
+        // From the content to its record nothing is freed.
+        let _held = self.blobs.hold()?;
         let (sha256, size_bytes) = self.blobs.write(name, content)?;
         let mut artifact = Artifact {
             name: name.clone(),
@@ -129,11 +135,12 @@ impl LocalStore {
         Ok(removed)
     }
 
-    pub(crate) fn remove_scope(&self, scope: &Scope) -> Result<(), StoreError> {
+    pub(crate) fn remove_scope(&self, scope: &Scope) -> Result<bool, StoreError> {
         let path = self.root.join(layout::scope(scope));
         match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(io_error("remove", &path)(error)),
         }
     }
 
@@ -193,14 +200,40 @@ impl LocalStore {
 
     fn read_record(&self, scope: &Scope, name: &ArtifactName, version: u64) -> Result<Option<Artifact>, StoreError> {
         let directory = self.root.join(layout::versions(scope, name));
-        let path = directory.join(layout::version_file(version, layout::RECORD));
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_error("read", &path)(error)),
-        };
-        serde_json::from_slice(&text).map(Some).map_err(record_error(&path))
+        read_record_file(&directory.join(layout::version_file(version, layout::RECORD)))
     }
+}
+
+/// Tells of every record below a directory, whosever it is.
+pub(crate) fn each_record_below(directory: &Path, tell: &mut dyn FnMut(&Artifact)) -> Result<(), StoreError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io_error("list", directory)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(io_error("list", directory))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type().map_err(io_error("look at", &path))?.is_dir() {
+            each_record_below(&path, tell)?;
+        } else if name
+            .to_str()
+            .and_then(layout::parse_version_file)
+            .is_some_and(|(_, kind)| kind == layout::RECORD)
+        {
+            read_record_file(&path)?.iter().for_each(&mut *tell);
+        }
+    }
+    Ok(())
+}
+
+fn read_record_file(path: &Path) -> Result<Option<Artifact>, StoreError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", path)(error)),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(record_error(path))
 }
 
 /// Finds the names below a scope: every directory that holds versions.

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use crate::local::LocalStore;
 use crate::object::{BucketOptions, RemoteStore};
 use crate::{
-    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, Location, Origin, RangeContent, Scope, StoreError,
+    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, Freed, Location, Origin, RangeContent, Scope,
+    StoreError,
 };
 
 /// A store of artifacts. Cheap to clone; safe to share between threads, processes and, in a bucket, hosts.
@@ -128,11 +129,21 @@ impl Store {
         }
     }
 
-    /// Removes everything of a scope, its used numbers too: the scope itself is gone.
-    pub fn remove_scope(&self, scope: &Scope) -> Result<(), StoreError> {
+    /// Frees content that no version has any more. Writers wait for it, but only while there is something to free. In a
+    /// bucket nothing is freed: it has no lock that would keep what a writer on another host just found there.
+    pub fn collect_garbage(&self) -> Result<Freed, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.collect_garbage(),
+            Backend::Remote(_) => Ok(Freed::default()),
+        }
+    }
+
+    /// Removes everything of a scope, its used numbers too: the scope itself is gone. Tells whether there may be
+    /// something to free now.
+    pub fn remove_scope(&self, scope: &Scope) -> Result<bool, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.remove_scope(scope),
-            Backend::Remote(store) => store.remove_scope(scope),
+            Backend::Remote(store) => store.remove_scope(scope).map(|()| false),
         }
     }
 }

@@ -216,12 +216,12 @@ async fn sweep(app: Arc<App>) {
         let swept = tokio::task::spawn_blocking(move || {
             for tenant in app.tenants.all() {
                 if let Err(error) = tenant.runtime.collect_garbage(app.limits.session_idle) {
-                    tracing::warn!(tenant = tenant.label(), "idle sessions stay: {error}");
+                    tracing::warn!(tenant = tenant.label(), "something that nobody uses stays: {error}");
                 }
             }
         });
         if let Err(error) = swept.await {
-            tracing::error!("looking for idle sessions failed: {error}");
+            tracing::error!("looking for what nobody uses failed: {error}");
         }
     }
 }

@@ -129,8 +129,8 @@ impl ClientSession {
         };
         let (runtime, id) = (self.runtime.clone(), self.id.clone());
         let removed = tokio::task::spawn_blocking(move || match runtime.remove_session(&id) {
-            Err(RunError::Session(SessionError::Unknown(_))) => Ok(()),
-            other => other,
+            Ok(_) | Err(RunError::Session(SessionError::Unknown(_))) => Ok(()),
+            Err(error) => Err(error),
         });
         if let Ok(Err(error)) = removed.await {
             tracing::warn!(session = %self.id, "the files of the session stay behind: {error}");

@@ -21,7 +21,7 @@ pub use agent::{AgentOptions, AgentSession, ChangesEnter, CommandHooks};
 pub use error::RunError;
 pub use host_directories::HostDirectories;
 pub use pipeline::{DEFAULT_SESSION_WAIT, Left, Ran, RunContext, new_run_id};
-pub use runtime::{Runtime, RuntimeSettings};
+pub use runtime::{Garbage, Runtime, RuntimeSettings};
 pub use tools::{Carried, HookOutcome, HookRun, HostVerb, ToolCall, ToolError, ToolOutcome};
 
 // What the interface for agents is made of, so that a backend needs this crate alone for it.

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skillbox_artifacts::Store;
+use skillbox_artifacts::{Freed, Scope, Store};
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
 use skillbox_executor::workspace::{InputSource, Owner, open_in_workspace};
 use skillbox_executor::{Executor, ExecutorError};
 use skillbox_loader::{SkillsState, ViewCache};
-use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName};
+use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName, with_causes};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
@@ -60,6 +60,15 @@ impl RuntimeSettings {
             watch_skills: false,
         }
     }
+}
+
+/// What nobody used any more, and is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Garbage {
+    /// Sessions, with all that was theirs.
+    pub sessions: Vec<SessionId>,
+    /// Content that no artifact had.
+    pub artifacts: Freed,
 }
 
 /// The pipeline's fixed parts. Shared by every front door; one run does not see another.
@@ -168,17 +177,17 @@ impl Runtime {
         }
     }
 
-    /// Removes what nobody uses any more: idle sessions with their artifacts, half-written snapshots,
-    /// workspaces of runs that were interrupted.
-    pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Vec<SessionId>, RunError> {
-        let removed = self.sessions.collect_garbage(session_ttl)?;
-        for id in &removed {
-            self.artifacts
-                .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?;
+    /// Removes what nobody uses any more: idle sessions with their artifacts, content that no artifact has, half-written
+    /// snapshots, workspaces of runs that were interrupted.
+    pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Garbage, RunError> {
+        let sessions = self.sessions.collect_garbage(session_ttl)?;
+        for id in &sessions {
+            self.artifacts.remove_scope(&Scope::Session(id.clone()))?;
         }
         self.scratch.collect_garbage(Duration::ZERO)?;
         self.frozen.store().sweep()?;
-        Ok(removed)
+        let artifacts = self.artifacts.collect_garbage()?;
+        Ok(Garbage { sessions, artifacts })
     }
 
     /// Removes containers that ended runs left, on every executor that has any; gives how many there were.
@@ -192,12 +201,17 @@ impl Runtime {
         Ok(removed)
     }
 
-    /// Removes a session with everything that is its own.
-    pub fn remove_session(&self, id: &SessionId) -> Result<(), RunError> {
+    /// Removes a session with everything that is its own; tells what that freed in the store of artifacts.
+    pub fn remove_session(&self, id: &SessionId) -> Result<Freed, RunError> {
         self.sessions.remove(id)?;
-        Ok(self
-            .artifacts
-            .remove_scope(&skillbox_artifacts::Scope::Session(id.clone()))?)
+        if !self.artifacts.remove_scope(&Scope::Session(id.clone()))? {
+            return Ok(Freed::default());
+        }
+        // The session is gone in any case. What stays for now is freed, or told of, with the rest of the garbage.
+        Ok(self.artifacts.collect_garbage().unwrap_or_else(|error| {
+            tracing::warn!("content that no artifact has stays: {}", with_causes(&error));
+            Freed::default()
+        }))
     }
 
     /// Removes the sessions of servers that ended without doing so themselves.
@@ -205,8 +219,8 @@ impl Runtime {
         for id in self.sessions.ownerless()? {
             match self.remove_session(&id) {
                 // Somebody else was faster, or a last process of its is still about to end.
-                Err(RunError::Session(SessionError::Unknown(_) | SessionError::Busy(_))) => {}
-                other => other?,
+                Ok(_) | Err(RunError::Session(SessionError::Unknown(_) | SessionError::Busy(_))) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())

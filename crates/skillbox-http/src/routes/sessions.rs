@@ -166,7 +166,7 @@ pub(crate) async fn remove(Extension(tenant): Extension<Arc<Tenant>>, path: Path
         let _in_time = tokio::time::timeout(LAST_RUNS, run.over()).await;
     }
     in_background(move || match tenant.runtime.remove_session(&id) {
-        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Ok(_) => Ok(StatusCode::NO_CONTENT),
         Err(error) => Err(error.into()),
     })
     .await

@@ -83,7 +83,12 @@ pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal)
         Verb::Versions { name } => versions(store, &scope, name)?,
         Verb::Get { reference, to } => return get(store, &scope, reference, to.as_ref(), context, terminal),
         Verb::Put { file, name } => vec![put(store, &scope, file, name.as_deref())?],
-        Verb::Rm { reference } => told(store.remove(&scope, &parse(reference)?))?,
+        Verb::Rm { reference } => {
+            let removed = told(store.remove(&scope, &parse(reference)?))?;
+            // What cannot be freed now is freed, or told of, by `session gc`.
+            let _freed = store.collect_garbage();
+            removed
+        }
     };
     show(&Listing { artifacts }, context, terminal)
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_model::{ErrorCode, ExecutorKind, SessionId, SkillName};
+use skillbox_artifacts::Freed;
+use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_runtime::session::SessionRecord;
 use skillbox_runtime::{AgentName, DocSelection, LoadMode, RunError, Runtime};
 
@@ -40,7 +41,7 @@ enum Verb {
         /// The session
         id: String,
     },
-    /// Remove sessions that were not used for long, and what interrupted runs left
+    /// Remove sessions that were not used for long, content that no artifact has, and what interrupted runs left
     Gc {
         /// Seconds without use after which a session is removed
         #[arg(long, value_name = "SECONDS", default_value_t = 7 * 24 * 3600)]
@@ -74,6 +75,8 @@ struct Loaded {
 #[derive(Serialize)]
 struct Removed {
     removed: Vec<SessionId>,
+    /// Content that no artifact has any more.
+    freed: Freed,
     /// Containers that ended runs had left.
     #[serde(skip_serializing_if = "Option::is_none")]
     containers: Option<usize>,
@@ -93,22 +96,28 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
         Verb::Show { id } => show(&one(&runtime, id)?, context, terminal),
         Verb::Rm { id } => {
             let id = parse(id)?;
-            told(runtime.remove_session(&id))?;
+            let freed = told(runtime.remove_session(&id))?;
             let removed = Removed {
                 removed: vec![id],
+                freed,
                 containers: None,
             };
             show(&removed, context, terminal)
         }
         Verb::Gc { idle } => {
-            let removed = told(runtime.collect_garbage(Duration::from_secs(*idle)))?;
+            let garbage = told(runtime.collect_garbage(Duration::from_secs(*idle)))?;
             let containers = match (runtime.sweep_containers(), host.executor) {
                 (Ok(count), _) => Some(count),
                 // A host that does not use Docker need not have it.
                 (Err(_), ExecutorKind::Local) => None,
                 (Err(error), ExecutorKind::Docker) => return Err(Failure::from_body(error.body())),
             };
-            show(&Removed { removed, containers }, context, terminal)
+            let removed = Removed {
+                removed: garbage.sessions,
+                freed: garbage.artifacts,
+                containers,
+            };
+            show(&removed, context, terminal)
         }
     }
 }
@@ -205,7 +214,11 @@ impl Answer for Removed {
         if containers > 0 {
             page.line(&[Span::plain(format!("removed {}", plural(containers, "container")))]);
         }
-        if self.removed.is_empty() && containers == 0 {
+        if self.freed != Freed::default() {
+            let (contents, size) = (plural(self.freed.contents, "stored file"), ByteSize(self.freed.bytes));
+            page.line(&[Span::plain(format!("freed {contents}, {size}"))]);
+        }
+        if self.removed.is_empty() && containers == 0 && self.freed == Freed::default() {
             page.line(&[Span::plain("nothing to remove")]);
         }
     }
