@@ -138,3 +138,23 @@ fn beyond_the_limit_of_connections_clients_wait() {
     );
     drop(idle);
 }
+
+#[test]
+fn a_server_that_can_run_nothing_is_not_ready() {
+    let (server, _) = HttpServer::start(&[], &[]);
+    let run = json!({"skill": "python-math", "command": "true"});
+    server.json("", "POST", "/v1/runs?wait=30", Some(&run)).good(200);
+    server.json("", "GET", "/readyz", None).good(200);
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.pid())).unwrap();
+    for child in children.split_whitespace() {
+        let pid = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    server.wait_until("readiness to end", || {
+        server.json("", "GET", "/readyz", None).status == 503
+    });
+    assert_eq!(
+        server.json("", "POST", "/v1/runs?wait=30", Some(&run)).error().1,
+        "executor_unavailable"
+    );
+}

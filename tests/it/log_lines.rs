@@ -90,7 +90,7 @@ fn a_run_is_a_row_of_spans() {
         &world,
         "info",
         "skill_run",
-        &json!({"skill": "git", "command": "true"}),
+        &json!({"skill": "git", "command": "echo x > out/x", "output_files": ["out/*"]}),
         &[],
     );
     let ended: Vec<&str> = lines
@@ -104,6 +104,7 @@ fn a_run_is_a_row_of_spans() {
         "workspace.stage.inputs",
         "workspace.run",
         "workspace.collect",
+        "workspace.inline",
         "workspace.cleanup",
     ] {
         assert!(ended.contains(&span), "{span} is missing in {ended:?}");

@@ -80,8 +80,13 @@ fn wrong_types_are_named() {
         ),
         (json!({"command": "echo it ran", "inputs": {"from": "x"}}), "inputs"),
         (
-            json!({"command": "echo it ran", "inputs": [{"to": "work/x"}]}),
+            json!({"command": "echo it ran", "inputs": [["skill://probe/SKILL.md"]]}),
             "inputs[0]",
+        ),
+        (json!({"command": "echo it ran", "outputs": [["out/*"]]}), "outputs"),
+        (
+            json!({"command": "echo it ran", "inputs": [{"to": "work/x"}]}),
+            "inputs[0].from",
         ),
         (
             json!({"command": "echo it ran", "inputs": [{"from": "skill://probe/SKILL.md", "mode": "move"}]}),
@@ -114,7 +119,10 @@ fn text_that_is_no_request_is_refused() {
         "[]",
         "null",
         "\"run\"",
-        "{\"skill\": \"probe\"} trailing",
+        "{\"skill\": \"probe\", \"command\": \"echo it ran\"} trailing",
+        "{\"skill\": \"probe\", \"command\": \"echo it ran\"} {\"skill\": \"probe\", \"command\": \"true\"}",
+        "[\"probe\", \"echo it ran\"]",
+        "{\"skill\": \"probe\", \"command\": \"echo it ran\", \"env\": {\"A\": \"1\", \"A\": \"2\"}}",
         "{\"skill\": \"probe\", \"skill\": \"probe\", \"command\": \"echo it ran\"}",
         "\u{feff}nonsense",
     ] {
@@ -125,6 +133,8 @@ fn text_that_is_no_request_is_refused() {
             "{text:?}: {}",
             answer.told()
         );
+        let field = &answer["error"]["field"];
+        assert!(*field != "." && *field != "?", "{text:?}: {field}");
     }
     let bytes = b"{\"skill\": \"probe\", \"command\": \"echo \xff\"}".to_vec();
     let answer = scene.tell(&["run", "--json", "--request", "-"]).stdin(bytes).go();
@@ -407,7 +417,7 @@ fn bad_variables_are_refused() {
         let answer = scene
             .tell(&["run", "probe", "--json", "--env", bad, "--", "echo it ran"])
             .go();
-        assert!(matches!(answer.code, Some(2 | 125)), "{bad:?}: {}", answer.told());
+        assert_eq!(answer.code, Some(125), "{bad:?}: {}", answer.told());
         assert!(!answer.mentions("it ran\\n"));
     }
 }
@@ -426,6 +436,12 @@ fn limits_of_nothing_or_too_much_are_refused() {
     refused(
         &scene,
         json!({"command": "echo it ran", "timeout": 3600.5}),
+        "limit_exceeded",
+        "timeout",
+    );
+    refused(
+        &scene,
+        json!({"command": "echo it ran", "timeout": 1e300}),
         "limit_exceeded",
         "timeout",
     );
@@ -460,8 +476,58 @@ fn limits_of_nothing_or_too_much_are_refused() {
                 "echo it ran",
             ])
             .go();
-        assert!(matches!(answer.code, Some(2 | 125)), "{timeout}: {}", answer.told());
+        assert_eq!(answer.code, Some(125), "{timeout}: {}", answer.told());
     }
+}
+
+#[test]
+fn what_cannot_be_saved_is_refused_before_it_is_made() {
+    let scene = Scene::new();
+    for (outputs, field) in [
+        (json!({"outputs": {"save": true}}), "outputs.save"),
+        (json!({"save_as_artifacts": true}), "save_as_artifacts"),
+        (
+            json!({"outputs": {"globs": ["out/*"], "save": true, "name_template": "../"}}),
+            "outputs.name_template",
+        ),
+        (
+            json!({"output_files": ["out/*"], "save_as_artifacts": true, "artifact_prefix": "/abs/"}),
+            "artifact_prefix",
+        ),
+    ] {
+        let mut request = outputs;
+        request["command"] = json!("echo it ran");
+        refused(&scene, request, "invalid_request", field);
+    }
+}
+
+/// A view that cannot be written to does not keep anybody from talking to a socket in it.
+#[test]
+fn directories_with_sockets_are_not_linked() {
+    let scene = Scene::new();
+    let place = scene.path("host/with-socket");
+    std::fs::create_dir_all(place.join("deep")).unwrap();
+    std::fs::write(place.join("file"), "read me").unwrap();
+    let input = |mode: &str| {
+        let from = format!("host://{}", place.display());
+        json!({
+            "command": "cat work/inputs/with-socket/file; ls work/inputs/with-socket/deep",
+            "inputs": [{"from": from, "mode": mode}],
+        })
+    };
+    let runs = |mode: &str| {
+        scene
+            .ask(input(mode))
+            .host_allowed()
+            .go()
+            .reported()
+            .stdout()
+            .to_owned()
+    };
+    assert_eq!(runs("link"), "read me", "the control: without a socket it is shown");
+    let _listener = std::os::unix::net::UnixListener::bind(place.join("deep/sock")).unwrap();
+    refused(&scene, input("link"), "invalid_request", "inputs[0].from");
+    assert_eq!(runs("copy"), "read me", "a copy leaves it out");
 }
 
 #[test]

@@ -197,17 +197,113 @@ fn a_closed_output_does_not_hang() {
     reap(&mut child);
 }
 
+/// The lower exit codes of a run are its script's own.
 #[test]
-fn usage_errors_are_told() {
+fn usage_errors_are_told_with_the_code_of_a_refusal() {
     let scene = Scene::new();
     for words in [
         &["run"][..],
         &["run", "probe"],
         &["run", "probe", "--no-such-option", "--", "true"],
         &["run", "probe", "--executor", "cloud", "--", "true"],
+        &["run", "probe", "--timeout=5s", "--", "true"],
+        &["--profiles", "/nonexistent", "run", "probe", "--", "true"],
+        &["--config", "/nonexistent", "run", "probe", "--", "true"],
     ] {
         let answer = scene.tell(words).go();
-        assert!(matches!(answer.code, Some(2 | 125)), "{words:?}: {}", answer.told());
+        assert_eq!(answer.code, Some(125), "{words:?}: {}", answer.told());
         assert!(!answer.finished.stderr.is_empty());
     }
+    // Other commands have codes of their own, whatever their words are.
+    assert_eq!(
+        scene.tell(&["session", "show", "run", "--no-such-option"]).go().code,
+        Some(2)
+    );
+    let told = scene.tell(&["run", "--json"]).go();
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("<SKILL>"), "{message}");
+}
+
+#[test]
+fn files_go_where_they_are_wanted() {
+    let scene = Scene::new();
+    let run = |words: &[&str]| {
+        let line = ["run", "probe", "--", "echo made > out/file; echo it ran"];
+        scene.tell(&line).with(words).go()
+    };
+    // Without globs it is everything in `out/`.
+    let answer = run(&["--out-dir", "here"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.told());
+    assert_eq!(
+        fs::read_to_string(scene.path("scratch/here/out/file")).unwrap(),
+        "made\n"
+    );
+    // Where nothing can be written, nothing is run.
+    fs::write(scene.path("scratch/taken"), "").unwrap();
+    for nowhere in ["taken", "/proc/nowhere"] {
+        let answer = run(&["--out-dir", nowhere, "--json"]);
+        assert_eq!(answer.refused(), ("storage", Some("out_dir")), "{}", answer.told());
+        assert_eq!(answer.code, Some(125));
+        assert!(!answer.mentions("it ran"));
+    }
+    // What fails after the run does not take its report along.
+    fs::create_dir(scene.path("scratch/linked")).unwrap();
+    std::os::unix::fs::symlink(scene.path("home"), scene.path("scratch/linked/out")).unwrap();
+    let answer = run(&["--out-dir", "linked", "--json"]).reported();
+    assert_eq!(
+        (answer.code, answer.stdout()),
+        (Some(125), "it ran\n"),
+        "{}",
+        answer.told()
+    );
+    let warning = answer["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("out/file is not written to linked"), "{warning}");
+    assert!(!scene.path("home/file").exists());
+}
+
+#[test]
+fn a_file_above_is_named_as_anybody_would() {
+    let scene = Scene::new();
+    scene.host_file("in.txt", "from above");
+    let answer = scene
+        .tell(&[
+            "run",
+            "probe",
+            "--input",
+            "../host/../host/in.txt",
+            "--json",
+            "--",
+            "cat inputs/in.txt",
+        ])
+        .go()
+        .reported();
+    assert_eq!(answer.stdout(), "from above");
+}
+
+#[test]
+fn output_that_is_lost_is_told() {
+    let scene = Scene::new();
+    let full = |words: &[&str]| {
+        let mut all = vec![scene.binary().to_str().unwrap().to_owned()];
+        all.extend(words.iter().map(|word| (*word).to_owned()));
+        let line = format!("exec {} > /dev/full", all.join(" "));
+        let mut command = crate::lab::program("bash");
+        command.args(["-c", &line]).env("HOME", scene.path("home"));
+        crate::lab::run_to_end(&mut command, b"", Duration::from_secs(20))
+    };
+    for words in [
+        &["run", "python-math", "--", "echo", "hi"][..],
+        &["run", "python-math", "--json", "--", "echo", "hi"],
+    ] {
+        let finished = full(words);
+        assert_eq!(finished.status.code(), Some(125), "{words:?}: {finished:?}");
+    }
+}
+
+#[test]
+fn a_listing_names_what_is_too_large_for_it() {
+    let scene = Scene::new();
+    let answer = scene.sh("head -c 70M /dev/zero > out/big; echo x > out/small");
+    assert_eq!(answer.outputs(), ["out/small"], "{}", answer.told());
+    assert_eq!(answer.refused_outputs(), ["out/big"], "{}", answer.told());
 }

@@ -27,12 +27,13 @@ impl CallArguments<'_> {
     }
 }
 
-/// The argument that is wrong. A path ends above one that is missing or unknown; the message then names it.
-fn wrong_field(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String> {
+/// The field that is wrong. A path ends above one that is missing, unknown or there twice; the message then names it.
+/// None where nothing in particular is wrong.
+pub fn wrong_field(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String> {
     let path = error.path().to_string();
-    let above = (path != ".").then_some(path);
+    let above = (path != "." && path != "?").then_some(path);
     let message = error.inner().to_string();
-    let named = ["missing field `", "unknown field `"]
+    let named = ["missing field `", "unknown field `", "duplicate field `"]
         .iter()
         .find_map(|start| message.strip_prefix(start)?.split('`').next().map(str::to_owned));
     match (above, named) {

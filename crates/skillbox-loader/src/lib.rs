@@ -33,7 +33,7 @@ mod views;
 
 pub use agent::{AgentName, AgentNameError, AgentStart, Inheritance, SkillFilter};
 pub use call::Reply;
-pub use call_arguments::CallArguments;
+pub use call_arguments::{CallArguments, wrong_field};
 pub use delta::{StateDelta, StateOperation};
 pub use dialect::{Dialect, DialectError, changed_keys, executor_not_configured, state_keys};
 pub use dynamic_tools::DynamicTools;

@@ -14,6 +14,7 @@ mod event;
 mod exit_code;
 mod identifier;
 mod limits;
+mod named_fields;
 mod outcome;
 mod rel_path;
 mod report;

@@ -6,12 +6,14 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::named_fields;
+
 /// What to run, with which inputs, and what to bring back.
 ///
 /// This is the wire shape: texts are as the caller wrote them. The runtime parses every path, glob and
 /// reference before anything is created, and names the field that is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct RunRequest {
     /// Name of the skill whose files are mounted and whose directory is the default working directory.
     pub skill: String,
@@ -31,7 +33,11 @@ pub struct RunRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Environment variables added to the clean environment of the run.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "named_fields::each_once"
+    )]
     pub env: BTreeMap<String, String>,
     /// What the command reads on standard input; without it, standard input is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +76,7 @@ pub struct RunRequest {
 
 /// One file or directory to place in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct InputSpec {
     /// `artifact://name[@version]`, `host:///abs/path`, `workspace://rel`, `skill://name/rel`, or the content itself
     /// as `data:[TYPE][;base64],CONTENT`, which needs `to`.
@@ -99,7 +105,7 @@ pub enum InputMode {
 
 /// Which files to collect after the run, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct OutputSpec {
     /// Globs relative to the workspace; `**` crosses directories.
     pub globs: Vec<String>,
@@ -134,6 +140,8 @@ impl Default for OutputSpec {
         }
     }
 }
+
+named_fields::only!(RunRequest, InputSpec, OutputSpec);
 
 /// Where a run takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -189,6 +197,20 @@ mod tests {
         assert!(error.to_string().contains("`comand`"), "{error}");
         let error = serde_json::from_str::<RunRequest>(r#"{"skill":"a","outputs":{"glob":[]}}"#).unwrap_err();
         assert!(error.to_string().contains("`glob`"), "{error}");
+    }
+
+    #[test]
+    fn fields_have_names_and_each_name_stands_once() {
+        for (text, told) in [
+            (r#"["a", "x"]"#, "an object"),
+            (r#"{"skill":"a","inputs":[["host:///x"]]}"#, "an object"),
+            (r#"{"skill":"a","outputs":[["out/*"]]}"#, "an object"),
+            (r#"{"skill":"a","skill":"b"}"#, "duplicate field `skill`"),
+            (r#"{"skill":"a","env":{"A":"1","A":"2"}}"#, "duplicate name \"A\""),
+        ] {
+            let error = serde_json::from_str::<RunRequest>(text).unwrap_err();
+            assert!(error.to_string().contains(told), "{text}: {error}");
+        }
     }
 
     #[test]

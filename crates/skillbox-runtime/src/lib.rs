@@ -11,6 +11,7 @@ mod freeze;
 mod host_directories;
 mod inputs;
 mod pipeline;
+mod refusals;
 mod report;
 mod runtime;
 mod save;
@@ -29,5 +30,5 @@ pub use skillbox_loader::{
     AgentName, AgentNameError, AgentStart, AtLimit, Caller, Delivery, Dialect, DocSelection, DynamicTools, FiredHook,
     History, HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, PolicyKind, PromptFrame, PromptSection,
     PromptTemplate, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta, StateOperation, Tool,
-    ToolDefinition, ToolFormat, state_keys,
+    ToolDefinition, ToolFormat, state_keys, wrong_field,
 };

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{Collecting, Excess, JobSpec, OutputGlobs, ProfileBounds, RequestError};
+use skillbox_executor::job::{Collecting, Excess, JobSpec, OutputGlobs, ProfileBounds};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{Outputs, Staged, Workspace, WorkspaceError, collect, stage_inputs};
+use skillbox_executor::workspace::{Outputs, Staged, Workspace, collect, stage_inputs};
 use skillbox_executor::{Bring, Cancel, EventSink, Executor, Finished, Placement, Run};
 use skillbox_model::{
-    ByteSize, ErrorCode, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
-    with_causes,
+    ByteSize, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
 };
 use skillbox_repository::Catalog;
 use skillbox_sandbox::{Backing, Profile};
 use tracing::info_span;
 
-use crate::export::write_out;
+use crate::export::Export;
 use crate::inputs::Sources;
+use crate::refusals::{misplaced, refuse_bad_prefix, refuse_live_links};
 use crate::report::{Facts, report};
 use crate::save::save;
 use crate::session::{OpenSession, Pins, RunLock, Scratch};
@@ -35,7 +35,8 @@ pub struct RunContext<'a> {
     pub events: EventSink<'a>,
     /// The caller's switch.
     pub cancel: Cancel,
-    /// A directory of the host where whole collected files are written as well.
+    /// A directory of the host where whole collected files are written as well; those of `out/`, where none are asked
+    /// for.
     pub export: Option<PathBuf>,
 }
 
@@ -90,6 +91,8 @@ impl Room {
 pub struct Ran<'r> {
     /// The result.
     pub report: RunReport,
+    /// What could not be written to the directory of [`RunContext::export`]; the warnings of the report have it too.
+    pub unwritten: Vec<String>,
     /// What is still to be taken down.
     pub left: Left<'r>,
 }
@@ -139,7 +142,10 @@ impl Runtime {
         } = context;
         let catalog = self.catalog();
         let mut accepted = self.accept(run_id, request, session, &catalog, &cancel)?;
-        accepted.spec.collecting.keep_open |= export.is_some();
+        let export = export.as_deref().map(Export::open).transpose()?;
+        if export.is_some() {
+            accepted.spec.collecting.keep_files();
+        }
         let collecting = or_a_list(&accepted.spec.collecting);
         events.emit(|| RunEvent::Accepted {
             run_id: accepted.spec.run_id.clone(),
@@ -157,6 +163,9 @@ impl Runtime {
             workspace,
             cancel: &cancel,
         };
+        if let Some(hold) = &accepted.session {
+            hold.session.note_run()?;
+        }
         let (finished, staged) = self.execute(&accepted, skills, staged, &around, &mut events)?;
         // Whatever fails from here on, what the run has left goes.
         let mut left = Left {
@@ -179,9 +188,7 @@ impl Runtime {
                 &mut events,
             )?
         };
-        if let Some(directory) = &export {
-            write_out(directory, &mut outputs)?;
-        }
+        let unwritten = export.map_or_else(Vec::new, |export| export.write(&mut outputs));
         left.used = room.leave(&accepted);
         let report = report(Facts {
             run_id: accepted.spec.run_id,
@@ -193,9 +200,13 @@ impl Runtime {
             finished,
             outputs,
             saved: saving.saved,
-            warnings: [staged.warnings, saving.warnings].concat(),
+            warnings: [staged.warnings, saving.warnings, unwritten.clone()].concat(),
         });
-        Ok(Ran { report, left })
+        Ok(Ran {
+            report,
+            unwritten,
+            left,
+        })
     }
 
     /// Parses the request against the catalogue, the profile and what the host allows; takes the session.
@@ -214,6 +225,7 @@ impl Runtime {
             max_wall: profile.limits.wall_max,
         };
         let spec = JobSpec::parse(request, run_id, &bounds)?;
+        refuse_bad_prefix(request, &spec)?;
         self.skill(catalog, spec.skill.as_str(), "skill")?;
         for (index, name) in spec.with_skills.iter().enumerate() {
             self.skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
@@ -240,7 +252,6 @@ impl Runtime {
     fn hold(&self, id: &SessionId, cancel: &Cancel) -> Result<SessionHold, RunError> {
         let session = self.sessions.open_or_create(id)?;
         let lock = session.lock_run(self.settings.session_wait, || cancel.is_cancelled())?;
-        session.note_run()?;
         Ok(SessionHold { session, _lock: lock })
     }
 
@@ -313,6 +324,7 @@ impl Runtime {
                 ));
             }
         }
+        refuse_live_links(&accepted.spec, &ready)?;
         let mut staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
         staged.warnings.splice(0..0, warnings);
         if let Some(hold) = &accepted.session {
@@ -367,19 +379,6 @@ fn or_a_list(asked: &Collecting) -> Collecting {
         (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
     }
     how
-}
-
-/// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.
-fn misplaced(index: usize, error: WorkspaceError) -> RunError {
-    if !error.is_obstacle() {
-        return error.into();
-    }
-    RequestError::new(
-        format!("inputs[{index}].to"),
-        ErrorCode::PathEscape,
-        with_causes(&error),
-    )
-    .into()
 }
 
 /// The name of a run to come: sortable by time, unique on this host and beyond.

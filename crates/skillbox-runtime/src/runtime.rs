@@ -190,6 +190,16 @@ impl Runtime {
         Ok(Garbage { sessions, artifacts })
     }
 
+    /// Whether every executor of this host can still run something. One that cannot does not come back: whoever started
+    /// this process has to start it again.
+    pub fn is_able(&self) -> bool {
+        let mut local = self.executors.iter().filter_map(|executor| match executor {
+            Executor::Local(local) => Some(local),
+            Executor::Docker(_) => None,
+        });
+        local.all(|local| local.is_alive())
+    }
+
     /// Removes containers that ended runs left, on every executor that has any; gives how many there were.
     pub fn sweep_containers(&self) -> Result<usize, RunError> {
         let mut removed = 0;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style, Styles};
-use clap::{ArgAction, Args, Parser};
+use clap::{ArgAction, Args, CommandFactory, Parser};
 
 use crate::commands::{Command, RunArgs};
 use crate::render::Verbosity;
@@ -56,6 +56,13 @@ impl Line {
             Some(line) => Ok(line),
             None => Self::try_parse_from(words),
         }
+    }
+
+    /// Whether the words, wrong as they are, mean a run.
+    pub fn is_of_run(words: impl IntoIterator<Item = OsString>) -> bool {
+        let lenient = Self::command().ignore_errors(true);
+        let found = lenient.try_get_matches_from(words);
+        found.is_ok_and(|matches| matches.subcommand_name() == Some("run"))
     }
 }
 

@@ -55,6 +55,11 @@ impl Failure {
         }
     }
 
+    /// The exit code that goes with it.
+    pub fn exit(&self) -> u8 {
+        self.exit
+    }
+
     /// What kind of failure it is.
     pub fn code(&self) -> ErrorCode {
         self.body.code

@@ -56,10 +56,18 @@ fn spawner_of_a_run() -> Option<Spawner> {
 }
 
 fn answer(line: &Line, environment: Environment, spawner: Option<Spawner>, terminal: &mut Terminal) -> u8 {
-    let result = obey(line, environment, spawner, terminal);
-    // Nothing is left to do when not even the failure can be told.
     let as_json = line.shared.json || line.command.always_speaks_json();
-    result.unwrap_or_else(|failure| failure.tell(terminal, as_json).unwrap_or(ExitCode::BAD))
+    let told = |failure: Failure, terminal: &mut Terminal| {
+        // The lower codes of a run are its script's.
+        let failure = if line.command.is_run() {
+            failure.refusal()
+        } else {
+            failure
+        };
+        // Nothing is left to do when not even the failure can be told.
+        failure.tell(terminal, as_json).unwrap_or(failure.exit())
+    };
+    obey(line, environment, spawner, terminal).unwrap_or_else(|failure| told(failure, terminal))
 }
 
 fn obey(
@@ -95,16 +103,25 @@ fn refuse(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     if asked_for {
         return ExitCode::OK;
     }
+    let mut failure = Failure::usage(first_paragraph(error), "`--help` after the command tells its usage");
+    if Line::is_of_run(std::env::args_os()) {
+        failure = failure.refusal();
+    }
     let as_json = std::env::args_os()
         .take_while(|word| word != "--")
         .any(|word| word == "--json");
     if as_json {
-        let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let failure = Failure::usage(message, "`--help` after the command tells its usage");
-        return failure.tell(terminal, as_json).unwrap_or(ExitCode::USAGE);
+        let _ = failure.tell(terminal, as_json);
     }
-    ExitCode::USAGE
+    failure.exit()
+}
+
+/// What is wrong, in one line: usage and advice come after an empty one.
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.trim_start_matches("error: ").lines();
+    let lines: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
+    lines.join(" ")
 }
 
 /// A setting that its owner believes in, and that nobody reads, must not pass in silence.

@@ -91,6 +91,10 @@ impl HttpServer {
     }
 
     /// What it said since it serves.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
     pub fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }

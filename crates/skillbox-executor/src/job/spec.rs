@@ -147,6 +147,14 @@ impl JobSpec {
 }
 
 impl Collecting {
+    /// Whole files are wanted: those that were asked for, or all of `out/`.
+    pub fn keep_files(&mut self) {
+        self.keep_open = true;
+        if self.globs.is_empty() {
+            self.globs = OutputGlobs::everything_in("out");
+        }
+    }
+
     /// Nothing comes back.
     fn nothing() -> Self {
         let OutputSpec {
@@ -243,11 +251,16 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
             message,
         ));
     }
-    if request.save_as_artifacts && request.output_files.is_empty() && declared.globs.is_empty() {
-        return Err(RequestError::invalid(
-            "save_as_artifacts",
-            "nothing to save: `output_files` is empty",
-        ));
+    if request.output_files.is_empty() && declared.globs.is_empty() {
+        let nothing = |field: &str, list: &str| {
+            let message = format!("nothing to save: no glob in `{list}` says which files");
+            Err(RequestError::invalid(field, message))
+        };
+        match (request.save_as_artifacts, declared.save) {
+            (true, _) => return nothing("save_as_artifacts", "output_files"),
+            (false, true) => return nothing("outputs.save", "outputs.globs"),
+            (false, false) => {}
+        }
     }
     let lists = [
         ("output_files", request.output_files.as_slice()),
@@ -281,21 +294,23 @@ const MAX_FILES: u64 = 10_000;
 fn limits(request: &RunRequest, bounds: &ProfileBounds) -> Result<Limits, RequestError> {
     let mut limits = bounds.limits.clone();
     if let Some(seconds) = request.timeout {
-        let wall = Duration::try_from_secs_f64(seconds).ok().filter(|wall| !wall.is_zero());
-        let Some(wall) = wall else {
-            return Err(RequestError::invalid(
-                "timeout",
-                format!("{seconds} is not a positive number of seconds"),
-            ));
-        };
-        if wall > bounds.max_wall {
+        if seconds > bounds.max_wall.as_secs_f64() {
+            // Nobody wants to count three hundred digits.
+            let shown = if seconds < 1e9 {
+                seconds.to_string()
+            } else {
+                format!("{seconds:e}")
+            };
             let message = format!(
-                "{seconds} s are more than the {} s that the profile allows",
+                "{shown} s are more than the {} s that the profile allows",
                 bounds.max_wall.as_secs()
             );
             return Err(RequestError::new("timeout", ErrorCode::LimitExceeded, message));
         }
-        limits.wall = wall;
+        let wall = Duration::try_from_secs_f64(seconds).ok().filter(|wall| !wall.is_zero());
+        limits.wall = wall.ok_or_else(|| {
+            RequestError::invalid("timeout", format!("{seconds} is not a positive number of seconds"))
+        })?;
     }
     Ok(limits)
 }

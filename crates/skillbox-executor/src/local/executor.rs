@@ -78,6 +78,11 @@ impl LocalExecutor {
         Ok(self)
     }
 
+    /// Whether it can still run anything.
+    pub fn is_alive(&self) -> bool {
+        self.confining.spawner.is_alive()
+    }
+
     /// What this host can enforce.
     pub fn facts(&self) -> &HostFacts {
         &self.confining.facts

@@ -59,7 +59,7 @@ pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Ou
         let is_crowded = acceptance.is_crowded();
         if acceptance.accepts(size) {
             accepted.push((name, size));
-        } else if how.excess == Excess::Counted {
+        } else if is_crowded && how.excess == Excess::Counted {
             found.refused_unnamed += 1;
         } else if is_crowded {
             found.refuse(&name, &format!("over the limit of {} files", how.max_files));
@@ -76,7 +76,11 @@ pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Ou
     } else {
         1
     };
-    let results = read_all(workspace, how, device, &accepted, threads);
+    let results = {
+        let _span = (how.inline || how.inline_binary)
+            .then(|| tracing::info_span!("workspace.inline", files = accepted.len()).entered());
+        read_all(workspace, how, device, &accepted, threads)
+    };
     let mut files = Vec::with_capacity(accepted.len());
     for ((name, _), result) in accepted.iter().zip(results) {
         match result {

@@ -51,7 +51,7 @@ pub(super) fn read(file: &mut File, name: &str, size: u64, how: &Collecting) -> 
         read += count as u64;
     }
     let is_whole = read == kept.len() as u64;
-    let is_text = mime::is_text(&kept, is_whole);
+    let is_text = mime::is_text(&kept, is_whole) && !mime::is_in_characters(&kept);
     let mime_type = mime::guess(name, &kept[..kept.len().min(HEAD)], is_text);
     kept.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
     let (inline, encoding) = match (is_text, how.inline, how.inline_binary) {

@@ -18,11 +18,34 @@ const BY_EXTENSION: [(&str, &str); 14] = [
     ("yml", "application/yaml"),
 ];
 
+/// Formats that are archives of another kind inside, by the names that they go by: a `.docx` is a zip to its first bytes.
+const IN_ARCHIVES: [(&str, &[&str]); 3] = [
+    (
+        "application/zip",
+        &[
+            "3mf", "apk", "docm", "docx", "dotx", "epub", "jar", "kmz", "odg", "odp", "ods", "odt", "potx", "ppsx",
+            "pptm", "pptx", "vsdx", "war", "xlsm", "xlsx", "xltx", "xpi",
+        ],
+    ),
+    ("application/gzip", &["svgz", "tgz"]),
+    ("application/x-ole-storage", &["doc", "msg", "msi", "ppt", "vsd", "xls"]),
+];
+
+/// What is written in plain characters and is no text to read.
+const IN_CHARACTERS: [(&[u8], &str); 3] = [
+    (b"%PDF-", "application/pdf"),
+    (b"%!PS", "application/postscript"),
+    (b"{\\rtf", "application/rtf"),
+];
+
 /// What the first bytes of a file, and its name, say it is.
 pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
     let extension = name
         .rsplit_once('.')
         .map(|(_, extension)| extension.to_ascii_lowercase());
+    if let Some(mime) = in_characters(head) {
+        return mime.to_owned();
+    }
     if is_text {
         let known = extension.as_deref().and_then(|extension| {
             BY_EXTENSION
@@ -40,14 +63,31 @@ pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
             .to_owned();
     }
     // A name cannot make binary content text.
-    if let Some(kind) = infer::get(head) {
-        return kind.mime_type().to_owned();
-    }
     let guessed = mime_guess::from_path(name).first_raw();
+    if let Some(kind) = infer::get(head) {
+        let outer = kind.mime_type();
+        let is_inside = IN_ARCHIVES.iter().any(|(archive, inside)| {
+            *archive == outer
+                && extension
+                    .as_deref()
+                    .is_some_and(|extension| inside.contains(&extension))
+        });
+        return guessed.filter(|_| is_inside).unwrap_or(outer).to_owned();
+    }
     guessed
         .filter(|mime| !mime.starts_with("text/"))
         .unwrap_or("application/octet-stream")
         .to_owned()
+}
+
+fn in_characters(head: &[u8]) -> Option<&'static str> {
+    let found = IN_CHARACTERS.iter().find(|(start, _)| head.starts_with(start));
+    found.map(|(_, mime)| *mime)
+}
+
+/// Whether it is a document that happens to be written in characters.
+pub(super) fn is_in_characters(head: &[u8]) -> bool {
+    in_characters(head).is_some()
 }
 
 fn may_be_text(mime: &str) -> bool {
@@ -102,6 +142,27 @@ mod tests {
         check("x.txt", b"\0\x01\x02", "application/octet-stream");
         check("x.pdf", b"%PDF-1.7\n\xff\xfe\0", "application/pdf");
         check("empty", b"", "text/plain");
+    }
+
+    #[test]
+    fn what_documents_are_made_of_is_not_what_they_are() {
+        let zip = b"PK\x03\x04\x14\0\0\0\x08\0\0\0!\0\0\0\0\0\0\0\0\0\0\0\0\0\x13\0\0\0[Content_Types].xml";
+        let check = |name: &str, content: &[u8], expected: &str| {
+            assert_eq!(guess(name, content, is_text(content, true)), expected, "{name}");
+        };
+        let office = "application/vnd.openxmlformats-officedocument";
+        check("a.docx", zip, &format!("{office}.wordprocessingml.document"));
+        check("a.XLSX", zip, &format!("{office}.spreadsheetml.sheet"));
+        check("a.pptx", zip, &format!("{office}.presentationml.presentation"));
+        check("a.epub", zip, "application/epub+zip");
+        check("a.jar", zip, "application/java-archive");
+        check("a.zip", zip, "application/zip");
+        // A name cannot make an archive a picture, nor a text a document.
+        check("a.png", zip, "application/zip");
+        check("a.docx", b"words", "text/plain");
+        check("a.pdf", b"%PDF-1.4\n1 0 obj\n%%EOF\n", "application/pdf");
+        check("figure.ps", b"%!PS-Adobe-3.0\n", "application/postscript");
+        check("a.rtf", b"{\\rtf1\\ansi}", "application/rtf");
     }
 
     #[test]

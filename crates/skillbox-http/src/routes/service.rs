@@ -36,6 +36,11 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, A
     if app.stopping.is_cancelled() {
         return Err(ApiError::busy("the server is about to end"));
     }
+    if !app.tenants.all().iter().all(|tenant| tenant.runtime.is_able()) {
+        return Err(ApiError::busy(
+            "the spawner of sandboxes is gone: start the server again",
+        ));
+    }
     Ok(Json(Health {
         status: "ready",
         version: VERSION,

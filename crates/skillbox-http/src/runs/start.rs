@@ -80,7 +80,7 @@ impl OrderedRun {
             ))
         });
         let (outcome, left) = match outcome {
-            Ok(Ran { report, left }) => (Ok(report), Some(left)),
+            Ok(Ran { report, left, .. }) => (Ok(report), Some(left)),
             Err(error) => (Err(error), None),
         };
         self.app.metrics.run_over(outcome.as_ref().ok(), begun.elapsed());

@@ -27,7 +27,7 @@ pub(super) fn wait_for_the_run(mut child: Child<'_>, bell: OwnedFd, confined: &O
     let mut buffer = vec![0; socket::MAX_MESSAGE];
     buffer[..WARM].fill(1);
     go_through_the_motions(&known);
-    let Ok(received) = socket::receive(bell.as_fd(), &mut buffer) else {
+    let Ok(received) = socket::receive(bell.as_fd(), &mut buffer).and_then(socket::Received::whole) else {
         exit(SETUP_FAILED)
     };
     if received.length == 0 {

@@ -47,6 +47,18 @@ pub(crate) struct Received {
     /// How much of the buffer it filled; 0 at the end of the connection.
     pub length: usize,
     pub descriptors: Vec<OwnedFd>,
+    /// Whether not all of its descriptors came: this process has too many.
+    pub lacks_descriptors: bool,
+}
+
+impl Received {
+    /// The message, if all of it came.
+    pub fn whole(self) -> io::Result<Self> {
+        if self.lacks_descriptors {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
+        Ok(self)
+    }
 }
 
 /// Receives one message, waiting for it.
@@ -70,11 +82,12 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<R
             descriptors.extend(received);
         }
     }
-    if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if message.flags.contains(ReturnFlags::TRUNC) {
         return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
     }
     Ok(Received {
         length: message.bytes,
         descriptors,
+        lacks_descriptors: message.flags.contains(ReturnFlags::CTRUNC),
     })
 }

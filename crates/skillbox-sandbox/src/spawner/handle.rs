@@ -293,6 +293,14 @@ impl Spawner {
         ask(socket.as_fd(), request, answers.as_fd(), descriptors).map_err(not_heard)
     }
 
+    /// Whether it is there to be asked.
+    pub fn is_alive(&self) -> bool {
+        let Some(socket) = &self.inner.socket else { return false };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // Nothing comes on this socket but its end.
+        matches!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&now)), Ok(0))
+    }
+
     /// The spawner's process id, for whoever watches it.
     pub fn pid(&self) -> Option<i32> {
         let process = self

@@ -12,6 +12,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::beside::Processors;
 use super::protocol::{Answer, Request, decode, tell};
+use super::requests::refuse_for_want_of_descriptors;
 use super::runs::{Run, wait};
 use super::sanitize::sanitize;
 use super::set_up::Spawning;
@@ -23,7 +24,7 @@ use crate::kernel::socket;
 pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Result<()> {
     let socket = sanitize(socket)?;
     let mut buffer = vec![0; socket::MAX_MESSAGE];
-    let first = socket::receive(socket.as_fd(), &mut buffer)?;
+    let first = socket::receive(socket.as_fd(), &mut buffer)?.whole()?;
     let Ok(Request::Begin(options)) = decode(&buffer[..first.length]) else {
         return Err(io::Error::from_raw_os_error(libc::EPROTO));
     };
@@ -59,6 +60,11 @@ pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Resul
             let received = socket::receive(socket.as_fd(), &mut buffer)?;
             if received.length == 0 {
                 break;
+            }
+            if received.lacks_descriptors {
+                // One request fails, and not everybody's runs with it.
+                refuse_for_want_of_descriptors(&received.descriptors);
+                continue;
             }
             runs.extend(spawning.serve(&buffer[..received.length], received.descriptors));
         } else if event.idle && spawning.has_preparations() {

@@ -212,7 +212,7 @@ pub(crate) fn tell(to: &OwnedFd, what: &Answer, descriptors: &[BorrowedFd<'_>]) 
 /// Waits for an answer; none when everyone who could give one is gone.
 pub(crate) fn next_answer(from: BorrowedFd<'_>) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
     let mut buffer = vec![0; 16 << 10];
-    let received = socket::receive(from, &mut buffer)?;
+    let received = socket::receive(from, &mut buffer)?.whole()?;
     if received.length == 0 {
         return Ok(None);
     }

@@ -75,6 +75,18 @@ impl Spawning {
     }
 }
 
+/// Tells whoever asked that not all descriptors could be taken. Where not even the one for answers came, the asker
+/// finds that out by the end of it.
+pub(super) fn refuse_for_want_of_descriptors(received: &[OwnedFd]) {
+    if let Some(answers) = received.first() {
+        refuse(
+            "take the descriptors of the request",
+            &io::Error::from_raw_os_error(libc::EMFILE),
+            answers,
+        );
+    }
+}
+
 fn unreadable() -> io::Error {
     io::Error::from_raw_os_error(libc::EBADMSG)
 }

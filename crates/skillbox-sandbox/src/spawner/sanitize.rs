@@ -24,6 +24,15 @@ pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
             maximum: rustix::process::getrlimit(Resource::Core).maximum,
         },
     )?;
+    // A run takes more than a dozen; scripts have a limit of their own.
+    let most = rustix::process::getrlimit(Resource::Nofile).maximum;
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: most,
+            maximum: most,
+        },
+    )?;
     let socket = keep_only(socket)?;
     reset_signals();
     forget_birth();

@@ -76,6 +76,32 @@ fn seccomp_alone_blocks() {
     }
 }
 
+/// No limit of memory counts them. Without reserved pages the kernel has none to give, which is another answer.
+#[test]
+fn huge_pages_are_refused_and_ordinary_ones_are_not() {
+    let script = "import mmap, os, ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def told(result):
+    return ctypes.get_errno() if result < 0 else 0
+for flags in (0, 0x40000):
+    try:
+        mmap.mmap(-1, 2 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags); print(0)
+    except OSError as error:
+        print(error.errno)
+for flags in (0, 4):
+    print(told(libc.memfd_create(b'x', flags)))
+for flags in (0o1600, 0o5600):
+    print(told(libc.shmget(0, ctypes.c_size_t(2 << 20), flags)))";
+    let inside = Run::python(script).launch(&spawner());
+    assert_eq!(inside.ok().replace('\n', " "), "0 1 0 1 0 1");
+    let free = control(&format!("python3 -c \"{script}\""));
+    let free = String::from_utf8(free.stdout).unwrap();
+    assert!(
+        !free.split_whitespace().any(|errno| errno == "1"),
+        "the control: {free}"
+    );
+}
+
 #[test]
 fn foreign_system_calls_are_refused_and_not_a_way_around() {
     // getpid by its number in the x32 and the 32-bit interface, and mount by the latter.

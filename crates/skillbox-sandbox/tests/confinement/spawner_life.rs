@@ -4,11 +4,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process};
 use skillbox_model::ErrorCode;
 use skillbox_sandbox::{LaunchError, Spawner, SpawnerError, SpawnerOptions};
 
-use crate::trial::{Run, is_root, spawner, wait_for};
+use crate::trial::{Run, is_root, spawner, spawner_program, wait_for};
 
 fn kill_spawner(spawner: &Spawner) {
     kill_process(Pid::from_raw(spawner.pid().unwrap()).unwrap(), Signal::KILL).unwrap();
@@ -214,4 +214,42 @@ fn a_program_that_is_no_spawner_is_an_error_and_not_a_hang() {
     assert!(matches!(error, SpawnerError::Start { .. }), "{error:?}");
     let deaf = Spawner::start(Path::new("/bin/true")).and_then(|spawner| spawner.facts().cloned());
     assert!(matches!(deaf, Err(SpawnerError::Gone)), "{deaf:?}");
+}
+
+#[test]
+fn want_of_descriptors_fails_one_launch_and_not_the_spawner() {
+    let spawner = Spawner::start_with(
+        &spawner_program(),
+        SpawnerOptions {
+            slots: 0,
+            ..SpawnerOptions::default()
+        },
+    )
+    .unwrap();
+    Run::bash("true").launch(&spawner).ok();
+    let pid = Pid::from_raw(spawner.pid().unwrap());
+    let open = Held::now(spawner.pid().unwrap()).descriptors as u64;
+    let all = rustix::process::prlimit(
+        pid,
+        Resource::Nofile,
+        Rlimit {
+            current: Some(open + 2),
+            maximum: None,
+        },
+    );
+    let most = match all {
+        Ok(before) => before,
+        // Only the hard limit cannot be raised by everybody, and it was not meant to be.
+        Err(_) => return,
+    };
+    assert_eq!(
+        most.current, most.maximum,
+        "a spawner takes every descriptor that it may have"
+    );
+    assert!(
+        Run::bash("true").start(&spawner).is_err(),
+        "the control: so few are not enough"
+    );
+    rustix::process::prlimit(pid, Resource::Nofile, most).unwrap();
+    assert_eq!(Run::bash("echo here").launch(&spawner).ok(), "here");
 }

@@ -1,6 +1,7 @@
 //! `skillbox artifacts`: what runs produced and somebody kept.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -113,16 +114,22 @@ fn get(
     let artifact = told(store.resolve(scope, &parse(reference)?))?;
     let mut content = told(store.open(&artifact))?;
     let cannot =
-        |path: &str, error: std::io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
+        |path: &str, error: io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
     match to {
         None => {
-            std::io::copy(&mut content, &mut std::io::stdout().lock()).map_err(|error| cannot("to stdout", error))?;
+            io::copy(&mut content, &mut io::stdout().lock()).map_err(|error| cannot("to stdout", error))?;
             Ok(ExitCode::OK)
         }
         Some(path) => {
             let shown = path.display().to_string();
-            let mut file = File::create_new(path).map_err(|error| cannot(&shown, error))?;
-            std::io::copy(&mut content, &mut file).map_err(|error| cannot(&shown, error))?;
+            let mut file = File::create_new(path).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    Failure::new(ErrorCode::AlreadyExists, format!("{shown} is there already"))
+                        .hint("remove it, or name another file")
+                }
+                _ => cannot(&shown, error),
+            })?;
+            io::copy(&mut content, &mut file).map_err(|error| cannot(&shown, error))?;
             show(
                 &Listing {
                     artifacts: vec![artifact],
@@ -135,12 +142,16 @@ fn get(
 }
 
 fn put(store: &Store, scope: &Scope, path: &PathBuf, name: Option<&str>) -> Result<Artifact, Failure> {
-    let unreadable = |error: std::io::Error| {
+    let unreadable = |error: io::Error| {
         Failure::new(
             ErrorCode::InputMissing,
             format!("cannot read {}: {error}", path.display()),
         )
     };
+    let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
+    if !is_file {
+        return Err(unreadable(io::Error::other("it is not a regular file")));
+    }
     let mut file = File::open(path).map_err(unreadable)?;
     let own = path.file_name().unwrap_or_default().to_string_lossy();
     let name = ArtifactName::parse(name.unwrap_or(&own))

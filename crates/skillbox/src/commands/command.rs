@@ -49,6 +49,11 @@ impl Command {
         matches!(self, Self::Call(_) | Self::Tools(_))
     }
 
+    /// Whether the lower exit codes are a script's own.
+    pub fn is_run(&self) -> bool {
+        matches!(self, Self::Run(_))
+    }
+
     /// Whether the log has more to it than lines, which only the command knows.
     pub fn starts_its_own_log(&self) -> bool {
         matches!(self, Self::Serve(_))

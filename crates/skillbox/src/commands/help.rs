@@ -178,22 +178,48 @@ fn field(page: &mut Page, label: &str, value: &str) {
 #[derive(Serialize)]
 struct ExitCodeEntry {
     code: u8,
+    /// The one command that has it, where it is not every other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
     meaning: &'static str,
 }
 
 fn exit_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let entry = |code, meaning| ExitCodeEntry { code, meaning };
+    let other = |code, meaning| ExitCodeEntry {
+        code,
+        command: None,
+        meaning,
+    };
+    let run = |code, meaning| ExitCodeEntry {
+        code,
+        command: Some("run"),
+        meaning,
+    };
     let entries = [
-        entry(ExitCode::OK, "all is well"),
-        entry(ExitCode::BAD, "the thing asked about is bad, or could not be had"),
-        entry(ExitCode::USAGE, "the command line or a setting is wrong"),
+        other(ExitCode::OK, "all is well"),
+        other(ExitCode::BAD, "the thing asked about is bad, or could not be had"),
+        other(ExitCode::USAGE, "the command line or a setting is wrong"),
+        run(ExitCode::OK, "and up to 123: the script's own"),
+        run(ExitCode::TIMED_OUT, "the deadline passed"),
+        run(ExitCode::REFUSED, "skillbox refused the run, or failed"),
+        run(126, "the command cannot be executed"),
+        run(127, "there is no such command"),
+        run(
+            ExitCode::SIGNAL_BASE,
+            "and more: ended by the signal of the number above it",
+        ),
+        run(ExitCode::LIMIT, "a limit ended it, or it was cancelled"),
     ];
     if context.as_json {
         return Ok(terminal.json(&entries)?);
     }
     let mut page = terminal.page();
-    for ExitCodeEntry { code, meaning } in entries {
-        page.beside(2, Span::new(Tone::Name, code.to_string()), 7, Tone::Plain, meaning);
+    for (title, command) in [("skillbox run", Some("run")), ("all other commands", None)] {
+        page.line(&[Span::new(Tone::Heading, title)]);
+        for entry in entries.iter().filter(|entry| entry.command == command) {
+            let code = Span::new(Tone::Name, entry.code.to_string());
+            page.beside(2, code, 7, Tone::Plain, entry.meaning);
+        }
     }
     Ok(terminal.show(page)?)
 }

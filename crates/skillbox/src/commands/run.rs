@@ -1,11 +1,14 @@
 //! `skillbox run`: one skill's command in the sandbox.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
 use skillbox_executor::{Cancel, EventSink};
-use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind, RunEvent, RunReport, RunRequest, SessionId, Stream};
-use skillbox_runtime::RunContext;
+use skillbox_model::{
+    ErrorBody, ErrorCode, ExecutorKind, ExitCode, RunEvent, RunReport, RunRequest, SessionId, Stream,
+};
+use skillbox_runtime::{RunContext, new_run_id};
 use skillbox_sandbox::SpawnerOptions;
 
 use super::Context;
@@ -58,8 +61,9 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let session = args.session.as_deref().map(session_id).transpose()?;
     let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
     interrupt::cancel_on_signal(&cancel);
-    let report = {
-        let mut stream = |event: RunEvent| pass_on(event, terminal);
+    let mut lost = None;
+    let ran = {
+        let mut stream = |event: RunEvent| pass_on(event, terminal, &mut lost);
         let events = if context.as_json {
             EventSink::silent()
         } else {
@@ -72,14 +76,24 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
             export: args.out_dir.clone(),
         };
         runtime
-            .run(&asked.request, around)
+            .run_as(new_run_id(), &asked.request, around)
             .map_err(|error| Failure::refused(error.body()))?
     };
-    answer(&report, &asked.request, context, terminal)
+    let code = answer(&ran.report, args, &asked.request, context, terminal)?;
+    if let Some(error) = lost {
+        return Err(error.into());
+    }
+    // Its files are not where they were wanted, whatever the script says of itself.
+    Ok(if ran.unwritten.is_empty() {
+        code
+    } else {
+        ExitCode::REFUSED
+    })
 }
 
 fn answer(
     report: &RunReport,
+    args: &RunArgs,
     request: &RunRequest,
     context: &Context<'_>,
     terminal: &mut Terminal,
@@ -87,19 +101,24 @@ fn answer(
     if context.as_json {
         terminal.json(report)?;
     } else {
-        tell_summary(report, request, context.verbosity, terminal)?;
+        let asked = args.out_dir.is_some() || request.outputs.is_some() || !request.output_files.is_empty();
+        tell_summary(report, asked, context.verbosity, terminal)?;
     }
     Ok(report.outcome().process_exit_code())
 }
 
 /// What the script writes goes where it would have gone without us, as it comes.
-fn pass_on(event: RunEvent, terminal: &mut Terminal) {
+fn pass_on(event: RunEvent, terminal: &mut Terminal, lost: &mut Option<io::Error>) {
     if let RunEvent::Output { stream, text, .. } = event {
-        // A reader that went away does not end the run; its outputs are still wanted.
-        let _gone = match stream {
+        let written = match stream {
             Stream::Stdout => terminal.exact_out(&text.0),
             Stream::Stderr => terminal.exact_err(&text.0),
         };
+        match written {
+            // A reader that went away does not end the run; its outputs are still wanted.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => *lost = Some(error),
+            _ => {}
+        }
     }
 }
 

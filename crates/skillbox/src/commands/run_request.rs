@@ -1,12 +1,18 @@
 //! The request of `skillbox run`, from its options or from a file.
 
+use std::fmt::Display;
+use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
-use skillbox_model::{ErrorBody, ErrorCode, InputMode, InputSpec, OutputSpec, RunRequest, Stdin};
+use skillbox_model::{ByteSize, ErrorBody, ErrorCode, InputMode, InputSpec, OutputSpec, RunRequest, Stdin};
+use skillbox_runtime::wrong_field;
 
 use crate::failure::Failure;
+
+/// A request, or what a command reads, is held in memory as a whole.
+const MAX_READ: u64 = 256 << 20;
 
 /// What is run, with which inputs, and what comes back.
 #[derive(Args, Debug)]
@@ -60,7 +66,7 @@ impl RequestArgs {
     pub fn to_request(&self) -> Result<Asked, Failure> {
         if let Some(path) = &self.request {
             return Ok(Asked {
-                request: self.agreeing(parse_request(&read(path)?)?)?,
+                request: self.agreeing(parse_request(&read(path, "request")?)?)?,
                 used_directories: Vec::new(),
             });
         }
@@ -84,7 +90,8 @@ impl RequestArgs {
                 .ok_or_else(|| wrong(&format!("env[{index}]"), format!("{pair:?} has no `=`")))?;
             request.env.insert(name.to_owned(), value.to_owned());
         }
-        request.stdin = self.stdin.as_deref().map(read).transpose()?.map(Stdin);
+        let stdin = self.stdin.as_deref().map(|path| read(path, "stdin"));
+        request.stdin = stdin.transpose()?.map(Stdin);
         for (index, text) in self.input.iter().enumerate() {
             request.inputs.push(input(text, index, &mut used_directories)?);
         }
@@ -117,11 +124,22 @@ impl RequestArgs {
 
 /// Parses a request's JSON; what is wrong is named by its path in the document.
 pub fn parse_request(text: &[u8]) -> Result<RunRequest, Failure> {
-    let reader = &mut serde_json::Deserializer::from_slice(text);
-    serde_path_to_error::deserialize(reader).map_err(|error| {
-        let field = error.path().to_string();
-        wrong(&field, error.into_inner().to_string())
-    })
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let body = ErrorBody::new(ErrorCode::InvalidRequest, error.inner().to_string());
+        Failure::refused(match wrong_field(&error) {
+            Some(field) => body.in_field(field),
+            None => ErrorBody {
+                hint: Some("a request is one JSON object; `skillbox tools --json` tells its fields".to_owned()),
+                ..body
+            },
+        })
+    })?;
+    reader.end().map_err(|error| {
+        let message = format!("there is more than one request: {error}");
+        Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, message))
+    })?;
+    Ok(request)
 }
 
 /// `FROM[=TO][,link]`. A source without a scheme is a path of this host, and naming it allows it.
@@ -137,10 +155,11 @@ fn input(text: &str, index: usize, used: &mut Vec<PathBuf>) -> Result<InputSpec,
     let from = if from.contains("://") {
         from.to_owned()
     } else {
-        let path = std::path::absolute(from)
-            .map_err(|error| wrong(&format!("inputs[{index}].from"), format!("{from:?}: {error}")))?;
+        let refused = |why: &dyn Display| wrong(&format!("inputs[{index}].from"), format!("{from:?}: {why}"));
+        let path = host_path(Path::new(from)).map_err(|error| refused(&error))?;
         used.push(path.parent().unwrap_or(&path).to_owned());
-        format!("host://{}", path.display())
+        let text = path.to_str().ok_or_else(|| refused(&"its path is not UTF-8"))?;
+        format!("host://{text}")
     };
     Ok(InputSpec {
         from,
@@ -150,17 +169,39 @@ fn input(text: &str, index: usize, used: &mut Vec<PathBuf>) -> Result<InputSpec,
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let read = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+/// An absolute path without `..`, which is what the way to the file means; the file itself may be a link, and is looked
+/// at later.
+fn host_path(typed: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(typed)?;
+    if !path.components().any(|part| part == Component::ParentDir) {
+        return Ok(path);
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+        _ => path.canonicalize(),
+    }
+}
+
+fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
+    let refused = |message| Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field));
+    let file: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
     } else {
-        std::fs::read(path)
+        let file = File::open(path).map_err(|error| refused(format!("cannot read {}: {error}", path.display())))?;
+        Box::new(file)
     };
-    read.map_err(|error| {
-        let message = format!("cannot read {}: {error}", path.display());
-        Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, message))
-    })
+    let mut bytes = Vec::new();
+    file.take(MAX_READ + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| refused(format!("cannot read {}: {error}", path.display())))?;
+    if bytes.len() as u64 > MAX_READ {
+        return Err(refused(format!(
+            "{} has more than {}",
+            path.display(),
+            ByteSize(MAX_READ)
+        )));
+    }
+    Ok(bytes)
 }
 
 fn wrong(field: &str, message: String) -> Failure {

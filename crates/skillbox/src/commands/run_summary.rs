@@ -1,20 +1,19 @@
 //! What a person is told after a run, beside what the script itself wrote.
 
-use skillbox_model::{ByteSize, EndedBy, LayerState, RunReport, RunRequest};
+use skillbox_model::{ByteSize, EndedBy, LayerState, RunReport};
 
 use crate::render::{Page, Span, Terminal, Tone, Verbosity, plural};
 
-/// Tells how it ended, where that was not a plain success, and what came back.
+/// Tells how it ended, where that was not a plain success, and what came back: what was `asked` for, or what there is.
 pub fn tell_summary(
     report: &RunReport,
-    request: &RunRequest,
+    asked: bool,
     verbosity: Verbosity,
     terminal: &mut Terminal,
 ) -> std::io::Result<()> {
     let mut page = terminal.page();
     end(report, &mut page);
     if verbosity > Verbosity::Quiet {
-        let asked = request.outputs.is_some() || !request.output_files.is_empty();
         files(report, asked, &mut page);
         for warning in &report.warnings {
             page.beside(0, Span::new(Tone::Warning, "warning:"), 9, Tone::Plain, warning);
@@ -48,7 +47,7 @@ fn files(report: &RunReport, asked: bool, page: &mut Page) {
     let column = 9;
     for file in &report.output_files {
         let size = ByteSize(file.size_bytes);
-        let label = if asked { "output:" } else { "wrote:" };
+        let label = if asked { "output:" } else { "in out/:" };
         let text = format!("{} ({}, {size})", file.name, file.mime_type);
         page.beside(0, Span::new(Tone::Dim, label), column, Tone::Plain, &text);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use skillbox_http::{Limits, NewToken, ServeError, Server};
 use skillbox_model::{ErrorCode, ExitCode, TenantName};
@@ -83,7 +83,7 @@ fn serve(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
 fn limits(settings: &ServeSettings) -> Limits {
     let seconds = |count: usize| Duration::from_secs(count as u64);
     // More connections than the system gives us descriptors for are no connections.
-    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let descriptors = take_every_descriptor();
     let possible = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX);
     Limits {
         runs: settings.max_runs,
@@ -95,6 +95,21 @@ fn limits(settings: &ServeSettings) -> Limits {
         grace: seconds(settings.grace),
         session_idle: seconds(settings.session_idle),
     }
+}
+
+/// Takes as many descriptors as this process may have; gives how many there are.
+fn take_every_descriptor() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let granted = if setrlimit(Resource::Nofile, most).is_ok() {
+        most
+    } else {
+        limit
+    };
+    granted.current.unwrap_or(u64::MAX)
 }
 
 fn refused(error: &ServeError) -> Failure {

@@ -1,0 +1,56 @@
+//! What is wrong with a request beyond its own words: names that the store would not take, inputs that lead too far.
+
+use std::os::fd::AsFd;
+
+use skillbox_artifacts::ArtifactName;
+use skillbox_executor::job::{InputRef, JobSpec, RequestError};
+use skillbox_executor::workspace::{InputSource, ReadyInput, WorkspaceError, find_live_file};
+use skillbox_model::{ErrorCode, InputMode, RunRequest, with_causes};
+
+use crate::RunError;
+
+/// A directory of the host that is shown as it is must have nothing that leads further.
+pub(crate) fn refuse_live_links(spec: &JobSpec, ready: &[ReadyInput]) -> Result<(), RequestError> {
+    for (index, (input, ready)) in spec.inputs.iter().zip(ready).enumerate() {
+        let (InputRef::Host(_), InputMode::Link, InputSource::Directory(directory)) =
+            (&input.from, ready.mode, &ready.source)
+        else {
+            continue;
+        };
+        if let Some(found) = find_live_file(directory.as_fd()) {
+            let message = format!("{} cannot be linked: {found}", ready.from);
+            return Err(RequestError::invalid(format!("inputs[{index}].from"), message)
+                .with_hint("copy it, which leaves such files out, or link what is below it"));
+        }
+    }
+    Ok(())
+}
+
+/// A prefix that makes no name would let the script run and its files be lost.
+pub(crate) fn refuse_bad_prefix(request: &RunRequest, spec: &JobSpec) -> Result<(), RequestError> {
+    let collecting = &spec.collecting;
+    if !collecting.save {
+        return Ok(());
+    }
+    let field = match request.artifact_prefix {
+        Some(_) => "artifact_prefix",
+        None => "outputs.name_template",
+    };
+    match ArtifactName::parse(format!("{}out/file", collecting.prefix)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(RequestError::new(field, ErrorCode::InvalidRequest, error.to_string())),
+    }
+}
+
+/// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.
+pub(crate) fn misplaced(index: usize, error: WorkspaceError) -> RunError {
+    if !error.is_obstacle() {
+        return error.into();
+    }
+    RequestError::new(
+        format!("inputs[{index}].to"),
+        ErrorCode::PathEscape,
+        with_causes(&error),
+    )
+    .into()
+}
