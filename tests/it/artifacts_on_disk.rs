@@ -29,7 +29,8 @@ fn what_is_removed_is_gone_from_the_disk() {
         assert_eq!(answer.code, Some(0), "{words:?}: {}", answer.told());
         answer
     };
-    told(&["artifacts", "put", "data.csv", "--name", "in/data.csv"]);
+    let put = told(&["artifacts", "put", "data.csv", "--name", "in/data.csv"]);
+    assert_eq!(put["artifacts"][0]["mime_type"], "text/csv", "{}", put.told());
     told(&["artifacts", "put", "data.csv", "--name", "copy.csv"]);
     assert_eq!(contents(&scene).len(), 1, "the same content is stored once");
     told(&["artifacts", "rm", "in/data.csv"]);

@@ -348,6 +348,15 @@ fn inputs_that_collide_or_are_missing_are_refused() {
 }
 
 #[test]
+fn inputs_that_do_not_fit_are_named() {
+    let scene = Scene::new();
+    let large = scene.path("host/large");
+    std::fs::File::create(&large).unwrap().set_len(600 << 20).unwrap();
+    let request = json!({"command": "echo it ran", "inputs": [{"from": format!("host://{}", large.display())}]});
+    refused(&scene, request, "limit_exceeded", "inputs[0].from");
+}
+
+#[test]
 fn host_files_outside_the_allowed_directories_are_refused() {
     let scene = Scene::new();
     let inside = scene.host_file("inside.txt", "inside");

@@ -325,7 +325,7 @@ impl Runtime {
             }
         }
         refuse_live_links(&accepted.spec, &ready)?;
-        let mut staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, error.source))?;
+        let mut staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, &error.source))?;
         staged.warnings.splice(0..0, warnings);
         if let Some(hold) = &accepted.session {
             hold.session.change(PINS, |stored| *stored = Some(pins))?;

@@ -7,8 +7,6 @@ use skillbox_executor::job::{InputRef, JobSpec, RequestError};
 use skillbox_executor::workspace::{InputSource, ReadyInput, WorkspaceError, find_live_file};
 use skillbox_model::{ErrorCode, InputMode, RunRequest, with_causes};
 
-use crate::RunError;
-
 /// A directory of the host that is shown as it is must have nothing that leads further.
 pub(crate) fn refuse_live_links(spec: &JobSpec, ready: &[ReadyInput]) -> Result<(), RequestError> {
     for (index, (input, ready)) in spec.inputs.iter().zip(ready).enumerate() {
@@ -42,15 +40,27 @@ pub(crate) fn refuse_bad_prefix(request: &RunRequest, spec: &JobSpec) -> Result<
     }
 }
 
-/// An input whose place is taken by something that is not followed is the request's mistake, not the disk's.
-pub(crate) fn misplaced(index: usize, error: WorkspaceError) -> RunError {
-    if !error.is_obstacle() {
-        return error.into();
+/// An input that cannot be placed is the request's matter, not the state directory's: something that is not followed
+/// stands in its place, it does not fit, or it cannot be read.
+pub(crate) fn misplaced(index: usize, error: &WorkspaceError) -> RequestError {
+    let (field, code, hint) = if error.is_obstacle() {
+        ("to", ErrorCode::PathEscape, None)
+    } else if error.is_full() {
+        (
+            "from",
+            ErrorCode::LimitExceeded,
+            Some("bring less, or link it, which takes no room"),
+        )
+    } else {
+        (
+            "from",
+            ErrorCode::Storage,
+            Some("check that skillbox may read all of it"),
+        )
+    };
+    let refusal = RequestError::new(format!("inputs[{index}].{field}"), code, with_causes(error));
+    match hint {
+        Some(hint) => refusal.with_hint(hint),
+        None => refusal,
     }
-    RequestError::new(
-        format!("inputs[{index}].to"),
-        ErrorCode::PathEscape,
-        with_causes(&error),
-    )
-    .into()
 }

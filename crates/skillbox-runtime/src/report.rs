@@ -39,7 +39,11 @@ pub(crate) fn report(facts: Facts) -> RunReport {
         }
     }
     if facts.outputs.refused_unnamed > 0 {
-        warnings.push(format!("{} more outputs were not taken", facts.outputs.refused_unnamed));
+        let more = match facts.outputs.refused_unnamed {
+            1 => "1 more output was not taken".to_owned(),
+            count => format!("{count} more outputs were not taken"),
+        };
+        warnings.push(more);
     }
     let output_files: Vec<OutputFile> = facts
         .outputs

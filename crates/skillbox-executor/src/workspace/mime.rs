@@ -38,6 +38,11 @@ const IN_CHARACTERS: [(&[u8], &str); 3] = [
     (b"{\\rtf", "application/rtf"),
 ];
 
+/// The type of a file of which these are the first bytes, or all.
+pub fn mime_type(name: &str, head: &[u8]) -> String {
+    guess(name, head, is_text(head, false) && !is_in_characters(head))
+}
+
 /// What the first bytes of a file, and its name, say it is.
 pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
     let extension = name

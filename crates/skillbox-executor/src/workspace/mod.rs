@@ -15,6 +15,7 @@ pub(crate) use beneath::{open_directory, open_parent, tree_usage};
 pub(crate) use collect::Acceptance;
 pub use collect::{Collected, Outputs, collect};
 pub use live_files::{LiveFile, find_live_file};
+pub use mime::mime_type;
 pub use remove::remove_tree;
 pub use space::{Backing, Owner, Workspace, WorkspaceError};
 pub(crate) use stage::copy_tree;

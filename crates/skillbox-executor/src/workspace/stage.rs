@@ -296,7 +296,13 @@ impl TreeCopy<'_> {
                     .map_err(failed("change the owner of"))
             }
             other => {
-                self.warnings.push(format!("{child}: a {other:?} is not copied"));
+                let what = match other {
+                    FileType::Fifo => "a FIFO",
+                    FileType::Socket => "a socket",
+                    FileType::CharacterDevice | FileType::BlockDevice => "a device",
+                    _ => "such a file",
+                };
+                self.warnings.push(format!("{child}: {what} is not copied"));
                 Ok(())
             }
         }

@@ -1,12 +1,13 @@
 //! `skillbox artifacts`: what runs produced and somebody kept.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store, StoreError};
+use skillbox_executor::workspace::mime_type;
 use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
 
 use super::{Answer, Context, show};
@@ -156,7 +157,14 @@ fn put(store: &Store, scope: &Scope, path: &PathBuf, name: Option<&str>) -> Resu
     let own = path.file_name().unwrap_or_default().to_string_lossy();
     let name = ArtifactName::parse(name.unwrap_or(&own))
         .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))?;
-    told(store.put(scope, &name, &mut file, Origin::default()))
+    let mut head = Vec::new();
+    (&file).take(8 << 10).read_to_end(&mut head).map_err(unreadable)?;
+    file.rewind().map_err(unreadable)?;
+    let origin = Origin {
+        mime_type: Some(mime_type(&own, &head)),
+        run_id: None,
+    };
+    told(store.put(scope, &name, &mut file, origin))
 }
 
 fn parse(reference: &str) -> Result<ArtifactRef, Failure> {

@@ -38,7 +38,7 @@ fn end(report: &RunReport, page: &mut Page) {
         EndedBy::Disk => "the workspace, or a file in it, reached its limit".to_owned(),
         EndedBy::Output => "too much output".to_owned(),
         EndedBy::Cancelled => "cancelled".to_owned(),
-        EndedBy::Signal => format!("ended by signal {}", report.signal.unwrap_or_default()),
+        EndedBy::Signal => format!("by signal {}", report.signal.unwrap_or_default()),
     };
     page.line(&[Span::new(Tone::Bad, "ended: "), Span::plain(text)]);
 }
