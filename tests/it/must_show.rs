@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::lab::{Answer, Ledger, Scene, need, need_root, program, reap, reap_orphans, run_to_end};
+use crate::lab::{Answer, Ledger, Scene, all_processes, need, need_root, program, reap, reap_orphans, run_to_end};
 use crate::workspace::root;
 
 const FIB: [&str; 7] = [
@@ -462,4 +462,24 @@ fn killing_what_stands_below_the_runtime_leaves_nothing() {
         children.split_whitespace().next().and_then(|pid| pid.parse().ok())
     });
     assert_swept(&scene, &before, entries);
+}
+
+/// Whoever starts skillbox in a container is often the first process there, and reaps nothing that it did not start.
+#[test]
+fn a_run_leaves_no_dead_child_to_others() {
+    let scene = Scene::new();
+    let own = i64::from(std::process::id());
+    let spawners = || {
+        let children = all_processes().into_iter().filter(|(_, parent, _)| *parent == own);
+        let names = children.filter_map(|(pid, ..)| fs::read_to_string(format!("/proc/{pid}/comm")).ok());
+        names.filter(|name| name.starts_with("skillbox-spawn")).count()
+    };
+    for words in [
+        &["run", "probe", "--", "true"][..],
+        &["run", "no-such-skill", "--", "true"],
+        &["run", "probe", "--no-such-option", "--", "true"],
+    ] {
+        scene.tell(words).go();
+        assert_eq!(spawners(), 0, "{words:?}");
+    }
 }

@@ -45,8 +45,6 @@ struct Inner {
     facts: OnceLock<HostFacts>,
     last_steps: Mutex<Option<SentSteps>>,
     process: Mutex<Option<Process>>,
-    /// Whether the end of this handle is the end of the program, which need not wait for the spawner to tidy up.
-    one_shot: bool,
 }
 
 /// The steps of a plan, and the bytes that say them.
@@ -159,7 +157,6 @@ impl Spawner {
 
     fn begin(socket: OwnedFd, process: Process, options: SpawnerOptions) -> Result<Self, SpawnerError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
-        let one_shot = options.one_shot;
         ask(socket.as_fd(), &Request::Begin(options), theirs.as_fd(), &[]).map_err(not_heard)?;
         let inner = Inner {
             socket: Some(socket),
@@ -167,7 +164,6 @@ impl Spawner {
             facts: OnceLock::new(),
             last_steps: Mutex::new(None),
             process: Mutex::new(Some(process)),
-            one_shot,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -327,7 +323,7 @@ impl Drop for Inner {
             Some(Process::Started(mut child)) => {
                 let _ = child.wait();
             }
-            Some(Process::Forked(_)) if self.one_shot => {}
+            // Not left to whoever inherits it: a container's first process is often no reaper.
             Some(Process::Forked(pid)) => {
                 let _ = reap(Some(pid), Patience::Wait);
             }
