@@ -1,5 +1,5 @@
-//! Builds the program that is pid 1 in containers and the spawner of a server's sandboxes, linked statically, so that it
-//! runs in whatever image there is. Its bytes become part of skillbox: who has the program can build the image.
+//! Builds `skillbox-runner`: pid 1 of containers, and the spawner of a server's sandboxes. It is linked statically, so
+//! that it runs in any image. Its bytes are embedded into skillbox, so the skillbox program alone can build the image.
 #![expect(
     clippy::disallowed_methods,
     reason = "a build script reads cargo's environment and starts cargo"
@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    // Asked for now, and not when this script was compiled: a checkout may have been moved since, with its build.
-    let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    let workspace = Path::new(&here).join("../..");
+    // Read at run time rather than with `env!`: the checkout and its build directory may have been moved since
+    // compilation.
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let workspace = Path::new(&manifest_dir).join("../..");
     println!("cargo:rerun-if-env-changed=SKILLBOX_RUNNER");
     for path in [
         "Cargo.lock",
@@ -27,20 +28,21 @@ fn main() {
     ] {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
-    // A packager may bring a program of their own making, of this very version: both sides speak without versions.
+    // A packager can provide a runner built separately. It must have exactly this version: the protocol is not
+    // versioned.
     let runner = match std::env::var_os("SKILLBOX_RUNNER") {
         Some(path) => PathBuf::from(path),
-        None => build(&workspace),
+        None => build_runner(&workspace),
     };
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::copy(&runner, out.join("skillbox-runner"))
-        .unwrap_or_else(|error| panic!("cannot take {}: {error}", runner.display()));
+        .unwrap_or_else(|error| panic!("cannot copy {}: {error}", runner.display()));
 }
 
-fn build(workspace: &Path) -> PathBuf {
+fn build_runner(workspace: &Path) -> PathBuf {
     let target = std::env::var("TARGET").expect("cargo sets TARGET");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // One directory for every profile of the build around this one: target/PROFILE/build/PACKAGE/out.
+    // OUT_DIR is target/PROFILE/build/PACKAGE/out. One directory next to it serves all profiles of the outer build.
     let directory = out.ancestors().nth(4).unwrap_or(&out).join("runner");
     let cargo = std::env::var_os("CARGO").expect("cargo sets CARGO");
     let mut command = Command::new(cargo);
@@ -58,10 +60,10 @@ fn build(workspace: &Path) -> PathBuf {
         .arg(&directory)
         .current_dir(workspace)
         .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
-    // What the build around this one was told is not meant for this one.
+    // The settings of the outer build do not apply to this one.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        let is_meant_for_the_other = [
+        let is_outer_build_setting = [
             "RUSTC_WRAPPER",
             "RUSTC_WORKSPACE_WRAPPER",
             "RUSTFLAGS",
@@ -72,15 +74,15 @@ fn build(workspace: &Path) -> PathBuf {
             || name.starts_with("CARGO_CFG_")
             || name.starts_with("CARGO_FEATURE_")
             || name == "CARGO_BUILD_TARGET";
-        if is_meant_for_the_other {
+        if is_outer_build_setting {
             command.env_remove(name);
         }
     }
     let status = command.status().expect("cargo starts");
     assert!(
         status.success(),
-        "the runner could not be built; it needs the static C library (libc.a: Debian has it in libc6-dev, Fedora in \
-         glibc-static), or the path of a built one in SKILLBOX_RUNNER"
+        "cannot build the runner: install the static C library (libc.a, in libc6-dev on Debian and glibc-static on \
+         Fedora), or set SKILLBOX_RUNNER to the path of a built runner"
     );
     directory.join(target).join("runner/skillbox-runner")
 }

@@ -1,48 +1,55 @@
-//! Reads the shipped profiles while the program is built, with the code that reads a host's own when it runs.
+//! Compiles the shipped profiles at build time, with the code that reads the profiles of a host at run time.
 //!
-//! A profile becomes one file of bytes that the program carries (`profile/shipped.rs`). A filter belongs to the
-//! architecture that it was compiled on: a build for another one makes empty files, and the program reads the YAML.
+//! Each profile becomes one file of bytes that the program embeds (`profile/shipped.rs`). A filter is valid only for
+//! the architecture that compiled it, so a build for another architecture writes empty files and the program parses the
+//! YAML.
 
 #![expect(clippy::disallowed_methods, reason = "a build script reads cargo's environment")]
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-#[expect(dead_code, reason = "the build uses the reading of profiles only")]
+#[expect(dead_code, reason = "the build only reads profiles")]
 #[path = "src/profile"]
 mod profile {
-    pub(crate) mod catalogue;
     mod check;
     pub(crate) mod compiled;
+    mod diagnostics;
     mod document;
     mod extend;
-    mod findings;
+    mod name_list;
     pub(crate) mod policy;
+    pub(crate) mod profiles;
     mod seconds;
     mod syscalls;
-    mod words;
     mod yaml;
 }
 
-#[expect(dead_code, reason = "the build uses the compiler of filters only")]
-#[expect(clippy::enum_variant_names, reason = "the names are public, where they are at home")]
+#[expect(dead_code, reason = "the build only compiles filters")]
+#[expect(
+    clippy::enum_variant_names,
+    reason = "the library exports the variants, so the lint does not apply there"
+)]
 #[path = "src/seccomp"]
 mod seccomp {
+    mod assembler;
     mod bpf;
-    mod calls;
     mod compile;
     mod constants;
+    mod error;
     mod policy;
     mod rule;
+    mod syscall_table;
 
-    pub(crate) use calls::number_of;
-    pub(crate) use compile::{CompileError, Filter};
-    pub(crate) use constants::{errno_named, value_of};
+    pub(crate) use compile::Filter;
+    pub(crate) use constants::{parse_constant, parse_errno};
+    pub(crate) use error::CompileError;
     pub(crate) use policy::SyscallPolicy;
     pub(crate) use rule::{ArgumentTest, Constant, SyscallAction, SyscallRule};
+    pub(crate) use syscall_table::find_syscall;
 }
 
-const NAMES: [&str; 4] = ["strict", "default", "loopback", "unconfined"];
+const PROFILE_NAMES: [&str; 4] = ["strict", "default", "loopback", "unconfined"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profiles = Path::new("../../sandbox-profiles");
@@ -51,22 +58,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let target = (env::var("CARGO_CFG_TARGET_ARCH")?, env::var("CARGO_CFG_TARGET_OS")?);
-    let is_own = target.0 == env::consts::ARCH && target.1 == env::consts::OS;
+    let is_native = target.0 == env::consts::ARCH && target.1 == env::consts::OS;
     let mut texts = Vec::new();
-    for name in NAMES {
+    for name in PROFILE_NAMES {
         let path = profiles.join(format!("{name}.yaml"));
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         texts.push((path, text));
     }
-    let mut read = profile::catalogue::Profiles::none();
-    let findings = read.add(texts);
-    if let Some(finding) = findings.first() {
-        return Err(format!("{}: {}", finding.path.display(), finding.message).into());
+    let mut parsed = profile::profiles::Profiles::empty();
+    let diagnostics = parsed.add(texts);
+    if let Some(diagnostic) = diagnostics.first() {
+        return Err(format!("{}: {}", diagnostic.path.display(), diagnostic.message).into());
     }
-    for name in NAMES {
-        let profile = read.get(name).ok_or_else(|| format!("no profile is named {name}"))?;
-        let bytes = if is_own {
-            postcard::to_stdvec(&profile::compiled::Compiled::from(profile.clone()))?
+    for name in PROFILE_NAMES {
+        let profile = parsed.get(name).ok_or_else(|| format!("no profile is named {name}"))?;
+        let bytes = if is_native {
+            postcard::to_stdvec(&profile::compiled::CompiledProfile::from(profile.clone()))?
         } else {
             Vec::new()
         };

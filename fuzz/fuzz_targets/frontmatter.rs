@@ -1,10 +1,12 @@
-//! Any bytes as a SKILL.md: an answer from both readers, and the head says the same as the whole.
+//! Parses any bytes as a SKILL.md with both parsers, and compares the frontmatter alone with the whole file.
 #![no_main]
 
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use skillbox_repository::{Head, frontmatter_end, parse_lenient, render, split_body, strict};
+use skillbox_repository::{
+    FrontmatterEnd, find_frontmatter_end, parse_lenient, render_diagnostics, split_frontmatter, strict,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("skills/s/SKILL.md");
@@ -13,16 +15,16 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(whole.meta.is_some() || !whole.diagnostics.is_empty());
     let _ = strict::validate_text(bytes, "s");
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    match frontmatter_end(bytes) {
-        Head::Complete { end } => {
-            let head = parse_lenient(path, "s", &bytes[..end]);
-            assert_eq!(head.meta, whole.meta);
-            assert_eq!((head.body_offset, whole.body_offset), (end, end));
-            assert_eq!(split_body(text).1, &text[end..]);
+    match find_frontmatter_end(bytes) {
+        FrontmatterEnd::Complete { body_offset: end } => {
+            let alone = parse_lenient(path, "s", &bytes[..end]);
+            assert_eq!(alone.meta, whole.meta);
+            assert_eq!((alone.body_offset, whole.body_offset), (end, end));
+            assert_eq!(split_frontmatter(text).1, &text[end..]);
         }
-        Head::NoFrontmatter => assert!(whole.meta.is_none()),
-        Head::NeedMore => {}
+        FrontmatterEnd::NoFrontmatter => assert!(whole.meta.is_none()),
+        FrontmatterEnd::NeedMore => {}
     }
-    let shown = render(&whole.diagnostics, text, false, 80);
+    let shown = render_diagnostics(&whole.diagnostics, text, false, 80);
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()));
 });

@@ -1,4 +1,4 @@
-//! Any bytes as a relative path: what is accepted cannot climb, and comes back unchanged.
+//! Parses any bytes as a relative path: an accepted path stays below its parent and keeps its bytes.
 #![no_main]
 
 use std::path::{Component, Path};
@@ -19,10 +19,14 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn check(path: &RelPath) {
     let as_path: &Path = path.as_path();
-    assert!(as_path.components().all(|component| matches!(component, Component::Normal(_))));
+    assert!(
+        as_path
+            .components()
+            .all(|component| matches!(component, Component::Normal(_)))
+    );
     assert_eq!(as_path.components().count(), path.components().count());
     assert!(!path.as_bytes().contains(&0));
-    // Joined to anything, it stays below it.
+    // Joined to any directory, the path stays below it.
     assert!(Path::new("/root/of/skill").join(as_path).starts_with("/root/of/skill"));
     assert_eq!(RelPath::parse(path.as_bytes()).as_ref(), Ok(path));
     if let Some(parent) = path.parent() {

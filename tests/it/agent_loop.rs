@@ -1,4 +1,4 @@
-//! The whole loop of an agent: a scripted model drives load → docs → run → answer in every dialect.
+//! The loop of an agent: a scripted model loads a skill, selects documents, runs a script and answers, in every dialect.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use skillbox_sandbox::{Profiles, Spawner};
 
 use crate::workspace::root;
 
-// The example is the test.
+// The test runs the code of the example.
 #[path = "../../crates/skillbox-runtime/examples/scripted_agent/host.rs"]
 mod host;
 #[path = "../../crates/skillbox-runtime/examples/scripted_agent/model.rs"]
 mod model;
 
-use host::{Ended, Host};
+use host::{FinishedTask, Host};
 use model::ScriptedModel;
 
-fn play(dialect: Dialect) -> Ended {
+fn run_agent(dialect: Dialect) -> FinishedTask {
     let spawner = Spawner::start(Path::new(env!("CARGO_BIN_EXE_skillbox"))).unwrap();
     let profiles = Profiles::shipped();
     let executor = LocalExecutor::new(Launcher::new(spawner, profiles.iter()).unwrap(), None);
@@ -37,27 +37,27 @@ fn play(dialect: Dialect) -> Ended {
         settings,
     );
     let host = Host::new(Arc::new(runtime), dialect).unwrap();
-    host.work_on(&mut ScriptedModel::default()).unwrap()
+    host.run_turn(&mut ScriptedModel::default()).unwrap()
 }
 
-/// The tools in the order of their calls, and whether the last prompt carries the document.
+/// Checks the order of the tool calls, and whether the last prompt contains the document.
 #[track_caller]
 fn check(dialect: Dialect, tools: &[&str], document_in_prompt: bool) {
-    let ended = play(dialect);
-    let called: Vec<&str> = ended.steps.iter().map(|step| step.tool.as_str()).collect();
+    let task = run_agent(dialect);
+    let called: Vec<&str> = task.steps.iter().map(|step| step.tool.as_str()).collect();
     assert_eq!(called, tools, "{dialect}");
-    let run = ended.steps.last().unwrap();
+    let run = task.steps.last().unwrap();
     assert!(
         run.arguments["command"].is_string() && run.answer.contains("\"ended_by\":\"exit\""),
         "{}",
         run.answer
     );
-    assert_eq!(ended.answer, "8 to the power of 1/3 is exactly 2.", "{dialect}");
+    assert_eq!(task.answer, "8 to the power of 1/3 is exactly 2.", "{dialect}");
     assert_eq!(
-        ended.prompt.contains("right-associative"),
+        task.prompt.contains("right-associative"),
         document_in_prompt,
         "{}",
-        ended.prompt
+        task.prompt
     );
 }
 

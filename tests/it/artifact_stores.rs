@@ -1,5 +1,4 @@
-//! One list of what every artifact store does, held against each kind: a local directory, a bucket on S3, a container on
-//! Azure.
+//! One list of checks for every kind of artifact store: a local directory, an S3 bucket, and an Azure container.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,71 +9,74 @@ use std::time::Instant;
 use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store};
 use skillbox_model::{ErrorCode, SessionId};
 
-use crate::lab::{Azurite, S3};
+use crate::harness::{AzuriteServer, S3Server};
 
 type Check = (&'static str, fn(&Store));
 
 const CHECKS: &[Check] = &[
     ("versions count from zero and stay readable", versions_count_from_zero),
-    ("names keep slashes and odd characters", names_keep_odd_characters),
-    ("writers at once get a version each", writers_at_once),
-    ("a removed number is never given again", removed_numbers),
-    ("scopes and tenants do not see each other", scopes_and_tenants),
+    (
+        "names keep slashes and unusual characters",
+        names_keep_unusual_characters,
+    ),
+    ("concurrent writers get a version each", concurrent_writers),
+    ("a removed version number is never reused", removed_numbers),
+    ("scopes and tenants are isolated", scopes_and_tenants),
     ("a scope is removed whole", scope_removed),
     ("empty content is content", empty_content),
-    ("content of many parts comes back whole", large_content),
+    ("content of many parts is read back whole", large_content),
     ("a range has exactly its bytes", ranges),
-    ("content becomes a file that was checked", checked_file),
+    ("content is opened as a verified file", checked_file),
     ("content that fails midway stores nothing", failing_reader),
-    ("what is not there is told by its code", missing),
+    ("a missing artifact has its own error code", missing),
 ];
 
 #[test]
-fn a_local_directory_does_what_every_store_does() {
-    hold_every_check(|_, scratch| Store::new(scratch));
+fn a_local_directory_passes_every_store_check() {
+    run_every_check(|_, scratch| Store::new(scratch));
 }
 
 #[test]
-fn a_bucket_on_s3_does_what_every_store_does() {
-    let Some(s3) = S3::start() else { return };
-    hold_every_check(|prefix, scratch| s3.store(prefix, scratch));
+fn an_s3_bucket_passes_every_store_check() {
+    let Some(s3) = S3Server::start() else { return };
+    run_every_check(|prefix, scratch| s3.store(prefix, scratch));
     assert_eq!(s3.control("uploads"), "0", "unfinished uploads");
 }
 
 #[test]
-fn a_container_on_azure_does_what_every_store_does() {
-    let Some(azurite) = Azurite::start() else { return };
-    hold_every_check(|prefix, scratch| azurite.store(prefix, scratch));
+fn an_azure_container_passes_every_store_check() {
+    let Some(azurite) = AzuriteServer::start() else { return };
+    run_every_check(|prefix, scratch| azurite.store(prefix, scratch));
 }
 
-/// Tries each check on a store of its own with nothing in it.
-#[expect(clippy::print_stdout, reason = "which check it is, for whoever reads of a failure")]
-fn hold_every_check(store: impl Fn(&str, &Path) -> Store) {
+/// Runs each check on a new, empty store.
+#[expect(clippy::print_stdout, reason = "the output of a failed test names the check")]
+fn run_every_check(store: impl Fn(&str, &Path) -> Store) {
     for (at, (name, check)) in CHECKS.iter().enumerate() {
         let scratch = tempfile::tempdir().unwrap();
         let begin = Instant::now();
         println!("{name}");
         check(&store(&format!("deep/{at}"), scratch.path()));
         println!("    {} ms", begin.elapsed().as_millis());
-        let waiting = fs::read_dir(scratch.path().join("tmp"));
-        assert_eq!(waiting.map_or(0, Iterator::count), 0, "{name} left something behind");
+        let temporary = fs::read_dir(scratch.path().join("tmp"));
+        assert_eq!(temporary.map_or(0, Iterator::count), 0, "{name} left temporary files");
     }
 }
 
 #[test]
-fn s24_damage_on_a_disk_is_told() {
+fn s24_damaged_content_on_disk_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    damaged(&Store::new(directory.path()), |artifact| {
+    assert_damage_is_reported(&Store::new(directory.path()), |artifact| {
         let hex = artifact.sha256.hex();
         fs::write(directory.path().join("cas/sha256").join(&hex[..2]).join(hex), "wrong").unwrap();
     });
 }
 
 #[test]
-fn s24_damage_in_a_bucket_is_told() {
-    let Some(s3) = S3::start() else { return };
+fn s24_damaged_content_in_a_bucket_is_reported() {
+    let Some(s3) = S3Server::start() else { return };
     let scratch = tempfile::tempdir().unwrap();
-    damaged(&s3.store("x", scratch.path()), |artifact| {
+    assert_damage_is_reported(&s3.store("x", scratch.path()), |artifact| {
         let hex = artifact.sha256.hex();
         s3.control(&format!("damage?key=x/cas/sha256/{}/{hex}", &hex[..2]));
     });
@@ -112,7 +114,7 @@ fn names(store: &Store, scope: &Scope) -> Vec<String> {
     listed.iter().map(|artifact| artifact.name.to_string()).collect()
 }
 
-/// Bytes that compress badly and repeat late.
+/// Bytes that compress badly and repeat after a long period.
 fn noise(length: usize) -> Vec<u8> {
     let bytes = (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8);
     bytes.collect()
@@ -122,7 +124,7 @@ fn versions_count_from_zero(store: &Store) {
     assert_eq!(put(store, "a/b.txt", b"one").reference(), "artifact://a/b.txt@0");
     assert_eq!(put(store, "a/b.txt", b"two").version, 1);
     assert_eq!(put(store, "a", b"other").version, 0);
-    // The same content again is a version of its own.
+    // Storing the same content again creates a version.
     assert_eq!(put(store, "a/b.txt", b"one").version, 2);
     assert_eq!(read(store, "a/b.txt"), b"one");
     assert_eq!(read(store, "a/b.txt@1"), b"two");
@@ -135,8 +137,8 @@ fn versions_count_from_zero(store: &Store) {
     assert_eq!(versions[1].size_bytes, 3);
 }
 
-fn names_keep_odd_characters(store: &Store) {
-    let mut odd = vec![
+fn names_keep_unusual_characters(store: &Store) {
+    let mut unusual = vec![
         "100%/x=y&z?.txt",
         ".hidden",
         "=20",
@@ -152,18 +154,18 @@ fn names_keep_odd_characters(store: &Store) {
         "日本/語",
         "~",
     ];
-    for text in &odd {
+    for text in &unusual {
         let artifact = put(store, text, text.as_bytes());
         assert_eq!((artifact.name.as_str(), artifact.version), (*text, 0));
     }
-    odd.sort_unstable();
-    assert_eq!(names(store, &Scope::User), odd);
-    for text in odd {
+    unusual.sort_unstable();
+    assert_eq!(names(store, &Scope::User), unusual);
+    for text in unusual {
         assert_eq!(read(store, text), text.as_bytes());
     }
 }
 
-fn writers_at_once(store: &Store) {
+fn concurrent_writers(store: &Store) {
     let stored: BTreeSet<(u64, u8)> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..16_u8)
             .map(|i| scope.spawn(move || (put(store, "x", &[i]).version, i)))
@@ -172,7 +174,7 @@ fn writers_at_once(store: &Store) {
     });
     let versions: Vec<u64> = stored.iter().map(|(version, _)| *version).collect();
     assert_eq!(versions, (0..16).collect::<Vec<_>>());
-    // Each writer was told the number under which its own content lies.
+    // Each writer got the version number of its own content.
     for (version, content) in stored {
         assert_eq!(read(store, &format!("x@{version}")), [content]);
     }
@@ -227,7 +229,7 @@ fn large_content(store: &Store) {
     let content = noise((20 << 20) + 7);
     let artifact = put(store, "big.bin", &content);
     assert_eq!(artifact.size_bytes, content.len() as u64);
-    assert!(read(store, "big.bin") == content, "other content came back");
+    assert!(read(store, "big.bin") == content, "the content differs");
 }
 
 fn ranges(store: &Store) {
@@ -263,10 +265,10 @@ fn checked_file(store: &Store) {
     }
 }
 
-/// Gives so many bytes and then fails.
-struct Broken(u64);
+/// Returns this number of bytes and then fails.
+struct FailingReader(u64);
 
-impl Read for Broken {
+impl Read for FailingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = buffer.len().min(self.0 as usize);
         self.0 -= count as u64;
@@ -281,7 +283,7 @@ impl Read for Broken {
 fn failing_reader(store: &Store) {
     // Within the first buffer, and within the second part of an upload.
     for length in [100, 9 << 20] {
-        let put = store.put(&Scope::User, &name("x"), &mut Broken(length), Origin::default());
+        let put = store.put(&Scope::User, &name("x"), &mut FailingReader(length), Origin::default());
         let error = put.unwrap_err();
         assert!(error.to_string().contains("to store as x"), "{error}");
         assert_eq!(names(store, &Scope::User), [""; 0]);
@@ -299,7 +301,7 @@ fn missing(store: &Store) {
     }
 }
 
-fn damaged(store: &Store, damage: impl Fn(&Artifact)) {
+fn assert_damage_is_reported(store: &Store, damage: impl Fn(&Artifact)) {
     let artifact = put(store, "x", b"right");
     damage(&artifact);
     let error = store.open(&artifact).unwrap().read_to_end(&mut Vec::new()).unwrap_err();

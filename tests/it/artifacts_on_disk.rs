@@ -1,14 +1,14 @@
-//! The commands with artifacts on the disk: what is removed is gone, and what somebody still has stays.
+//! The commands with artifacts on the disk: content is removed with its last artifact.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::lab::Scene;
+use crate::harness::Fixture;
 
-/// The files that hold content.
-fn contents(scene: &Scene) -> Vec<PathBuf> {
+/// The files with the content of artifacts.
+fn content_files(fixture: &Fixture) -> Vec<PathBuf> {
     let below = |path: PathBuf| {
         fs::read_dir(path)
             .into_iter()
@@ -16,62 +16,66 @@ fn contents(scene: &Scene) -> Vec<PathBuf> {
             .flatten()
             .map(|entry| entry.path())
     };
-    let fans = below(scene.path("state/artifacts/cas/sha256"));
-    fans.flat_map(below).collect()
+    let subdirectories = below(fixture.path("state/artifacts/cas/sha256"));
+    subdirectories.flat_map(below).collect()
 }
 
 #[test]
-fn what_is_removed_is_gone_from_the_disk() {
-    let scene = Scene::new();
-    fs::write(scene.path("scratch/data.csv"), "a,b\n1,2\n").unwrap();
-    let told = |words: &[&str]| {
-        let answer = scene.tell(words).with(&["--json"]).go();
-        assert_eq!(answer.code, Some(0), "{words:?}: {}", answer.told());
+fn removed_artifacts_free_their_content_on_disk() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("scratch/data.csv"), "a,b\n1,2\n").unwrap();
+    let run = |args: &[&str]| {
+        let answer = fixture.command(args).with_args(&["--json"]).run();
+        assert_eq!(answer.code, Some(0), "{args:?}: {}", answer.describe());
         answer
     };
-    let put = told(&["artifacts", "put", "data.csv", "--name", "in/data.csv"]);
-    assert_eq!(put["artifacts"][0]["mime_type"], "text/csv", "{}", put.told());
-    told(&["artifacts", "put", "data.csv", "--name", "copy.csv"]);
-    assert_eq!(contents(&scene).len(), 1, "the same content is stored once");
-    told(&["artifacts", "rm", "in/data.csv"]);
-    assert_eq!(contents(&scene).len(), 1, "somebody still has it");
+    let put = run(&["artifacts", "put", "data.csv", "--name", "in/data.csv"]);
+    assert_eq!(put["artifacts"][0]["mime_type"], "text/csv", "{}", put.describe());
+    run(&["artifacts", "put", "data.csv", "--name", "copy.csv"]);
+    assert_eq!(content_files(&fixture).len(), 1, "the same content is stored once");
+    run(&["artifacts", "rm", "in/data.csv"]);
     assert_eq!(
-        scene.tell(&["artifacts", "get", "copy.csv"]).go().finished.stdout,
+        content_files(&fixture).len(),
+        1,
+        "another artifact has the same content"
+    );
+    assert_eq!(
+        fixture.command(&["artifacts", "get", "copy.csv"]).run().process.stdout,
         b"a,b\n1,2\n"
     );
-    told(&["artifacts", "rm", "copy.csv@0"]);
-    assert_eq!(contents(&scene), [] as [PathBuf; 0]);
+    run(&["artifacts", "rm", "copy.csv@0"]);
+    assert_eq!(content_files(&fixture), [] as [PathBuf; 0]);
 }
 
 #[test]
-fn what_a_session_stored_goes_with_it() {
-    let scene = Scene::new();
+fn removing_a_session_removes_its_artifacts() {
+    let fixture = Fixture::new();
     for session in ["removed", "idle"] {
-        let saved = scene
-            .ask(json!({
+        let saved = fixture
+            .request(json!({
                 "command": format!("echo of {session} > out/file"),
                 "outputs": {"globs": ["out/*"], "save": true},
             }))
-            .session(session)
-            .go()
-            .reported();
-        assert_eq!(saved["artifact_files"][0]["version"], 0, "{}", saved.told());
+            .in_session(session)
+            .run()
+            .expect_report();
+        assert_eq!(saved["artifact_files"][0]["version"], 0, "{}", saved.describe());
     }
-    assert_eq!(contents(&scene).len(), 2);
-    let removed = scene.tell(&["session", "rm", "removed", "--json"]).go();
+    assert_eq!(content_files(&fixture).len(), 2);
+    let removed = fixture.command(&["session", "rm", "removed", "--json"]).run();
     assert_eq!(
         removed["freed"],
         json!({"contents": 1, "bytes": 11}),
         "{}",
-        removed.told()
+        removed.describe()
     );
-    assert_eq!(contents(&scene).len(), 1);
-    let collected = scene.tell(&["session", "gc", "--idle", "0"]).go();
+    assert_eq!(content_files(&fixture).len(), 1);
+    let collected = fixture.command(&["session", "gc", "--idle", "0"]).run();
     assert!(
         collected.mentions("removed idle") && collected.mentions("freed 1 stored file, 8 B"),
         "{}",
-        collected.told()
+        collected.describe()
     );
-    assert_eq!(contents(&scene), [] as [PathBuf; 0]);
-    assert!(scene.tell(&["session", "gc"]).go().mentions("nothing to remove"));
+    assert_eq!(content_files(&fixture), [] as [PathBuf; 0]);
+    assert!(fixture.command(&["session", "gc"]).run().mentions("nothing to remove"));
 }

@@ -1,4 +1,4 @@
-//! Every built-in skill does what its own test data says, in the sandbox.
+//! Every built-in skill passes the cases of its own test data in the sandbox.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::lab::Scene;
+use crate::harness::Fixture;
 use crate::workspace::root;
 
 /// One case of a skill's `tests/cases.json`.
@@ -39,7 +39,7 @@ struct Output {
     expected: String,
 }
 
-/// Each skill is a test of its own.
+/// Defines one test for each skill.
 macro_rules! skills {
     ($($test:ident: $skill:literal),+ $(,)?) => {
         $(
@@ -64,7 +64,7 @@ skills! {
 }
 
 #[test]
-fn every_skill_is_tested() {
+fn every_built_in_skill_is_tested() {
     let entries = fs::read_dir(root().join("skills")).unwrap().flatten();
     let skills = entries.filter(|entry| entry.path().join("SKILL.md").exists());
     let mut names: Vec<String> = skills.map(|entry| entry.file_name().into_string().unwrap()).collect();
@@ -73,55 +73,55 @@ fn every_skill_is_tested() {
 }
 
 fn check_skill(skill: &str) {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let dir = root().join("skills").join(skill);
     let text = fs::read_to_string(dir.join("tests/cases.json")).unwrap();
     let cases: Vec<Case> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{skill}: {error}"));
     assert!(cases.len() >= 3, "{skill} has only {} cases", cases.len());
-    let wrong = |case: &Case| {
-        let complaints = check(&scene, skill, &dir, case);
-        complaints
+    let failures_of = |case: &Case| {
+        let failures = check_case(&fixture, skill, &dir, case);
+        failures
             .into_iter()
-            .map(|wrong| format!("{}: {wrong}", case.name))
+            .map(|failure| format!("{}: {failure}", case.name))
             .collect::<Vec<_>>()
     };
-    let complaints: Vec<String> = cases.iter().flat_map(wrong).collect();
-    assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+    let failures: Vec<String> = cases.iter().flat_map(failures_of).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-fn check(scene: &Scene, skill: &str, dir: &Path, case: &Case) -> Vec<String> {
+fn check_case(fixture: &Fixture, skill: &str, dir: &Path, case: &Case) -> Vec<String> {
     let inputs: Vec<Value> = case
         .inputs
         .iter()
         .map(|input| json!({"from": format!("host://{}", dir.join(&input.from).display()), "to": input.to}))
         .collect();
     let globs: Vec<&str> = case.outputs.iter().map(|output| output.path.as_str()).collect();
-    let kept = scene.path(&format!("kept-{skill}"));
-    drop(fs::remove_dir_all(&kept));
+    let out_dir = fixture.path(&format!("kept-{skill}"));
+    drop(fs::remove_dir_all(&out_dir));
     let mut request = json!({
-        "skill": skill, "command": case.command, "inputs": inputs, "timeout": 60, "with_skills": case.with_skills,
+        "skill": skill, "command": case.command, "inputs": inputs, "timeout": 110, "with_skills": case.with_skills,
         "outputs": {"globs": globs, "inline": false},
     });
     if let Some(stdin) = &case.stdin {
         request["stdin"] = json!(stdin);
     }
-    let (skills, here) = (root().join("skills"), kept.to_str().unwrap());
+    let skills = root().join("skills");
     let flags = [
         "--skills",
         skills.to_str().unwrap(),
         "--allow-host",
         dir.to_str().unwrap(),
         "--out-dir",
-        here,
+        out_dir.to_str().unwrap(),
     ];
-    let answer = scene.ask(request).with(&flags).go().reported();
-    let mut wrong = Vec::new();
+    let answer = fixture.request(request).with_args(&flags).run().expect_report();
+    let mut failures = Vec::new();
     if answer["exit_code"] != case.exit_code {
-        wrong.push(format!(
+        failures.push(format!(
             "exit code {}, not {}: {}",
             answer["exit_code"],
             case.exit_code,
-            answer.told()
+            answer.describe()
         ));
     }
     let from_file = |path: &String| fs::read_to_string(dir.join(path)).unwrap();
@@ -129,15 +129,19 @@ fn check(scene: &Scene, skill: &str, dir: &Path, case: &Case) -> Vec<String> {
         && answer.stdout() != expected
         && answer["stdout_truncated"] == false
     {
-        wrong.push(format!("stdout is {:?}, not {expected:?}", answer.stdout()));
+        failures.push(format!("stdout is {:?}, not {expected:?}", answer.stdout()));
     }
     for output in &case.outputs {
         let expected = fs::read(dir.join(&output.expected)).unwrap();
-        match fs::read(kept.join(&output.path)) {
+        match fs::read(out_dir.join(&output.path)) {
             Ok(content) if content == expected => {}
-            Ok(_) => wrong.push(format!("{} differs from {}", output.path, output.expected)),
-            Err(error) => wrong.push(format!("{} was not collected: {error}: {}", output.path, answer.told())),
+            Ok(_) => failures.push(format!("{} differs from {}", output.path, output.expected)),
+            Err(error) => failures.push(format!(
+                "{} was not collected: {error}: {}",
+                output.path,
+                answer.describe()
+            )),
         }
     }
-    wrong
+    failures
 }

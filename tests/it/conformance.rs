@@ -1,6 +1,6 @@
-//! The conformance list against an executor: one list, the same result for the same request on each of them.
+//! The conformance list: every executor gives the same result for the same request.
 //!
-//! The list is data, in `tests/conformance`; its README says how a case is written.
+//! The list is data in `tests/conformance`; its README describes the format of a case.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::lab::{Answer, Scene, need, need_docker, on_docker, subset};
+use crate::harness::{Answer, Fixture, collect_mismatches, is_too_slow, need, need_docker, with_docker};
 use crate::workspace::root;
 
 /// One case of the list.
@@ -29,15 +29,16 @@ struct Case {
     error: Option<Value>,
     exit: Option<i32>,
     within: Option<f64>,
+    duration_within: Option<f64>,
 }
 
-/// One request, or one other command, and what comes of it.
+/// One request, or one other command, and its expected result.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
     request: Option<Map<String, Value>>,
-    tell: Option<Vec<String>>,
-    says: Option<String>,
+    command_line: Option<Vec<String>>,
+    prints: Option<String>,
     #[serde(default)]
     flags: Vec<String>,
     session: Option<String>,
@@ -45,6 +46,7 @@ struct Step {
     error: Option<Value>,
     exit: Option<i32>,
     within: Option<f64>,
+    duration_within: Option<f64>,
 }
 
 impl Case {
@@ -57,25 +59,27 @@ impl Case {
             error,
             exit,
             within,
+            duration_within,
             ..
         } = self;
         self.steps.unwrap_or_else(|| {
             vec![Step {
                 request,
-                tell: None,
-                says: None,
+                command_line: None,
+                prints: None,
                 flags,
                 session,
                 expect,
                 error,
                 exit,
                 within,
+                duration_within,
             }]
         })
     }
 }
 
-/// The subjects of the list, each a test of its own on each executor.
+/// Defines one test for each subject of the list and each executor.
 macro_rules! conformance {
     ($executor:ident: $($subject:ident),+ $(,)?) => {
         mod $executor {
@@ -87,33 +91,33 @@ macro_rules! conformance {
             )+
 
             #[test]
-            fn every_subject_is_run() {
-                super::refuse_forgotten_subjects(&[$(stringify!($subject)),+]);
+            fn every_subject_has_a_test() {
+                super::assert_no_subject_is_missing(&[$(stringify!($subject)),+]);
             }
         }
     };
 }
 
-/// The list in the kernel's sandbox.
+/// Runs the list with the local executor.
 fn local(subject: &str) {
     let results = check_subject("local", subject);
-    refuse_complaints(&results);
+    assert_no_failures(&results);
 }
 
-/// The list in containers, beside the kernel's sandbox.
-#[expect(clippy::print_stdout, reason = "the table is for whoever reads the test's output")]
+/// Runs the list in containers, and with the local executor for comparison.
+#[expect(clippy::print_stdout, reason = "the table belongs to the output of the test")]
 fn docker(subject: &str) {
     if !need_docker() {
         return;
     }
     let local = check_subject("local", subject);
-    let docker = on_docker(|| check_subject("docker", subject));
-    let table = side_by_side(subject, &local, &docker);
+    let docker = with_docker(|| check_subject("docker", subject));
+    let table = comparison_table(subject, &local, &docker);
     println!("{table}");
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    fs::create_dir_all(&place).unwrap();
-    fs::write(place.join(format!("{subject}.txt")), table).unwrap();
-    refuse_complaints(&docker);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{subject}.txt")), table).unwrap();
+    assert_no_failures(&docker);
 }
 
 conformance!(local:
@@ -148,15 +152,15 @@ conformance!(docker:
     working_directory,
 );
 
-/// What came of one case.
+/// The result of one case.
 struct Outcome {
     name: String,
-    /// None where the case could not be tried.
-    complaint: Option<Option<String>>,
+    /// `None` where the case was skipped; otherwise the failure, if any.
+    failure: Option<Option<String>>,
 }
 
-fn side_by_side(subject: &str, local: &[Outcome], docker: &[Outcome]) -> String {
-    let word = |outcome: &Outcome| match &outcome.complaint {
+fn comparison_table(subject: &str, local: &[Outcome], docker: &[Outcome]) -> String {
+    let word = |outcome: &Outcome| match &outcome.failure {
         None => "skipped",
         Some(None) => "ok",
         Some(Some(_)) => "FAILED",
@@ -169,80 +173,83 @@ fn side_by_side(subject: &str, local: &[Outcome], docker: &[Outcome]) -> String 
     table
 }
 
-fn refuse_complaints(outcomes: &[Outcome]) {
-    let complaints: Vec<&str> = outcomes
+fn assert_no_failures(outcomes: &[Outcome]) {
+    let failures: Vec<&str> = outcomes
         .iter()
-        .filter_map(|outcome| outcome.complaint.as_ref()?.as_deref())
+        .filter_map(|outcome| outcome.failure.as_ref()?.as_deref())
         .collect();
     assert!(
-        complaints.is_empty(),
-        "{} of the list fail:\n{}",
-        complaints.len(),
-        complaints.join("\n\n")
+        failures.is_empty(),
+        "{} cases fail:\n{}",
+        failures.len(),
+        failures.join("\n\n")
     );
 }
 
-fn refuse_forgotten_subjects(known: &[&str]) {
+fn assert_no_subject_is_missing(tested: &[&str]) {
     for entry in fs::read_dir(root().join("tests/conformance")).unwrap().flatten() {
         let path = entry.path();
         let subject = path.file_stem().unwrap().to_str().unwrap();
         let is_list = path.extension().is_some_and(|extension| extension == "json");
-        assert!(!is_list || known.contains(&subject), "{subject} is in no test");
+        assert!(!is_list || tested.contains(&subject), "{subject} has no test");
     }
 }
 
 fn check_subject(executor: &str, subject: &str) -> Vec<Outcome> {
     let text = fs::read_to_string(root().join(format!("tests/conformance/{subject}.json"))).unwrap();
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let text = text
-        .replace("{HOST}", &scene.text("host"))
-        .replace("{LARGE_SHA256}", &furnish(&scene));
+        .replace("{HOST}", &fixture.path_str("host"))
+        .replace("{LARGE_SHA256}", &create_files(&fixture));
     let cases: Vec<Case> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}.json: {error}"));
     assert!(!cases.is_empty());
     let mut outcomes = Vec::new();
     for case in cases {
-        let program = case.needs.as_deref().is_none_or(|program| match scene.docker() {
+        let program = case.needs.as_deref().is_none_or(|program| match fixture.docker() {
             None => need(Path::new(program).exists(), program),
-            // What an image lacks is no gap of the machine.
-            Some(_) => scene.sh(&format!("test -e {program}"))["exit_code"] == 0,
+            // A program that the image lacks is not a missing need of the machine.
+            Some(_) => fixture.run_shell(&format!("test -e {program}"))["exit_code"] == 0,
         });
         let layer = case.needs_layer.as_deref().is_none_or(|layer| {
-            let answer = scene.ask(json!({"skill": "demo", "command": "true"})).go().reported();
-            need(answer.layer(layer) == "enforced", layer)
+            let answer = fixture
+                .request(json!({"skill": "demo", "command": "true"}))
+                .run()
+                .expect_report();
+            need(answer.layer_status(layer) == "enforced", layer)
         });
         let name = case.name.clone();
         if !(program && layer) {
-            outcomes.push(Outcome { name, complaint: None });
+            outcomes.push(Outcome { name, failure: None });
             continue;
         }
-        let mut complaint = None;
+        let mut failure = None;
         for (number, step) in case.into_steps().iter().enumerate() {
             let mut wrong = Vec::new();
-            let told = check_step(executor, &scene, step, &mut wrong);
+            let answer = check_step(executor, &fixture, step, &mut wrong);
             if !wrong.is_empty() {
-                complaint = Some(format!(
-                    "{subject}: {name} (step {number})\n  {}\n{told}",
+                failure = Some(format!(
+                    "{subject}: {name} (step {number})\n  {}\n{answer}",
                     wrong.join("\n  ")
                 ));
                 break;
             }
         }
-        let complaint = Some(complaint);
-        outcomes.push(Outcome { name, complaint });
+        let failure = Some(failure);
+        outcomes.push(Outcome { name, failure });
     }
     outcomes
 }
 
-fn check_step(executor: &str, scene: &Scene, step: &Step, wrong: &mut Vec<String>) -> String {
-    let answer = ask(executor, scene, step);
+fn check_step(executor: &str, fixture: &Fixture, step: &Step, wrong: &mut Vec<String>) -> String {
+    let answer = run_step(executor, fixture, step);
     if let Some(expected) = &step.expect {
-        subset(expected, answer.json(), "report", wrong);
-        subset(&json!({"executor": executor}), answer.json(), "report", wrong);
+        collect_mismatches(expected, answer.json(), "report", wrong);
+        collect_mismatches(&json!({"executor": executor}), answer.json(), "report", wrong);
     }
     if let Some(expected) = &step.error {
-        subset(expected, &answer["error"], "error", wrong);
+        collect_mismatches(expected, &answer["error"], "error", wrong);
         if answer["error"].is_null() {
-            wrong.push("it was not refused".to_owned());
+            wrong.push("the request was not refused".to_owned());
         }
     }
     let exit = step.exit.or(step.error.as_ref().map(|_| 125));
@@ -250,41 +257,47 @@ fn check_step(executor: &str, scene: &Scene, step: &Step, wrong: &mut Vec<String
         wrong.push(format!("the exit code is {:?}, not {exit:?}", answer.code));
     }
     if let Some(seconds) = step.within
-        && answer.finished.wall > Duration::from_secs_f64(seconds)
+        && is_too_slow(answer.process.wall, Duration::from_secs_f64(seconds))
     {
-        wrong.push(format!("it took {:?}, more than {seconds} s", answer.finished.wall));
+        wrong.push(format!("it took {:?}, more than {seconds} s", answer.process.wall));
     }
-    if let Some(says) = &step.says {
-        let packed = |text: &str| text.split_whitespace().collect::<String>();
-        let said = packed(&String::from_utf8_lossy(&answer.finished.stdout));
-        if !said.contains(&packed(says)) {
-            wrong.push(format!("it does not say {says}"));
+    if let Some(seconds) = step.duration_within {
+        let duration = Duration::from_millis(answer["duration_ms"].as_u64().unwrap_or(u64::MAX));
+        if is_too_slow(duration, Duration::from_secs_f64(seconds)) {
+            wrong.push(format!("the run took {duration:?}, more than {seconds} s"));
         }
     }
-    answer.told()
+    if let Some(expected) = &step.prints {
+        let packed = |text: &str| text.split_whitespace().collect::<String>();
+        let printed = packed(&String::from_utf8_lossy(&answer.process.stdout));
+        if !printed.contains(&packed(expected)) {
+            wrong.push(format!("it does not print {expected}"));
+        }
+    }
+    answer.describe()
 }
 
-fn ask(executor: &str, scene: &Scene, step: &Step) -> Answer {
+fn run_step(executor: &str, fixture: &Fixture, step: &Step) -> Answer {
     let flags: Vec<&str> = step.flags.iter().map(String::as_str).collect();
-    let ask = match (&step.request, &step.tell) {
+    let invocation = match (&step.request, &step.command_line) {
         (Some(request), None) => {
             let mut request = request.clone();
             request.entry("skill").or_insert(json!("demo"));
             if executor != "local" {
                 request.insert("executor".to_owned(), json!(executor));
             }
-            scene.ask(Value::Object(request))
+            fixture.request(Value::Object(request))
         }
-        (None, Some(words)) => scene.tell(&words.iter().map(String::as_str).collect::<Vec<_>>()),
-        _ => panic!("a step asks for a run or tells another command"),
+        (None, Some(words)) => fixture.command(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+        _ => panic!("a step has a request or a command line"),
     };
-    let ask = ask.with(&flags);
-    ask.in_session(step.session.as_deref()).go()
+    let invocation = invocation.with_args(&flags);
+    invocation.in_optional_session(step.session.as_deref()).run()
 }
 
-/// The world that the cases speak of; gives the digest of the large file.
-fn furnish(scene: &Scene) -> String {
-    let demo = scene.skill(
+/// Creates the skills and files that the cases use. Returns the digest of the large file.
+fn create_files(fixture: &Fixture) -> String {
+    let demo = fixture.add_skill(
         "demo",
         &[
             (
@@ -322,9 +335,9 @@ fn furnish(scene: &Scene) -> String {
         ],
     );
     fs::set_permissions(demo.join("bin/hello"), fs::Permissions::from_mode(0o755)).unwrap();
-    symlink(scene.path("host/canary.txt"), demo.join("escape.txt")).unwrap();
-    scene.skill("tools", &[("lib/tool.sh", "echo tool at work\n")]);
-    scene.profile(
+    symlink(fixture.path("host/canary.txt"), demo.join("escape.txt")).unwrap();
+    fixture.add_skill("tools", &[("lib/tool.sh", "echo tool at work\n")]);
+    fixture.add_profile(
         "tiny",
         &[
             ("pids", "24"),
@@ -337,30 +350,30 @@ fn furnish(scene: &Scene) -> String {
             ("output", "4 KiB"),
         ],
     );
-    scene.profile("hasty", &[("wall", "1 s"), ("wall_max", "2 s")]);
-    scene.host_file("notes.txt", "notes of the host\n");
+    fixture.add_profile("hasty", &[("wall", "1 s"), ("wall_max", "2 s")]);
+    fixture.add_host_file("notes.txt", "notes of the host\n");
     for (name, text) in [
         ("dir/a.txt", "a\n"),
         ("dir/b.txt", "b\n"),
         ("dir/sub/deep.txt", "deep\n"),
     ] {
-        scene.host_file(name, text);
+        fixture.add_host_file(name, text);
     }
-    scene.host_file("it's \"quoted\" $(id).txt", "quoted\n");
-    symlink(scene.path("host/notes.txt"), scene.path("host/dir/escape.txt")).unwrap();
-    scene.host_file("picture.png", PICTURE);
+    fixture.add_host_file("it's \"quoted\" $(id).txt", "quoted\n");
+    symlink(fixture.path("host/notes.txt"), fixture.path("host/dir/escape.txt")).unwrap();
+    fixture.add_host_file("picture.png", PICTURE);
     let large: Vec<u8> = (0..5_u32 << 20)
         .map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[3])
         .collect();
-    let large = scene.host_file("large.bin", large);
-    scene
-        .control_sh(&format!("sha256sum {}", large.display()))
+    let large = fixture.add_host_file("large.bin", large);
+    fixture
+        .control_shell(&format!("sha256sum {}", large.display()))
         .split(' ')
         .next()
         .unwrap()
         .to_owned()
 }
 
-/// The smallest picture there is: one pixel.
+/// A PNG of one pixel.
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
     \0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";

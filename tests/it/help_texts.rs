@@ -1,6 +1,6 @@
 //! Help, completions and manual pages.
 
-use crate::program::World;
+use crate::cli::Cli;
 
 const COMMANDS: &[&str] = &[
     "demo",
@@ -22,13 +22,13 @@ const COMMANDS: &[&str] = &[
 
 #[test]
 fn the_help_fits_80_columns_and_every_command_has_examples() {
-    let world = World::new();
-    let top = world.run("--help").expect_code(0).stdout;
+    let cli = Cli::new();
+    let top = cli.run("--help").expect_code(0).stdout;
     for command in COMMANDS {
         assert!(top.contains(&format!("\n  {command}")), "{command} is not in the help");
-        let help = world.run(&format!("{command} --help")).expect_code(0).stdout;
+        let help = cli.run(&format!("{command} --help")).expect_code(0).stdout;
         assert!(help.contains("Examples:\n  skillbox "), "{command} has no examples");
-        assert_eq!(help, world.run(&format!("help {command}")).expect_code(0).stdout);
+        assert_eq!(help, cli.run(&format!("help {command}")).expect_code(0).stdout);
         for line in top.lines().chain(help.lines()) {
             assert!(line.chars().count() <= 80, "{command}: {line}");
         }
@@ -37,7 +37,7 @@ fn the_help_fits_80_columns_and_every_command_has_examples() {
 
 #[test]
 fn usage_errors_go_to_stderr_with_code_2() {
-    let world = World::new();
+    let cli = Cli::new();
     for line in [
         "",
         "nonsense",
@@ -50,34 +50,34 @@ fn usage_errors_go_to_stderr_with_code_2() {
         "create",
         "list -v -q",
     ] {
-        let ran = world.run(line).expect_code(2);
-        assert_eq!(ran.stdout, "", "{line}");
-        assert!(!ran.stderr.is_empty(), "{line}");
+        let output = cli.run(line).expect_code(2);
+        assert_eq!(output.stdout, "", "{line}");
+        assert!(!output.stderr.is_empty(), "{line}");
     }
     assert!(
-        world.run("lst").stderr.contains("list"),
-        "a slip gets the nearest command"
+        cli.run("lst").stderr.contains("list"),
+        "an error names the nearest command"
     );
 }
 
 #[test]
-fn programs_get_usage_errors_as_json_too() {
-    let world = World::new();
-    let ran = world.run("--json info").expect_code(2);
-    assert_eq!(ran.json()["error"]["code"], "invalid_request");
+fn usage_errors_are_json_with_the_json_flag() {
+    let cli = Cli::new();
+    let output = cli.run("--json info").expect_code(2);
+    assert_eq!(output.json()["error"]["code"], "invalid_request");
     assert!(
-        ran.json()["error"]["message"].as_str().unwrap().contains("required"),
+        output.json()["error"]["message"].as_str().unwrap().contains("required"),
         "{}",
-        ran.stdout
+        output.stdout
     );
-    assert_eq!(world.run("info -- --json --x").expect_code(2).stdout, "");
+    assert_eq!(cli.run("info -- --json --x").expect_code(2).stdout, "");
 }
 
 #[test]
 fn help_errors_lists_every_code() {
-    let world = World::new();
-    let codes = world.run("help errors --json").expect_code(0).json();
-    let words = world.run("help errors").expect_code(0).stdout;
+    let cli = Cli::new();
+    let codes = cli.run("help errors --json").expect_code(0).json();
+    let text = cli.run("help errors").expect_code(0).stdout;
     for code in [
         "unknown_skill",
         "unknown_doc",
@@ -99,15 +99,15 @@ fn help_errors_lists_every_code() {
             codes.as_array().unwrap().iter().any(|entry| entry["code"] == code),
             "{code}"
         );
-        assert!(words.contains(code), "{code}");
+        assert!(text.contains(code), "{code}");
     }
 }
 
 #[test]
 fn help_findings_lists_every_code() {
-    let world = World::new();
-    let codes = world.run("help findings --json").expect_code(0).json();
-    let words = world.run("help findings").expect_code(0).stdout;
+    let cli = Cli::new();
+    let codes = cli.run("help findings --json").expect_code(0).json();
+    let text = cli.run("help findings").expect_code(0).stdout;
     for code in [
         "nested_skill",
         "invalid_yaml",
@@ -119,42 +119,41 @@ fn help_findings_lists_every_code() {
             codes.as_array().unwrap().iter().any(|entry| entry["code"] == code),
             "{code}"
         );
-        assert!(words.contains(code), "{code}");
+        assert!(text.contains(code), "{code}");
     }
 }
 
 #[test]
-fn completions_for_every_shell_know_the_commands() {
-    let world = World::new();
+fn completions_for_every_shell_contain_the_commands() {
+    let cli = Cli::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = world.run(&format!("completions {shell}")).expect_code(0).stdout;
+        let script = cli.run(&format!("completions {shell}")).expect_code(0).stdout;
         assert!(
             script.contains("read-properties") && script.contains("--skills") | script.contains("l skills"),
             "{shell}"
         );
     }
-    world.run("completions tcsh").expect_code(2);
-    // Bash itself accepts its script.
-    let script = world.run("completions bash").stdout;
-    world.run_other("/bin/bash".as_ref(), &["-n"], &script).expect_code(0);
+    cli.run("completions tcsh").expect_code(2);
+    // Bash accepts the script.
+    let script = cli.run("completions bash").stdout;
+    cli.run_program("/bin/bash".as_ref(), &["-n"], &script).expect_code(0);
 }
 
 #[test]
-fn manual_pages_for_the_program_and_every_command() {
-    let world = World::new();
-    assert!(world.run("man").expect_code(0).stdout.contains(".TH skillbox 1"));
+fn man_writes_pages_for_the_program_and_every_command() {
+    let cli = Cli::new();
+    assert!(cli.run("man").expect_code(0).stdout.contains(".TH skillbox 1"));
     assert!(
-        world
-            .run("man validate")
+        cli.run("man validate")
             .expect_code(0)
             .stdout
             .contains(".TH skillbox-validate 1")
     );
-    world.run("man nonsense").expect_code(2);
-    world.run("man --out-dir man1").expect_code(0);
+    cli.run("man nonsense").expect_code(2);
+    cli.run("man --out-dir man1").expect_code(0);
     for command in COMMANDS {
         assert!(
-            world.work().join(format!("man1/skillbox-{command}.1")).exists(),
+            cli.work_dir().join(format!("man1/skillbox-{command}.1")).exists(),
             "{command}"
         );
     }

@@ -1,4 +1,4 @@
-//! Runs over HTTP: followed, replayed, cancelled, and ended with their caller or their server.
+//! Runs over HTTP: streamed, replayed, cancelled, and ended by a disconnected caller or a shutdown.
 
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::lab::{HttpAnswer, HttpServer};
+use crate::harness::{HttpResponse, HttpServer, assert_within, pids_with_argument, wait_until};
 
-fn begin(server: &HttpServer, command: &str) -> String {
+fn start_run(server: &HttpServer, command: &str) -> String {
     let run = json!({"skill": "python-math", "command": command});
-    let begun = server.json("", "POST", "/v1/runs", Some(&run)).good(202);
+    let begun = server
+        .request_json("", "POST", "/v1/runs", Some(&run))
+        .expect_status(202);
     begun["run_id"].as_str().unwrap().to_owned()
 }
 
 /// The events of a stream that has ended: id, name, data.
-fn events(answer: &HttpAnswer) -> Vec<(u64, String, Value)> {
+fn events(answer: &HttpResponse) -> Vec<(u64, String, Value)> {
     let blocks = answer.text();
     let blocks = blocks.split("\n\n").filter(|block| block.contains("data:"));
     let field = |block: &str, name: &str| {
@@ -31,9 +33,9 @@ fn events(answer: &HttpAnswer) -> Vec<(u64, String, Value)> {
 }
 
 #[test]
-fn a_run_is_followed_as_it_goes_and_told_again() {
+fn run_events_are_streamed_live_and_replayed() {
     let (server, _) = HttpServer::start(&[], &[]);
-    let id = begin(&server, "for i in 1 2 3; do echo $i; sleep 0.2; done");
+    let id = start_run(&server, "for i in 1 2; do echo $i; sleep 0.2; done; sleep 3; echo 3");
     let path = format!("/v1/runs/{id}/events");
     let mut stream = BufReader::new(server.send("GET", &path, &[], b""));
     let mut seen = String::new();
@@ -42,10 +44,10 @@ fn a_run_is_followed_as_it_goes_and_told_again() {
     }
     assert!(
         !seen.contains("\"text\":\"3\\n\""),
-        "events come while the run goes on: {seen}"
+        "events are streamed during the run: {seen}"
     );
 
-    let all = events(&server.ask("GET", &path, &[], b""));
+    let all = events(&server.request("GET", &path, &[], b""));
     let names: Vec<&str> = all.iter().map(|(_, name, _)| name.as_str()).collect();
     assert_eq!(names[..3], ["accepted", "staged", "started"]);
     assert_eq!(names[names.len() - 3..], ["ended", "collected", "done"]);
@@ -61,50 +63,54 @@ fn a_run_is_followed_as_it_goes_and_told_again() {
         (&json!("ended"), &json!("1\n2\n3\n"))
     );
 
-    let again = events(&server.ask("GET", &path, &[("Last-Event-ID", "4")], b""));
-    assert_eq!(again, all[4..], "what was not seen yet, and nothing else");
-    let nonsense = server.ask("GET", &path, &[("Last-Event-ID", "x")], b"");
-    assert_eq!(nonsense.error(), (400, "invalid_request".to_owned()));
-    let shown = server.json("", "GET", &format!("/v1/runs/{id}?wait=5"), None).good(200);
+    let again = events(&server.request("GET", &path, &[("Last-Event-ID", "4")], b""));
+    assert_eq!(again, all[4..], "exactly the events after the given one");
+    let invalid = server.request("GET", &path, &[("Last-Event-ID", "x")], b"");
+    assert_eq!(invalid.error(), (400, "invalid_request".to_owned()));
+    let shown = server
+        .request_json("", "GET", &format!("/v1/runs/{id}?wait=60"), None)
+        .expect_status(200);
     assert_eq!(&shown, done);
 }
 
 #[test]
-fn a_flood_is_replayed_within_bounds() {
+fn the_replay_of_a_flood_is_bounded() {
     let (server, _) = HttpServer::start(&[], &[]);
-    let id = begin(&server, "yes 0123456789 | head -c 4000000; echo; echo end");
+    let id = start_run(&server, "yes 0123456789 | head -c 4000000; echo; echo end");
     server
-        .json("", "GET", &format!("/v1/runs/{id}?wait=30"), None)
-        .good(200);
-    let told = server.ask("GET", &format!("/v1/runs/{id}/events"), &[], b"");
-    assert!(told.body.len() < 1 << 20, "{}", told.body.len());
-    let all = events(&told);
+        .request_json("", "GET", &format!("/v1/runs/{id}?wait=100"), None)
+        .expect_status(200);
+    let replay = server.request("GET", &format!("/v1/runs/{id}/events"), &[], b"");
+    assert!(replay.body.len() < 1 << 20, "{}", replay.body.len());
+    let all = events(&replay);
     assert_eq!(all[0].1, "left_out");
     assert_eq!(all[0].2["events"], all[1].0 - 1);
     assert_eq!(all.last().unwrap().1, "done");
 }
 
 #[test]
-fn a_cancelled_run_is_dead_when_the_answer_comes() {
+fn cancelling_a_run_returns_after_its_processes_ended() {
     let (server, _) = HttpServer::start(&[], &[]);
-    let id = begin(&server, "exec sleep 7101");
-    server.wait_until("the run goes on", || !server.running("7101").is_empty());
-    let ended = server.json("", "DELETE", &format!("/v1/runs/{id}"), None).good(200);
+    let id = start_run(&server, "exec sleep 7101");
+    wait_until("the run has started", || !pids_with_argument("7101").is_empty());
+    let cancelled = server
+        .request_json("", "DELETE", &format!("/v1/runs/{id}"), None)
+        .expect_status(200);
     assert_eq!(
-        (&ended["status"], &ended["ended_by"]),
+        (&cancelled["status"], &cancelled["ended_by"]),
         (&json!("ended"), &json!("cancelled"))
     );
-    assert!(server.running("7101").is_empty());
-    let gone = server.json("", "GET", &format!("/v1/runs/{id}"), None);
-    assert_eq!(gone.error(), (404, "run_unknown".to_owned()));
+    assert!(pids_with_argument("7101").is_empty());
+    let removed = server.request_json("", "GET", &format!("/v1/runs/{id}"), None);
+    assert_eq!(removed.error(), (404, "run_unknown".to_owned()));
 }
 
 #[test]
-fn a_client_that_vanishes_takes_its_run_with_it() {
+fn a_waiting_client_that_disconnects_cancels_its_run() {
     let (server, _) = HttpServer::start(&[], &[]);
     server
-        .json("", "POST", "/v1/sessions", Some(&json!({"id": "s1"})))
-        .good(201);
+        .request_json("", "POST", "/v1/sessions", Some(&json!({"id": "s1"})))
+        .expect_status(201);
     let json = [("Content-Type", "application/json")];
     for (path, seconds) in [
         ("/v1/runs?wait=600", "7201"),
@@ -112,45 +118,51 @@ fn a_client_that_vanishes_takes_its_run_with_it() {
     ] {
         let run = json!({"skill": "python-math", "command": format!("exec sleep {seconds}")});
         let client = server.send("POST", path, &json, run.to_string().as_bytes());
-        server.wait_until("the run goes on", || !server.running(seconds).is_empty());
+        wait_until("the run has started", || !pids_with_argument(seconds).is_empty());
         drop(client);
-        server.wait_until("nothing of it is left", || server.running(seconds).is_empty());
+        wait_until("the processes of the run have ended", || {
+            pids_with_argument(seconds).is_empty()
+        });
     }
-    server.wait_until("no workspace is left", || {
-        let scratch = std::fs::read_dir(server.state("scratch"));
+    wait_until("no workspace is left", || {
+        let scratch = std::fs::read_dir(server.state_path("scratch"));
         scratch.map_or(0, Iterator::count) == 0
     });
-    // What goes on without anybody who waits for it is not concerned.
-    let id = begin(&server, "sleep 0.5; echo still here");
+    // A run that no client waits for is not affected.
+    let id = start_run(&server, "sleep 0.5; echo still here");
     let shown = server
-        .json("", "GET", &format!("/v1/runs/{id}?wait=20"), None)
-        .good(200);
+        .request_json("", "GET", &format!("/v1/runs/{id}?wait=100"), None)
+        .expect_status(200);
     assert_eq!(shown["stdout"], "still here\n");
-    server.json("", "DELETE", "/v1/sessions/s1", None);
+    server.request_json("", "DELETE", "/v1/sessions/s1", None);
 }
 
 #[test]
-fn a_server_that_ends_lets_short_runs_finish_and_kills_the_others() {
+fn shutdown_waits_for_short_runs_and_kills_the_others() {
     for signal in [Signal::TERM, Signal::INT] {
-        let (mut server, _) = HttpServer::start(&["--grace", "2"], &[]);
-        let long = begin(&server, "exec sleep 7301");
-        let listener = server.send("GET", &format!("/v1/runs/{long}/events"), &[], b"");
-        let run = json!({"skill": "python-math", "command": "sleep 0.7; echo finished"});
+        let (mut server, _) = HttpServer::start(&["--grace", "6"], &[]);
+        let long = start_run(&server, "exec sleep 7301");
+        let subscriber = server.send("GET", &format!("/v1/runs/{long}/events"), &[], b"");
+        let run = json!({"skill": "python-math", "command": "sleep 2; echo finished"});
         let json = [("Content-Type", "application/json")];
         let waiting = server.send("POST", "/v1/runs?wait=60", &json, run.to_string().as_bytes());
-        server.wait_until("both go on", || {
-            let listed = server.json("", "GET", "/v1/runs", None).value();
+        wait_until("both runs are running", || {
+            let listed = server.request_json("", "GET", "/v1/runs", None).json();
             let runs = listed["runs"].as_array().unwrap();
             runs.len() == 2 && runs.iter().all(|run| run["status"] == "running")
         });
         let begun = Instant::now();
         server.signal(signal);
-        assert_eq!(HttpAnswer::read(waiting).good(200)["stdout"], "finished\n");
-        let told = HttpAnswer::read(listener);
-        assert_eq!(told.status, 200);
-        assert!(begun.elapsed() < Duration::from_secs(2), "streams end with the signal");
-        assert!(server.ended(Duration::from_secs(20)).success());
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-        assert!(server.running("7301").is_empty());
+        let events = HttpResponse::read(subscriber);
+        assert_eq!(events.status, 200);
+        assert_within(
+            begun.elapsed(),
+            Duration::from_secs(2),
+            "event streams end with the signal",
+        );
+        assert_eq!(HttpResponse::read(waiting).expect_status(200)["stdout"], "finished\n");
+        assert!(server.wait_for_exit().success());
+        assert_within(begun.elapsed(), Duration::from_secs(20), "the shutdown");
+        assert!(pids_with_argument("7301").is_empty());
     }
 }

@@ -1,20 +1,20 @@
-//! The log, as programs read it.
+//! The log, which is one JSON object per line.
 
 use serde_json::{Value, json};
 
-use crate::program::World;
+use crate::cli::Cli;
 
-fn world() -> World {
-    let world = World::new();
-    world.write(
+fn cli_with_skill() -> Cli {
+    let cli = Cli::new();
+    cli.write_file(
         "skills/git/SKILL.md",
         "---\nname: git\ndescription: Reads history.\nallowed-tools: Bash(git:*)\n---\nBody.\n",
     );
-    world
+    cli
 }
 
-/// The lines that a call writes to stderr, each an object.
-fn log(world: &World, level: &str, tool: &str, arguments: &Value, words: &[&str]) -> Vec<Value> {
+/// Runs a call and returns the lines that it logs to stderr.
+fn log_of(cli: &Cli, level: &str, tool: &str, arguments: &Value, words: &[&str]) -> Vec<Value> {
     let arguments = arguments.to_string();
     let line = [
         "--skills",
@@ -27,14 +27,15 @@ fn log(world: &World, level: &str, tool: &str, arguments: &Value, words: &[&str]
         "--session",
         "s",
     ];
-    let ran = world.run_words(&[&line[..], words].concat());
-    ran.stderr
+    let output = cli.run_args(&[&line[..], words].concat());
+    output
+        .stderr
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
         .collect()
 }
 
-fn find<'l>(log: &'l [Value], message: &str) -> &'l Value {
+fn find_line<'l>(log: &'l [Value], message: &str) -> &'l Value {
     let found = log
         .iter()
         .find(|line| line["message"].as_str().is_some_and(|text| text.contains(message)));
@@ -42,12 +43,12 @@ fn find<'l>(log: &'l [Value], message: &str) -> &'l Value {
 }
 
 #[test]
-fn the_steps_of_a_call_are_logged_with_their_facts() {
-    let world = world();
-    let lines = log(&world, "info", "skill_load", &json!({"skill": "git"}), &[]);
-    assert_eq!(find(&lines, "discovered")["level"], "INFO");
-    assert_eq!(find(&lines, "skill loaded")["skill"], "git");
-    let response = find(&lines, "tool.response");
+fn the_steps_of_a_call_are_logged_with_their_fields() {
+    let cli = cli_with_skill();
+    let lines = log_of(&cli, "info", "skill_load", &json!({"skill": "git"}), &[]);
+    assert_eq!(find_line(&lines, "discovered")["level"], "INFO");
+    assert_eq!(find_line(&lines, "skill loaded")["skill"], "git");
+    let response = find_line(&lines, "tool.response");
     assert_eq!(
         (&response["tool"], &response["session"]),
         (&json!("skill_load"), &json!("s"))
@@ -62,32 +63,32 @@ fn the_steps_of_a_call_are_logged_with_their_facts() {
 }
 
 #[test]
-fn what_is_refused_is_a_warning() {
-    let world = world();
-    log(&world, "off", "skill_load", &json!({"skill": "git"}), &[]);
+fn refusals_are_logged_as_warnings() {
+    let cli = cli_with_skill();
+    log_of(&cli, "off", "skill_load", &json!({"skill": "git"}), &[]);
     let run = json!({"skill": "git", "command": "rm x"});
-    let lines = log(&world, "warn", "skill_run", &run, &["--policy", "restrict"]);
+    let lines = log_of(&cli, "warn", "skill_run", &run, &["--policy", "restrict"]);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(
         (&lines[0]["level"], &lines[0]["tool"]),
         (&json!("WARN"), &json!("skill_run"))
     );
-    world.write("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\n---\n");
-    let lines = log(
-        &world,
+    cli.write_file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\n---\n");
+    let lines = log_of(
+        &cli,
         "warn",
         "skill_load",
         &json!({"skill": "pdf"}),
         &["--max-loaded", "1"],
     );
-    assert_eq!(find(&lines, "limit reached")["limit"], 1);
+    assert_eq!(find_line(&lines, "limit reached")["limit"], 1);
 }
 
 #[test]
-fn a_run_is_a_row_of_spans() {
-    let world = world();
-    let lines = log(
-        &world,
+fn a_run_logs_its_spans() {
+    let cli = cli_with_skill();
+    let lines = log_of(
+        &cli,
         "info",
         "skill_run",
         &json!({"skill": "git", "command": "echo x > out/x", "output_files": ["out/*"]}),
@@ -112,8 +113,8 @@ fn a_run_is_a_row_of_spans() {
 }
 
 #[test]
-fn nobody_is_told_who_did_not_ask() {
-    let world = world();
-    let ran = world.run("--skills skills call skill_list").expect_code(0);
-    assert_eq!(ran.stderr, "");
+fn nothing_is_logged_by_default() {
+    let cli = cli_with_skill();
+    let output = cli.run("--skills skills call skill_list").expect_code(0);
+    assert_eq!(output.stderr, "");
 }

@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 // What the tests stand on.
-mod lab;
-mod program;
+mod cli;
+mod harness;
 mod workspace;
 
 // The command line, seen from outside.
-mod catalogue_commands;
+mod catalog_commands;
 mod create_command;
-mod guided_tour;
+mod demo_command;
 mod help_texts;
 mod log_lines;
 mod output_streams;
@@ -31,7 +31,7 @@ mod object_store_failures;
 // Front doors, opened by the clients that people use.
 mod http_api;
 mod http_limits;
-mod http_readme;
+
 mod http_runs;
 mod http_tenants;
 mod mcp;
@@ -44,10 +44,11 @@ mod builtin_skills;
 mod conformance;
 mod docker;
 mod interruption;
-mod must_show;
 mod parked_runs;
+mod readme_promises;
 mod request_errors;
 mod security;
 
-// The project itself: directions, sizes, names, documents.
+// The project itself: directions, sizes, names, and its documents, whose commands are run as printed.
+mod documents;
 mod tidy;

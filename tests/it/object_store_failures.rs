@@ -1,4 +1,4 @@
-//! What object stores do wrong: each failure has its code, comes in time, and leaves nothing half done.
+//! Failures of object stores: each has its error code, is reported in time, and leaves nothing half written.
 
 use std::io::{self, Read};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use skillbox_artifacts::{ArtifactName, ArtifactRef, Origin, Scope, Store, StoreError};
 use skillbox_model::ErrorCode;
 
-use crate::lab::{S3, store_at};
+use crate::harness::{S3Server, assert_within, store_at};
 
 fn name(text: &str) -> ArtifactName {
     ArtifactName::parse(text).unwrap()
@@ -18,9 +18,9 @@ fn put(store: &Store, content: &mut dyn Read) -> Result<u64, StoreError> {
     put.map(|artifact| artifact.version)
 }
 
-/// Every verb fails with this code.
+/// Checks that every operation fails with this code.
 #[track_caller]
-fn every_verb_fails(store: &Store, code: ErrorCode) {
+fn assert_every_operation_fails(store: &Store, code: ErrorCode) {
     let reference = ArtifactRef::parse("x@0").unwrap();
     let errors = [
         store.list(&Scope::User).unwrap_err(),
@@ -44,7 +44,7 @@ fn keys_for(endpoint: String) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_server_that_is_down_is_unreachable_soon() {
+fn a_refused_connection_is_reported_as_unreachable() {
     let scratch = tempfile::tempdir().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let store = store_at(
@@ -57,11 +57,11 @@ fn a_server_that_is_down_is_unreachable_soon() {
     assert_eq!(error.code(), ErrorCode::StoreUnreachable);
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(source.contains("refused"), "{source}");
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert_within(begin.elapsed(), Duration::from_secs(10), "a refused connection");
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up() {
+fn a_silent_server_times_out() {
     let scratch = tempfile::tempdir().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
@@ -70,56 +70,56 @@ fn a_server_that_says_nothing_is_given_up() {
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value))
         .collect();
-    options.patience = Duration::from_secs(1);
+    options.request_timeout = Duration::from_secs(1);
     let location = skillbox_artifacts::Location::parse("s3://bucket/x", scratch.path()).unwrap();
     let begin = Instant::now();
     let error = put(&Store::at(location, options), &mut &b"x"[..]).unwrap_err();
-    assert!(matches!(error, StoreError::TooSlow { .. }), "{error}");
+    assert!(matches!(error, StoreError::Timeout { .. }), "{error}");
     assert_eq!(error.code(), ErrorCode::StoreUnreachable);
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert_within(begin.elapsed(), Duration::from_secs(5), "a timeout of 1 s");
 }
 
 #[test]
-fn refused_keys_and_missing_buckets_are_told_apart() {
-    let Some(s3) = S3::start() else { return };
+fn denied_keys_and_missing_buckets_have_different_codes() {
+    let Some(s3) = S3Server::start() else { return };
     let scratch = tempfile::tempdir().unwrap();
-    let endpoint = || s3.told("endpoint").to_owned();
+    let endpoint = || s3.field("endpoint").to_owned();
 
     let unknown_key = store_at(&s3.url("x"), &keys_for(endpoint()), scratch.path());
-    every_verb_fails(&unknown_key, ErrorCode::StoreDenied);
+    assert_every_operation_fails(&unknown_key, ErrorCode::StoreDenied);
     let mut wrong = s3.variables();
     wrong[2].1 = "wrong".to_owned();
     let wrong_secret = store_at(&s3.url("x"), &wrong, scratch.path());
-    every_verb_fails(&wrong_secret, ErrorCode::StoreDenied);
+    assert_every_operation_fails(&wrong_secret, ErrorCode::StoreDenied);
     let error = wrong_secret.list(&Scope::User).unwrap_err();
     assert!(error.hint().unwrap().contains("AWS_SECRET_ACCESS_KEY"));
-    assert!(!format!("{error:?} {wrong_secret:?}").contains(s3.told("secret_access_key")));
+    assert!(!format!("{error:?} {wrong_secret:?}").contains(s3.field("secret_access_key")));
 
     let no_bucket = store_at("s3://nowhere/x", &s3.variables(), scratch.path());
-    every_verb_fails(&no_bucket, ErrorCode::BucketMissing);
+    assert_every_operation_fails(&no_bucket, ErrorCode::BucketMissing);
 
-    // The control: with the right keys and bucket all of it works.
+    // The control: the right keys and bucket work.
     let store = s3.store("x", scratch.path());
     assert_eq!(put(&store, &mut &b"x"[..]).unwrap(), 0);
 }
 
 #[test]
 fn an_upload_that_fails_midway_leaves_nothing() {
-    let Some(s3) = S3::start() else { return };
+    let Some(s3) = S3Server::start() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let store = s3.store("x", scratch.path());
     s3.control("fail_parts?from=2");
     let error = put(&store, &mut io::repeat(7).take(20 << 20)).unwrap_err();
-    assert!(error.to_string().starts_with("cannot write a part of s3://"), "{error}");
-    assert_eq!(s3.control("uploads"), "0", "parts are left");
+    assert!(error.to_string().starts_with("cannot upload a part of s3://"), "{error}");
+    assert_eq!(s3.control("uploads"), "0", "unfinished uploads are left");
     assert_eq!(store.list(&Scope::User).unwrap(), []);
     s3.control("fail_parts?from=10000");
     assert_eq!(put(&store, &mut io::repeat(7).take(20 << 20)).unwrap(), 0);
 }
 
 #[test]
-fn a_claim_whose_answer_was_lost_is_recognised() {
-    let Some(s3) = S3::start() else { return };
+fn a_version_claim_whose_response_was_lost_is_recognised() {
+    let Some(s3) = S3Server::start() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let store = s3.store("x", scratch.path());
     s3.control("lose_answers?count=1");
@@ -130,7 +130,7 @@ fn a_claim_whose_answer_was_lost_is_recognised() {
 
 #[test]
 fn memory_does_not_grow_with_content() {
-    let Some(s3) = S3::start() else { return };
+    let Some(s3) = S3Server::start() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let store = s3.store("x", scratch.path());
     put(&store, &mut &b"warm"[..]).unwrap();
@@ -144,7 +144,7 @@ fn memory_does_not_grow_with_content() {
     assert!(grown < 56 << 20, "{} MiB more", grown >> 20);
 }
 
-/// The most memory that this process ever held.
+/// The peak memory of this process.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

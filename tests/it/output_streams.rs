@@ -1,18 +1,17 @@
-//! What reaches a terminal, a pipe and a reader that goes away.
+//! The output on a terminal, in a pipe, and for a reader that closes the pipe.
 
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::program::World;
+use crate::cli::Cli;
 
 const ESCAPE: char = '\u{1b}';
 
 #[test]
-fn a_pipe_gets_no_escape_codes_and_a_terminal_gets_colour() {
-    let mut world = World::new();
-    world
-        .skill("skills/x", "One.")
-        .write("skills/broken/SKILL.md", "no frontmatter");
+fn escape_codes_are_written_only_where_colour_is_wanted() {
+    let mut cli = Cli::new();
+    cli.add_skill("skills/x", "One.")
+        .write_file("skills/broken/SKILL.md", "no frontmatter");
     for line in [
         "list",
         "info x",
@@ -23,39 +22,39 @@ fn a_pipe_gets_no_escape_codes_and_a_terminal_gets_colour() {
         "info nothing",
         "validate --lenient skills",
     ] {
-        let ran = world.run(line);
-        assert!(!ran.whole().contains(ESCAPE), "{line}: {}", ran.whole());
+        let output = cli.run(line);
+        assert!(!output.transcript().contains(ESCAPE), "{line}: {}", output.transcript());
     }
-    // The control: where colour is wanted, there is some.
-    world.set("CLICOLOR_FORCE", "1");
-    assert!(world.run("list").stdout.contains(ESCAPE));
-    assert!(world.run("info nothing").stderr.contains(ESCAPE));
-    world.set("NO_COLOR", "1").set("CLICOLOR_FORCE", "0");
-    assert!(!world.run("list").whole().contains(ESCAPE));
+    // The control: escape codes are written where colour is forced.
+    cli.set_variable("CLICOLOR_FORCE", "1");
+    assert!(cli.run("list").stdout.contains(ESCAPE));
+    assert!(cli.run("info nothing").stderr.contains(ESCAPE));
+    cli.set_variable("NO_COLOR", "1").set_variable("CLICOLOR_FORCE", "0");
+    assert!(!cli.run("list").transcript().contains(ESCAPE));
 }
 
 /// Text that would clear the screen, rename the window or reorder the line.
 const HOSTILE: &str = "\\e[2J\\e]0;owned\\a \\u202Efdp\\u202C \\x9B31m";
 
-fn hostile_world() -> World {
-    let world = World::new();
-    world.write(
+fn cli_with_hostile_skills() -> Cli {
+    let cli = Cli::new();
+    cli.write_file(
         "skills/evil/SKILL.md",
         format!("---\nname: evil\ndescription: \"x {HOSTILE}\"\nlicense: \"{HOSTILE}\"\n---\n"),
     );
-    world.write("skills/evil/scripts/\u{1b}[31m\u{202e}.sh", "");
-    world.write(
+    cli.write_file("skills/evil/scripts/\u{1b}[31m\u{202e}.sh", "");
+    cli.write_file(
         "skills/\u{1b}[2Jdir/SKILL.md",
         "---\nname: \"a\u{202e}b\"\ndescription: \"x\"\n---\n",
     );
-    world.write("skills/bad/SKILL.md", "---\nname: \"a\\e[2Jb\"\ndescription: x\n---\n");
-    world
+    cli.write_file("skills/bad/SKILL.md", "---\nname: \"a\\e[2Jb\"\ndescription: x\n---\n");
+    cli
 }
 
 #[test]
-fn hostile_text_is_shown_never_sent() {
-    let world = hostile_world();
-    let acts =
+fn hostile_text_is_printed_escaped() {
+    let cli = cli_with_hostile_skills();
+    let is_active =
         |c: char| c != '\n' && (c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
     for line in [
         "list",
@@ -70,33 +69,37 @@ fn hostile_text_is_shown_never_sent() {
         "validate \u{1b}[2J",
         "list --skills \u{1b}[2J",
     ] {
-        let ran = world.run(line);
-        assert!(!ran.whole().contains(acts), "{line}: {:?}", ran.whole());
+        let output = cli.run(line);
+        assert!(
+            !output.transcript().contains(is_active),
+            "{line}: {:?}",
+            output.transcript()
+        );
     }
-    // The control: the text is there, as escapes.
-    let list = world.run("list");
+    // The control: the text is printed, with escapes.
+    let list = cli.run("list");
     assert!(
         list.stdout.contains("\\u{1b}[2J") && list.stdout.contains("\\u{202e}fdp"),
         "{}",
         list.stdout
     );
-    let json = world.run("info evil --json").json();
+    let json = cli.run("info evil --json").json();
     assert!(
         json["description"].as_str().unwrap().contains("\u{1b}[2J"),
-        "JSON carries the exact text"
+        "JSON contains the exact text"
     );
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
-    let world = World::new();
+fn a_closed_pipe_is_not_a_failure() {
+    let cli = Cli::new();
     for number in 0..3000 {
-        world.skill(
+        cli.add_skill(
             &format!("skills/skill-{number}"),
             "One of very many, so that the pipe fills up before the end.",
         );
     }
-    let mut child = world
+    let mut child = cli
         .command(&["list", "--skills", "skills"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -114,19 +117,19 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn a_full_disk_is_a_failure() {
-    let world = World::new();
+    let cli = Cli::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = world.command(&["help", "errors"]).stdout(full).output().unwrap();
+    let output = cli.command(&["help", "errors"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write the answer"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write the output"));
 }
 
 #[test]
 fn file_names_need_not_be_utf_8() {
     use std::os::unix::ffi::OsStrExt;
-    let world = World::new();
-    let dir = world
-        .work()
+    let cli = Cli::new();
+    let dir = cli
+        .work_dir()
         .join("skills")
         .join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     std::fs::create_dir_all(&dir).unwrap();
@@ -136,7 +139,7 @@ fn file_names_need_not_be_utf_8() {
     )
     .unwrap();
     std::fs::write(dir.join(std::ffi::OsStr::from_bytes(b"\xff.txt")), "").unwrap();
-    let list = world.run("list --json").expect_code(0).json();
+    let list = cli.run("list --json").expect_code(0).json();
     assert!(
         list["skills"]
             .as_array()
@@ -145,7 +148,7 @@ fn file_names_need_not_be_utf_8() {
             .any(|skill| skill["name"] == "cafe"),
         "{list}"
     );
-    world.run("info cafe --json").expect_code(0).json();
-    world.run("info cafe").expect_code(0);
-    world.run("validate --lenient --json skills").json();
+    cli.run("info cafe --json").expect_code(0).json();
+    cli.run("info cafe").expect_code(0);
+    cli.run("validate --lenient --json skills").json();
 }

@@ -1,11 +1,11 @@
-//! `validate`, `read-properties` and `to-prompt` answer as the reference tool `agentskills` does: streams and exit
-//! codes, byte for byte. The cases and the reference's recorded answers are data in `tests/parity/cases.json`, written
-//! by `tests/parity/record.py`; where we mean to answer otherwise, the case says why and what, and
+//! `validate`, `read-properties` and `to-prompt` have the streams and exit codes of the reference tool `agentskills`,
+//! byte for byte. The cases and the recorded answers of the reference are in `tests/parity/cases.json`, written by
+//! `tests/parity/record.py`. A case with an intended difference contains its reason and our answer, and
 //! `tests/parity/DIFFERENCES.md` explains it.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the test starts the two programs that it compares, and is told by the environment where the reference is"
+    reason = "the test starts the two programs that it compares, and the environment names the reference"
 )]
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ use serde::Deserialize;
 const CASES: &str = include_str!("../parity/cases.json");
 const DIFFERENCES: &str = include_str!("../parity/DIFFERENCES.md");
 const SKILLBOX: &str = env!("CARGO_BIN_EXE_skillbox");
-/// Names the reference's command; `tests/run` installs it and sets this.
+/// Names the command of the reference; `tests/run` installs it and sets this.
 const REFERENCE_VARIABLE: &str = "SKILLBOX_AGENTSKILLS";
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
@@ -41,14 +41,14 @@ struct Case {
     #[serde(default)]
     cwd: PathBuf,
     args: Vec<String>,
-    /// What the reference answered.
+    /// The answer of the reference.
     expect: Answer,
-    /// The text after these words is the YAML parser's own and is not compared.
+    /// The text after these words comes from the YAML parser and is not compared.
     free_after: Option<String>,
-    /// The reference prints its usage text: only the exit code and the silent stdout are compared.
+    /// The reference prints its usage text: only the exit code and the empty stdout are compared.
     #[serde(default)]
     usage: bool,
-    /// Why our answer is another one; then `ours` is that answer.
+    /// The reason of an intended difference; then `ours` is our answer.
     differs: Option<String>,
     ours: Option<Answer>,
 }
@@ -132,7 +132,7 @@ fn cases() -> Vec<Case> {
     recording.cases
 }
 
-/// How much of an answer is promised to be equal.
+/// Which part of an answer has to be equal.
 #[derive(Clone, Copy)]
 enum Comparison {
     Exact,
@@ -148,8 +148,8 @@ impl Case {
         }
     }
 
-    /// stderr up to the words after which it is free, and whether anything is said there.
-    fn promised<'a>(&self, stderr: &'a str) -> (&'a str, bool) {
+    /// The compared part of stderr, and whether the part after it is not empty.
+    fn compared_stderr<'a>(&self, stderr: &'a str) -> (&'a str, bool) {
         match self
             .free_after
             .as_deref()
@@ -172,14 +172,14 @@ fn mismatch(case: &Case, comparison: Comparison, expected: &Answer, actual: &Ans
     }
     difference(&mut text, "stdout", &expected.stdout, &actual.stdout);
     match comparison {
-        Comparison::UsageError if actual.stderr.is_empty() => text.push_str("    stderr     says nothing\n"),
+        Comparison::UsageError if actual.stderr.is_empty() => text.push_str("    stderr     is empty\n"),
         Comparison::UsageError => {}
         Comparison::Exact => {
-            let (promised, is_explained) = case.promised(&actual.stderr);
-            difference(&mut text, "stderr", case.promised(&expected.stderr).0, promised);
-            // The recording holds the promised words only, so just an answer of ours or a live one is asked to explain.
+            let (compared, is_explained) = case.compared_stderr(&actual.stderr);
+            difference(&mut text, "stderr", case.compared_stderr(&expected.stderr).0, compared);
+            // The recording contains the compared part only, so that just our answer or a live one needs an explanation.
             if !is_explained {
-                text.push_str("    stderr     does not say what is wrong with the YAML\n");
+                text.push_str("    stderr     does not describe the YAML error\n");
             }
         }
     }
@@ -215,7 +215,7 @@ fn report(against: &str, cases: usize, mismatches: Vec<String>) {
     );
 }
 
-/// Runs every case through `program`, on all cores: starting the reference takes a tenth of a second.
+/// Runs every case with `program`, on all cores: the reference takes a tenth of a second to start.
 fn answers_of(program: &Path, cases: &[Case]) -> Vec<Answer> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -242,14 +242,14 @@ fn answer_of(program: &Path, case: &Case) -> Answer {
         .prefix("parity-")
         .tempdir()
         .expect("a temporary directory");
-    // The prompt shows resolved paths, so the directory must be its own resolution.
+    // The prompt contains resolved paths, so the directory must have no symbolic links.
     let root = directory
         .path()
         .canonicalize()
         .expect("the temporary directory resolves");
     let root_text = root.to_str().expect("the temporary directory has a UTF-8 path");
     for entry in &case.files {
-        materialise(&root, root_text, entry)
+        create_entry(&root, root_text, entry)
             .unwrap_or_else(|error| panic!("{}: {}: {error}", case.name, entry.path.display()));
     }
     let output = Command::new(program)
@@ -268,10 +268,10 @@ fn answer_of(program: &Path, case: &Case) -> Answer {
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()));
-    let neutral = |stream: &[u8]| String::from_utf8_lossy(stream).replace(root_text, "$DIR");
+    let redact = |stream: &[u8]| String::from_utf8_lossy(stream).replace(root_text, "$DIR");
     Answer {
-        stdout: neutral(&output.stdout),
-        stderr: without_frames(neutral(&output.stderr)),
+        stdout: redact(&output.stdout),
+        stderr: without_frames(redact(&output.stderr)),
         exit_code: output
             .status
             .code()
@@ -279,9 +279,9 @@ fn answer_of(program: &Path, case: &Case) -> Answer {
     }
 }
 
-fn materialise(root: &Path, root_text: &str, entry: &Entry) -> std::io::Result<()> {
+fn create_entry(root: &Path, root_text: &str, entry: &Entry) -> std::io::Result<()> {
     let path = root.join(&entry.path);
-    fs::create_dir_all(path.parent().expect("entries lie below the root"))?;
+    fs::create_dir_all(path.parent().expect("entries are below the root"))?;
     match entry {
         Entry { dir: true, .. } => fs::create_dir_all(path),
         Entry {
@@ -298,7 +298,7 @@ fn materialise(root: &Path, root_text: &str, entry: &Entry) -> std::io::Result<(
     }
 }
 
-/// A Python traceback keeps the class of its exception: frames and message depend on the installation.
+/// Reduces a Python traceback to the class of its exception: frames and message depend on the installation.
 fn without_frames(stderr: String) -> String {
     if !stderr.contains(TRACEBACK) {
         return stderr;

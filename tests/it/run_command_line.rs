@@ -1,21 +1,21 @@
-//! `skillbox run` as people type it.
+//! The command line of `skillbox run`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
-use crate::lab::{Scene, reap};
+use crate::harness::{Fixture, kill_and_reap};
 
 #[test]
-fn one_word_is_a_shell_line_and_several_are_an_argv() {
-    let scene = Scene::new();
+fn one_argument_is_a_shell_line_and_several_are_an_argv() {
+    let fixture = Fixture::new();
     let run = |words: &[&str]| {
-        scene
-            .tell(&[&["run", "probe", "--json", "--"], words].concat())
-            .go()
-            .reported()
+        fixture
+            .command(&[&["run", "probe", "--json", "--"], words].concat())
+            .run()
+            .expect_report()
             .stdout()
             .to_owned()
     };
@@ -25,15 +25,15 @@ fn one_word_is_a_shell_line_and_several_are_an_argv() {
 
 #[test]
 fn every_option_has_its_effect() {
-    let scene = Scene::new();
-    let input = scene.host_file("in.txt", "from the host\n");
-    let text = scene.host_file("stdin.txt", "from a file\n");
-    let kept = scene.path("kept");
+    let fixture = Fixture::new();
+    let input = fixture.add_host_file("in.txt", "from the host\n");
+    let text = fixture.add_host_file("stdin.txt", "from a file\n");
+    let kept = fixture.path("kept");
     let from = format!("host://{}=work/here.txt", input.display());
     let linked = format!("host://{}=work/linked.txt,link", input.display());
     let line = "cat; cat work/here.txt work/linked.txt; echo $A $B; pwd; cat work/here.txt > out/copy.txt";
-    let answer = scene
-        .tell(&[
+    let answer = fixture
+        .command(&[
             "run",
             "probe",
             "--json",
@@ -48,13 +48,13 @@ fn every_option_has_its_effect() {
             "--input",
             &linked,
         ])
-        .with(&[
+        .with_args(&[
             "--output",
             "out/*.txt",
             "--output",
             "out/*.md",
             "--timeout",
-            "20",
+            "100",
             "--cwd",
             ".",
             "--out-dir",
@@ -64,18 +64,18 @@ fn every_option_has_its_effect() {
             "--session",
             "cli",
         ])
-        .with(&["--profile", "default", "--executor", "local"])
-        .host_allowed()
-        .with(&["--", line])
-        .go()
-        .reported();
+        .with_args(&["--profile", "default", "--executor", "local"])
+        .allow_host_inputs()
+        .with_args(&["--", line])
+        .run()
+        .expect_report();
     assert_eq!(
         answer.stdout(),
         "from a file\nfrom the host\nfrom the host\n1 two words\n/workspace/skills/probe\n",
         "{}",
-        answer.told()
+        answer.describe()
     );
-    assert_eq!(answer.outputs(), ["out/copy.txt"]);
+    assert_eq!(answer.output_names(), ["out/copy.txt"]);
     assert_eq!(
         fs::read_to_string(kept.join("out/copy.txt")).unwrap(),
         "from the host\n"
@@ -84,7 +84,7 @@ fn every_option_has_its_effect() {
         answer["artifact_files"][0]["name"],
         "kept/out/copy.txt",
         "{}",
-        answer.told()
+        answer.describe()
     );
     assert_eq!(
         (&answer["profile"], &answer["executor"]),
@@ -93,114 +93,115 @@ fn every_option_has_its_effect() {
 }
 
 #[test]
-fn standard_input_can_be_ours() {
-    let scene = Scene::new();
-    let answer = scene
-        .tell(&["run", "probe", "--json", "--stdin", "-", "--", "cat"])
+fn standard_input_is_passed_on_request_only() {
+    let fixture = Fixture::new();
+    let answer = fixture
+        .command(&["run", "probe", "--json", "--stdin", "-", "--", "cat"])
         .stdin("through a pipe\n")
-        .go()
-        .reported();
+        .run()
+        .expect_report();
     assert_eq!(answer.stdout(), "through a pipe\n");
-    // Unless it is asked for, what stands on our standard input is not the script's.
-    let answer = scene
-        .tell(&["run", "probe", "--json", "--", "cat"])
+    // Without `--stdin -` the script does not get the standard input of skillbox.
+    let answer = fixture
+        .command(&["run", "probe", "--json", "--", "cat"])
         .stdin("not for the script\n")
-        .go()
-        .reported();
+        .run()
+        .expect_report();
     assert_eq!(answer.stdout(), "");
 }
 
 #[test]
-fn a_request_can_come_from_a_file() {
-    let scene = Scene::new();
-    let file = scene.path("request.json");
+fn a_request_can_be_read_from_a_file() {
+    let fixture = Fixture::new();
+    let file = fixture.path("request.json");
     fs::write(
         &file,
         json!({"skill": "probe", "command": "echo from a file"}).to_string(),
     )
     .unwrap();
-    let answer = scene
-        .tell(&["run", "--json", "--request", file.to_str().unwrap()])
-        .go()
-        .reported();
+    let answer = fixture
+        .command(&["run", "--json", "--request", file.to_str().unwrap()])
+        .run()
+        .expect_report();
     assert_eq!(answer.stdout(), "from a file\n");
 
-    // The skill may stand on the command line as well, if it is the same.
+    // The command line may name the same skill as the request.
     let named = |skill| {
-        scene
-            .tell(&["run", skill, "--json", "--request", file.to_str().unwrap()])
-            .go()
+        fixture
+            .command(&["run", skill, "--json", "--request", file.to_str().unwrap()])
+            .run()
     };
-    assert_eq!(named("probe").reported().stdout(), "from a file\n");
+    assert_eq!(named("probe").expect_report().stdout(), "from a file\n");
     let other = named("python-math");
     assert_eq!(
-        (other.refused().0, other.code),
+        (other.expect_refusal().0, other.code),
         ("invalid_request", Some(125)),
         "{}",
-        other.told()
+        other.describe()
     );
 }
 
 #[test]
-fn for_people_the_streams_pass_through() {
-    let scene = Scene::new();
-    let answer = scene
-        .tell(&[
+fn without_json_the_streams_are_passed_through() {
+    let fixture = Fixture::new();
+    let answer = fixture
+        .command(&[
             "run",
             "probe",
             "--",
             "echo data; echo talk >&2; printf 'no newline'; exit 7",
         ])
-        .go();
+        .run();
     assert_eq!(answer.code, Some(7));
     assert_eq!(
-        answer.finished.stdout,
+        answer.process.stdout,
         b"data\nno newline",
         "stdout is data: {}",
-        answer.told()
+        answer.describe()
     );
     assert!(answer.mentions("talk\n"));
-    let bytes = scene.tell(&["run", "probe", "--", "printf '\\xff\\x00\\x1b'"]).go();
-    assert_eq!(bytes.finished.stdout, b"\xff\0\x1b", "every byte as it came");
+    let bytes = fixture
+        .command(&["run", "probe", "--", "printf '\\xff\\x00\\x1b'"])
+        .run();
+    assert_eq!(bytes.process.stdout, b"\xff\0\x1b", "every byte is unchanged");
 }
 
 #[test]
-fn for_people_output_comes_as_it_is_written() {
-    let scene = Scene::new();
-    let mut child = scene
-        .tell(&["run", "probe", "--", "echo first; sleep 1.5; echo second"])
-        .begin();
-    let begin = Instant::now();
+fn without_json_output_is_passed_on_as_it_is_written() {
+    let fixture = Fixture::new();
+    let token = format!("{}-streaming", fixture.canary());
+    let command = format!("echo first; exec -a {token} sleep 300");
+    let mut child = fixture
+        .command(&["run", "probe", "--timeout", "300", "--", &command])
+        .spawn();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "first");
-    let first = begin.elapsed();
-    assert_eq!(lines.next().unwrap().unwrap(), "second");
-    assert!(
-        begin.elapsed() - first > Duration::from_millis(1000),
-        "both lines came together"
-    );
-    assert!(child.wait().unwrap().success());
-    reap(&mut child);
+    // The line is there during the run: only a script that has printed it sleeps.
+    fixture.wait_for("the sleep of the script", || fixture.host_pids_with(&token).pop());
+    kill_and_reap(&mut child);
+    fixture.wait_for_no_process_with(&token);
 }
 
 #[test]
-fn a_closed_output_does_not_hang() {
-    let scene = Scene::new();
-    let mut child = scene.tell(&["run", "probe", "--timeout", "1", "--", "yes"]).begin();
+fn a_closed_stdout_does_not_hang_the_run() {
+    let fixture = Fixture::new();
+    let mut child = fixture
+        .command(&["run", "probe", "--timeout", "1", "--", "yes"])
+        .spawn();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap())
         .read_line(&mut first)
         .unwrap();
     assert_eq!(first, "y\n");
-    // The reader is gone now, as with `| head -n 1`: the run goes on to its end, for its files may be wanted.
-    scene.wait_for("the end", Duration::from_secs(5), || child.try_wait().unwrap());
-    reap(&mut child);
+    // The reader closed the pipe, as `| head -n 1` does. The run goes on to its end, since its files may be wanted.
+    fixture.wait_for("the end", || child.try_wait().unwrap());
+    kill_and_reap(&mut child);
 }
 
-/// The lower exit codes of a run are its script's own.
+/// Exit codes below 125 belong to the script.
 #[test]
-fn usage_errors_are_told_with_the_code_of_a_refusal() {
-    let scene = Scene::new();
+fn usage_errors_of_run_exit_with_125() {
+    let fixture = Fixture::new();
     for words in [
         &["run"][..],
         &["run", "probe"],
@@ -210,63 +211,71 @@ fn usage_errors_are_told_with_the_code_of_a_refusal() {
         &["--profiles", "/nonexistent", "run", "probe", "--", "true"],
         &["--config", "/nonexistent", "run", "probe", "--", "true"],
     ] {
-        let answer = scene.tell(words).go();
-        assert_eq!(answer.code, Some(125), "{words:?}: {}", answer.told());
-        assert!(!answer.finished.stderr.is_empty());
+        let answer = fixture.command(words).run();
+        assert_eq!(answer.code, Some(125), "{words:?}: {}", answer.describe());
+        assert!(!answer.process.stderr.is_empty());
     }
-    // Other commands have codes of their own, whatever their words are.
+    // Other commands have the usual code, even with `run` among their arguments.
     assert_eq!(
-        scene.tell(&["session", "show", "run", "--no-such-option"]).go().code,
+        fixture
+            .command(&["session", "show", "run", "--no-such-option"])
+            .run()
+            .code,
         Some(2)
     );
-    let told = scene.tell(&["run", "--json"]).go();
-    let message = told["error"]["message"].as_str().unwrap();
+    let refused = fixture.command(&["run", "--json"]).run();
+    let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("<SKILL>"), "{message}");
 }
 
 #[test]
-fn files_go_where_they_are_wanted() {
-    let scene = Scene::new();
+fn output_files_are_written_to_the_out_dir() {
+    let fixture = Fixture::new();
     let run = |words: &[&str]| {
         let line = ["run", "probe", "--", "echo made > out/file; echo it ran"];
-        scene.tell(&line).with(words).go()
+        fixture.command(&line).with_args(words).run()
     };
-    // Without globs it is everything in `out/`.
+    // Without globs, all of `out/` is written.
     let answer = run(&["--out-dir", "here"]);
-    assert_eq!(answer.code, Some(0), "{}", answer.told());
+    assert_eq!(answer.code, Some(0), "{}", answer.describe());
     assert_eq!(
-        fs::read_to_string(scene.path("scratch/here/out/file")).unwrap(),
+        fs::read_to_string(fixture.path("scratch/here/out/file")).unwrap(),
         "made\n"
     );
-    // Where nothing can be written, nothing is run.
-    fs::write(scene.path("scratch/taken"), "").unwrap();
-    for nowhere in ["taken", "/proc/nowhere"] {
-        let answer = run(&["--out-dir", nowhere, "--json"]);
-        assert_eq!(answer.refused(), ("storage", Some("out_dir")), "{}", answer.told());
+    // Where nothing can be written, the script does not run.
+    fs::write(fixture.path("scratch/taken"), "").unwrap();
+    for unwritable in ["taken", "/proc/nowhere"] {
+        let answer = run(&["--out-dir", unwritable, "--json"]);
+        assert_eq!(
+            answer.expect_refusal(),
+            ("storage", Some("out_dir")),
+            "{}",
+            answer.describe()
+        );
         assert_eq!(answer.code, Some(125));
         assert!(!answer.mentions("it ran"));
     }
-    // What fails after the run does not take its report along.
-    fs::create_dir(scene.path("scratch/linked")).unwrap();
-    std::os::unix::fs::symlink(scene.path("home"), scene.path("scratch/linked/out")).unwrap();
-    let answer = run(&["--out-dir", "linked", "--json"]).reported();
+    // A failure after the run does not suppress the report.
+    fs::create_dir(fixture.path("scratch/linked")).unwrap();
+    std::os::unix::fs::symlink(fixture.path("home"), fixture.path("scratch/linked/out")).unwrap();
+    let answer = run(&["--out-dir", "linked", "--json"]).expect_report();
     assert_eq!(
         (answer.code, answer.stdout()),
         (Some(125), "it ran\n"),
         "{}",
-        answer.told()
+        answer.describe()
     );
     let warning = answer["warnings"][0].as_str().unwrap();
     assert!(warning.starts_with("out/file is not written to linked"), "{warning}");
-    assert!(!scene.path("home/file").exists());
+    assert!(!fixture.path("home/file").exists());
 }
 
 #[test]
-fn a_file_above_is_named_as_anybody_would() {
-    let scene = Scene::new();
-    scene.host_file("in.txt", "from above");
-    let answer = scene
-        .tell(&[
+fn an_input_path_may_contain_parent_components() {
+    let fixture = Fixture::new();
+    fixture.add_host_file("in.txt", "from above");
+    let answer = fixture
+        .command(&[
             "run",
             "probe",
             "--input",
@@ -275,35 +284,35 @@ fn a_file_above_is_named_as_anybody_would() {
             "--",
             "cat inputs/in.txt",
         ])
-        .go()
-        .reported();
+        .run()
+        .expect_report();
     assert_eq!(answer.stdout(), "from above");
 }
 
 #[test]
-fn output_that_is_lost_is_told() {
-    let scene = Scene::new();
-    let full = |words: &[&str]| {
-        let mut all = vec![scene.binary().to_str().unwrap().to_owned()];
+fn lost_output_is_an_error() {
+    let fixture = Fixture::new();
+    let run_to_full_device = |words: &[&str]| {
+        let mut all = vec![fixture.binary().to_str().unwrap().to_owned()];
         all.extend(words.iter().map(|word| (*word).to_owned()));
         let line = format!("exec {} > /dev/full", all.join(" "));
-        let mut command = crate::lab::program("bash");
-        command.args(["-c", &line]).env("HOME", scene.path("home"));
-        crate::lab::run_to_end(&mut command, b"", Duration::from_secs(20))
+        let mut command = crate::harness::program("bash");
+        command.args(["-c", &line]).env("HOME", fixture.path("home"));
+        crate::harness::run_to_completion(&mut command, b"", Duration::from_secs(120))
     };
     for words in [
         &["run", "python-math", "--", "echo", "hi"][..],
         &["run", "python-math", "--json", "--", "echo", "hi"],
     ] {
-        let finished = full(words);
-        assert_eq!(finished.status.code(), Some(125), "{words:?}: {finished:?}");
+        let output = run_to_full_device(words);
+        assert_eq!(output.status.code(), Some(125), "{words:?}: {output:?}");
     }
 }
 
 #[test]
-fn a_listing_names_what_is_too_large_for_it() {
-    let scene = Scene::new();
-    let answer = scene.sh("head -c 70M /dev/zero > out/big; echo x > out/small");
-    assert_eq!(answer.outputs(), ["out/small"], "{}", answer.told());
-    assert_eq!(answer.refused_outputs(), ["out/big"], "{}", answer.told());
+fn oversized_outputs_are_listed_as_refused() {
+    let fixture = Fixture::new();
+    let answer = fixture.run_shell("head -c 70M /dev/zero > out/big; echo x > out/small");
+    assert_eq!(answer.output_names(), ["out/small"], "{}", answer.describe());
+    assert_eq!(answer.refused_output_names(), ["out/big"], "{}", answer.describe());
 }

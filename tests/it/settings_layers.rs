@@ -1,10 +1,10 @@
-//! Settings: flags over environment over config file over defaults, and what is said about bad ones.
+//! Settings: flags override the environment, which overrides the config file, which overrides defaults; and their errors.
 
-use crate::program::World;
+use crate::cli::Cli;
 
-/// The names that `list` finds.
-fn names(world: &World, line: &str) -> Vec<String> {
-    let list = world.run(line).expect_code(0).json();
+/// The names of the skills that `list` shows.
+fn skill_names(cli: &Cli, line: &str) -> Vec<String> {
+    let list = cli.run(line).expect_code(0).json();
     list["skills"]
         .as_array()
         .unwrap()
@@ -13,112 +13,114 @@ fn names(world: &World, line: &str) -> Vec<String> {
         .collect()
 }
 
-fn world_with_skills() -> World {
-    let world = World::new();
+fn cli_with_skills() -> Cli {
+    let cli = Cli::new();
     for layer in ["flag", "other", "variable", "config", "user"] {
-        world.skill(&format!("{layer}/from-{layer}"), "One of many.");
+        cli.add_skill(&format!("{layer}/from-{layer}"), "One of many.");
     }
-    world
+    cli
 }
 
 #[test]
-fn the_highest_layer_wins() {
-    let mut world = world_with_skills();
-    world.write("skillbox.toml", "skills = [\"config\"]\n");
-    assert_eq!(names(&world, "list --json"), ["from-config"]);
-    world.set("SKILLBOX_SKILLS", "variable:other");
-    assert_eq!(names(&world, "list --json"), ["from-variable", "from-other"]);
-    assert_eq!(names(&world, "list --json --skills flag"), ["from-flag"]);
+fn the_highest_settings_layer_wins() {
+    let mut cli = cli_with_skills();
+    cli.write_file("skillbox.toml", "skills = [\"config\"]\n");
+    assert_eq!(skill_names(&cli, "list --json"), ["from-config"]);
+    cli.set_variable("SKILLBOX_SKILLS", "variable:other");
+    assert_eq!(skill_names(&cli, "list --json"), ["from-variable", "from-other"]);
+    assert_eq!(skill_names(&cli, "list --json --skills flag"), ["from-flag"]);
 }
 
 #[test]
 fn a_repeated_flag_counts_on_both_sides_of_the_command() {
-    let world = world_with_skills();
+    let cli = cli_with_skills();
     assert_eq!(
-        names(&world, "--skills flag list --json --skills other"),
+        skill_names(&cli, "--skills flag list --json --skills other"),
         ["from-flag", "from-other"]
     );
     assert_eq!(
-        names(&world, "--json list --skills=other --skills flag"),
+        skill_names(&cli, "--json list --skills=other --skills flag"),
         ["from-other", "from-flag"]
     );
 }
 
 #[test]
-fn config_files_in_the_order_of_their_places() {
-    let mut world = world_with_skills();
-    let users = world.home().join(".config/skillbox");
+fn config_files_have_an_order_of_precedence() {
+    let mut cli = cli_with_skills();
+    let users = cli.home_dir().join(".config/skillbox");
     std::fs::create_dir_all(&users).unwrap();
     std::fs::write(
         users.join("skillbox.toml"),
-        format!("skills = [{:?}]\n", world.work().join("user")),
+        format!("skills = [{:?}]\n", cli.work_dir().join("user")),
     )
     .unwrap();
-    assert_eq!(names(&world, "list --json"), ["from-user"]);
-    world.write("skillbox.toml", "skills = \"config\"\n");
-    assert_eq!(names(&world, "list --json"), ["from-config"]);
-    // Relative paths start at the file, wherever it is.
-    world.write("deep/er/mine.toml", "skills = [\"../../other\"]\n");
-    assert_eq!(names(&world, "list --json --config deep/er/mine.toml"), ["from-other"]);
-    world.set("SKILLBOX_CONFIG", "deep/er/mine.toml");
-    assert_eq!(names(&world, "list --json"), ["from-other"]);
+    assert_eq!(skill_names(&cli, "list --json"), ["from-user"]);
+    cli.write_file("skillbox.toml", "skills = \"config\"\n");
+    assert_eq!(skill_names(&cli, "list --json"), ["from-config"]);
+    // Relative paths are relative to the file.
+    cli.write_file("deep/er/mine.toml", "skills = [\"../../other\"]\n");
+    assert_eq!(
+        skill_names(&cli, "list --json --config deep/er/mine.toml"),
+        ["from-other"]
+    );
+    cli.set_variable("SKILLBOX_CONFIG", "deep/er/mine.toml");
+    assert_eq!(skill_names(&cli, "list --json"), ["from-other"]);
 }
 
 #[test]
-fn bad_config_files_are_errors_with_a_place_and_a_hint() {
+fn invalid_config_files_are_errors_with_a_position_and_a_hint() {
     let check = |text: &str, expected: &str| {
-        let world = World::new();
-        world.write("skillbox.toml", text);
-        let ran = world.run("list").expect_code(2);
-        assert_eq!(ran.stdout, "");
-        assert_eq!(ran.stderr.replace("\n       ", " "), expected, "{text}");
+        let cli = Cli::new();
+        cli.write_file("skillbox.toml", text);
+        let output = cli.run("list").expect_code(2);
+        assert_eq!(output.stdout, "");
+        assert_eq!(output.stderr.replace("\n       ", " "), expected, "{text}");
     };
     check(
         "# mine\nskils = \"x\"\n",
-        "error: [WORLD]/work/skillbox.toml:2:1: unknown key `skils`\nhint:  did you mean `skills`?\n",
+        "error: [TEMP]/work/skillbox.toml:2:1: unknown key `skils`\nhint:  did you mean `skills`?\n",
     );
     check(
         "max_directories = \"many\"\n",
-        "error: [WORLD]/work/skillbox.toml:1:1: \"many\" is not a whole number\n\
-         hint:  `skillbox help settings` lists every setting and its value\n",
+        "error: [TEMP]/work/skillbox.toml:1:1: \"many\" is not a whole number\n\
+         hint:  run `skillbox help settings` for all settings and their values\n",
     );
     check(
         "skills = {a = 1}\n",
-        "error: [WORLD]/work/skillbox.toml:1:1: `skills` cannot be table\n\
-         hint:  `skillbox help settings` lists every setting and its value\n",
+        "error: [TEMP]/work/skillbox.toml:1:1: `skills` cannot be of type table\n\
+         hint:  run `skillbox help settings` for all settings and their values\n",
     );
 }
 
 #[test]
-fn a_config_file_that_was_asked_for_must_be_there() {
-    let world = World::new();
-    let ran = world.run("list --config nowhere.toml --json").expect_code(2);
+fn a_named_config_file_must_exist() {
+    let cli = Cli::new();
+    let output = cli.run("list --config nowhere.toml --json").expect_code(2);
     assert!(
-        ran.json()["error"]["message"]
+        output.json()["error"]["message"]
             .as_str()
             .unwrap()
             .contains("nowhere.toml")
     );
-    // The control: without asking, no config file is fine.
-    world.run("list").expect_code(0);
+    // The control: without `--config` no file is needed.
+    cli.run("list").expect_code(0);
 }
 
 #[test]
-fn a_misspelt_variable_is_told() {
-    let mut world = World::new();
-    world.set("SKILLBOX_SKILS", "x");
-    assert!(world.run("list").expect_code(0).stderr.contains("SKILLBOX_SKILLS?"));
-    assert_eq!(world.run("list -q").expect_code(0).stderr, "");
+fn a_misspelt_variable_is_reported() {
+    let mut cli = Cli::new();
+    cli.set_variable("SKILLBOX_SKILS", "x");
+    assert!(cli.run("list").expect_code(0).stderr.contains("SKILLBOX_SKILLS?"));
+    assert_eq!(cli.run("list -q").expect_code(0).stderr, "");
 }
 
 #[test]
-fn help_settings_tells_values_and_origins() {
-    let mut world = World::new();
-    world
-        .set("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
-        .write("skillbox.toml", "max_directories = 7\n");
-    let settings = world.run("help settings --json --profiles p").expect_code(0).json();
-    let origin = |key: &str| {
+fn help_settings_lists_values_and_origins() {
+    let mut cli = Cli::new();
+    cli.set_variable("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
+        .write_file("skillbox.toml", "max_directories = 7\n");
+    let settings = cli.run("help settings --json --profiles p").expect_code(0).json();
+    let value_and_origin = |key: &str| {
         let found = settings
             .as_array()
             .unwrap()
@@ -131,22 +133,27 @@ fn help_settings_tells_values_and_origins() {
             found["origin"].as_str().unwrap()
         )
     };
-    assert_eq!(origin("skills"), "(none) from default");
-    assert_eq!(origin("profiles"), "p from --profiles");
-    assert_eq!(origin("state_dir"), "/var/lib/skillbox from SKILLBOX_STATE_DIR");
-    assert_eq!(origin("max_directories"), "7 from [WORLD]/work/skillbox.toml:1:1");
+    assert_eq!(value_and_origin("skills"), "(none) from default");
+    assert_eq!(value_and_origin("profiles"), "p from --profiles");
+    assert_eq!(
+        value_and_origin("state_dir"),
+        "/var/lib/skillbox from SKILLBOX_STATE_DIR"
+    );
+    assert_eq!(
+        value_and_origin("max_directories"),
+        "7 from [TEMP]/work/skillbox.toml:1:1"
+    );
 }
 
 #[test]
-fn config_show_tells_every_value_and_its_origin() {
-    let mut world = World::new();
-    world
-        .set("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
-        .set("SKILLBOX_EXECUTOR", "docker")
-        .write("skillbox.toml", "artifacts = \"s3://bucket/x\"\nbudget = 7\n");
-    let shown = world.run("config show --json --max-loaded 3").expect_code(0).json();
-    assert_eq!(shown["config_file"], "[WORLD]/work/skillbox.toml");
-    let told = |key: &str| {
+fn config_show_lists_every_value_and_its_origin() {
+    let mut cli = Cli::new();
+    cli.set_variable("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
+        .set_variable("SKILLBOX_EXECUTOR", "docker")
+        .write_file("skillbox.toml", "artifacts = \"s3://bucket/x\"\nbudget = 7\n");
+    let shown = cli.run("config show --json --max-loaded 3").expect_code(0).json();
+    assert_eq!(shown["config_file"], "[TEMP]/work/skillbox.toml");
+    let value_and_origin = |key: &str| {
         let settings = shown["settings"].as_array().unwrap();
         let found = settings.iter().find(|setting| setting["key"] == key).unwrap();
         format!(
@@ -155,23 +162,29 @@ fn config_show_tells_every_value_and_its_origin() {
             found["origin"].as_str().unwrap()
         )
     };
-    assert_eq!(told("state_dir"), "/var/lib/skillbox from SKILLBOX_STATE_DIR");
-    assert_eq!(told("artifacts"), "s3://bucket/x from [WORLD]/work/skillbox.toml:1:1");
-    assert_eq!(told("executor"), "docker from SKILLBOX_EXECUTOR");
-    assert_eq!(told("budget"), "7 from [WORLD]/work/skillbox.toml:2:1");
-    assert_eq!(told("max_loaded"), "3 from --max-loaded");
-    assert_eq!(told("dialect"), "skillbox from default");
-    // The same facts as the help has, and the same for people.
-    let help = world.run("help settings --json --max-loaded 3");
+    assert_eq!(
+        value_and_origin("state_dir"),
+        "/var/lib/skillbox from SKILLBOX_STATE_DIR"
+    );
+    assert_eq!(
+        value_and_origin("artifacts"),
+        "s3://bucket/x from [TEMP]/work/skillbox.toml:1:1"
+    );
+    assert_eq!(value_and_origin("executor"), "docker from SKILLBOX_EXECUTOR");
+    assert_eq!(value_and_origin("budget"), "7 from [TEMP]/work/skillbox.toml:2:1");
+    assert_eq!(value_and_origin("max_loaded"), "3 from --max-loaded");
+    assert_eq!(value_and_origin("dialect"), "skillbox from default");
+    // The help lists the same settings, and text output has the same values.
+    let help = cli.run("help settings --json --max-loaded 3");
     assert_eq!(help.code, Some(2), "a flag of some commands only");
-    let help = world.run("help settings --json").expect_code(0).json();
+    let help = cli.run("help settings --json").expect_code(0).json();
     assert_eq!(
         help.as_array().unwrap().len(),
         shown["settings"].as_array().unwrap().len()
     );
-    let text = world.run("config show").expect_code(0).stdout;
+    let text = cli.run("config show").expect_code(0).stdout;
     assert!(
-        text.contains("config file in force: [WORLD]/work/skillbox.toml"),
+        text.contains("config file: [TEMP]/work/skillbox.toml"),
         "{text}"
     );
     assert!(
@@ -181,19 +194,48 @@ fn config_show_tells_every_value_and_its_origin() {
 }
 
 #[test]
-fn config_show_refuses_what_no_command_would_take() {
-    let world = World::new();
-    world.write("skillbox.toml", "budget = 1\nartifact_endpoint = \"x\"\n");
-    let error = world.run("config show --json").expect_code(2).json()["error"].clone();
+fn config_show_refuses_invalid_config_files() {
+    let cli = Cli::new();
+    cli.write_file("skillbox.toml", "budget = 1\nartifact_endpoint = \"x\"\n");
+    let error = cli.run("config show --json").expect_code(2).json()["error"].clone();
     assert_eq!(
         error["message"],
-        "[WORLD]/work/skillbox.toml:2:1: unknown key `artifact_endpoint`"
+        "[TEMP]/work/skillbox.toml:2:1: unknown key `artifact_endpoint`"
     );
     assert_eq!(error["hint"], "did you mean `artifacts_endpoint`?");
-    world.write("skillbox.toml", "zzzz = 1\n");
-    let error = world.run("config show --json").expect_code(2).json()["error"].clone();
+    cli.write_file("skillbox.toml", "zzzz = 1\n");
+    let error = cli.run("config show --json").expect_code(2).json()["error"].clone();
     assert_eq!(
         error["hint"],
-        "`skillbox help settings` lists every setting and its value"
+        "run `skillbox help settings` for all settings and their values"
     );
+}
+
+#[test]
+fn help_settings_describes_every_setting() {
+    let cli = Cli::new();
+    let text = cli.run("help settings").expect_code(0).stdout;
+    let settings = cli.run("help settings --json").expect_code(0).json();
+    for setting in settings.as_array().unwrap() {
+        for field in ["flag", "variable", "key"] {
+            let word = setting[field].as_str().unwrap();
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        for field in ["group", "type", "default", "about"] {
+            assert!(!setting[field].as_str().unwrap().is_empty(), "{setting}");
+        }
+    }
+}
+
+#[test]
+fn the_settings_reference_does_not_depend_on_the_host() {
+    let mut cli = Cli::new();
+    let reference = cli.run("help settings --markdown").expect_code(0).stdout;
+    let row = "| `max_loaded` | `--max-loaded N` | `SKILLBOX_MAX_LOADED` | number | `10` | ";
+    assert!(reference.contains(row), "{reference}");
+    cli.set_variable("SKILLBOX_MAX_LOADED", "3")
+        .set_variable("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
+        .set_variable("DOCKER_HOST", "tcp://127.0.0.1:2375");
+    assert_eq!(cli.run("help settings --markdown").expect_code(0).stdout, reference);
+    cli.run("help errors --markdown").expect_code(2);
 }

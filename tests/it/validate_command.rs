@@ -1,32 +1,31 @@
-//! `skillbox validate` beyond what the reference does: several paths, JSON, our own findings.
+//! `skillbox validate` beyond the reference tool: several paths, JSON, lenient findings.
 
-use crate::program::World;
+use crate::cli::Cli;
 
-fn world() -> World {
-    let world = World::new();
-    world
-        .skill("good", "A fine skill.")
-        .skill("fine", "Another.")
-        .write(
+fn cli_with_skills() -> Cli {
+    let cli = Cli::new();
+    cli.add_skill("good", "A fine skill.")
+        .add_skill("fine", "Another.")
+        .write_file(
             "bad/SKILL.md",
             "---\nname: Bad_Name\ndescription: Use when: unquoted\nextra: 1\n---\n",
         )
-        .write(
+        .write_file(
             "odd/SKILL.md",
             "---\nname: odd\ndescription: Odd but usable.\nextra: [1, 2]\n---\n",
         )
-        .write(
+        .write_file(
             "broken/SKILL.md",
             "---\nname: broken\ndescription: [never closed\n---\n",
         );
-    std::fs::create_dir(world.work().join("empty")).unwrap();
-    world
+    std::fs::create_dir(cli.work_dir().join("empty")).unwrap();
+    cli
 }
 
 #[test]
-fn several_paths_are_checked_one_after_the_other() {
-    let world = world();
-    insta::assert_snapshot!(world.run("validate good odd fine empty").whole(), @r#"
+fn several_paths_are_validated_in_order() {
+    let cli = cli_with_skills();
+    insta::assert_snapshot!(cli.run("validate good odd fine empty").transcript(), @r#"
     exit code 1
     --- stdout
     Valid skill: good
@@ -38,34 +37,34 @@ fn several_paths_are_checked_one_after_the_other() {
     Validation failed for empty:
       - Missing required file: SKILL.md
     "#);
-    world.run("validate good fine/SKILL.md").expect_code(0);
+    cli.run("validate good fine/SKILL.md").expect_code(0);
 }
 
 #[test]
-fn a_path_that_is_not_there_stops_everything() {
-    let world = world();
+fn a_missing_path_is_a_usage_error() {
+    let cli = cli_with_skills();
     for line in [
         "validate good nowhere",
         "validate --lenient good nowhere",
         "to-prompt good nowhere",
         "read-properties nowhere",
     ] {
-        let ran = world.run(line).expect_code(2);
-        assert_eq!(ran.stdout, "", "{line}");
+        let output = cli.run(line).expect_code(2);
+        assert_eq!(output.stdout, "", "{line}");
         assert!(
-            ran.stderr.contains("'nowhere' does not exist"),
+            output.stderr.contains("'nowhere' does not exist"),
             "{line}: {}",
-            ran.stderr
+            output.stderr
         );
     }
-    let error = world.run("validate nowhere --json").expect_code(2).json();
+    let error = cli.run("validate nowhere --json").expect_code(2).json();
     assert_eq!(error["error"]["code"], "invalid_request");
 }
 
 #[test]
-fn programs_get_the_same_verdicts_as_json() {
-    let world = world();
-    let verdicts = world.run("validate good odd --json").expect_code(1).json();
+fn json_has_the_same_verdicts() {
+    let cli = cli_with_skills();
+    let verdicts = cli.run("validate good odd --json").expect_code(1).json();
     assert_eq!(verdicts["valid"], false);
     assert_eq!(
         verdicts["results"][0],
@@ -73,16 +72,16 @@ fn programs_get_the_same_verdicts_as_json() {
     );
     assert_eq!(verdicts["results"][1]["valid"], false);
     assert_eq!(verdicts["results"][1]["errors"].as_array().unwrap().len(), 1);
-    assert_eq!(world.run("validate good --json").expect_code(0).json()["valid"], true);
+    assert_eq!(cli.run("validate good --json").expect_code(0).json()["valid"], true);
 
-    let prompt = world.run("to-prompt good --json").expect_code(0).json();
+    let prompt = cli.run("to-prompt good --json").expect_code(0).json();
     assert!(
         prompt["prompt"]
             .as_str()
             .unwrap()
             .starts_with("<available_skills>\n<skill>\n<name>\ngood\n")
     );
-    let error = world.run("read-properties broken --json").expect_code(1).json();
+    let error = cli.run("read-properties broken --json").expect_code(1).json();
     assert_eq!(error["error"]["code"], "skill_unreadable");
     assert!(
         error["error"]["message"]
@@ -93,14 +92,14 @@ fn programs_get_the_same_verdicts_as_json() {
 }
 
 #[test]
-fn lenient_findings_come_with_place_excerpt_and_hint() {
-    let world = world();
-    insta::assert_snapshot!(world.run("validate --lenient bad broken").whole(), @r#"
+fn lenient_findings_have_a_position_an_excerpt_and_a_hint() {
+    let cli = cli_with_skills();
+    insta::assert_snapshot!(cli.run("validate --lenient bad broken").transcript(), @r#"
     exit code 1
     --- stdout
     warning[name_breaks_rules]: the name "Bad_Name" breaks the rules: it is not
-                                lower-case; it contains '_', which is neither a
-                                letter nor a digit nor a hyphen
+                                lower-case; it contains '_', which is not a letter,
+                                a digit or a hyphen
      --> ./bad/SKILL.md:2:7
       |
     2 | name: Bad_Name
@@ -108,13 +107,14 @@ fn lenient_findings_come_with_place_excerpt_and_hint() {
       |
       = help: a name is at most 64 lower-case letters, digits and single hyphens
 
-    warning[name_mismatch]: the name "Bad_Name" is not that of the directory, "bad"
+    warning[name_mismatch]: the name "Bad_Name" differs from the directory name
+                            "bad"
      --> ./bad/SKILL.md:2:7
       |
     2 | name: Bad_Name
       |       ^^^^^^^^
       |
-      = help: rename one of them; the skill is known by the name in the file
+      = help: rename one of them; the skill uses the name in the file
 
     warning[unquoted_value]: the value of `description` needs quotes; it was read
                              as if it had them
@@ -137,18 +137,18 @@ fn lenient_findings_come_with_place_excerpt_and_hint() {
     FAILED broken: 0 skills loaded, 1 error
     --- stderr
     "#);
-    insta::assert_snapshot!(world.run("validate --lenient good").whole(), @"
+    insta::assert_snapshot!(cli.run("validate --lenient good").transcript(), @"
     exit code 0
     --- stdout
     ok good: 1 skill loaded
     --- stderr
     ");
-    insta::assert_snapshot!(world.run("validate --lenient empty").whole(), @"
+    insta::assert_snapshot!(cli.run("validate --lenient empty").transcript(), @"
     exit code 1
     --- stdout
-    error[no_skill]: has no SKILL.md, neither itself nor below
+    error[no_skill]: contains no SKILL.md, at any depth
     --> empty
-     = help: name a skill's directory, or a directory of skills
+     = help: pass the directory of a skill, or a directory of skills
 
     FAILED empty: 0 skills loaded, 1 error
     --- stderr
@@ -156,15 +156,15 @@ fn lenient_findings_come_with_place_excerpt_and_hint() {
 }
 
 #[test]
-fn lenient_takes_a_directory_of_skills_and_fails_only_for_errors() {
-    let world = world();
-    let all = world.run("validate --lenient . --json").expect_code(1).json();
+fn lenient_accepts_a_directory_of_skills_and_fails_only_for_errors() {
+    let cli = cli_with_skills();
+    let all = cli.run("validate --lenient . --json").expect_code(1).json();
     assert_eq!(
         all["results"][0]["skills"],
         serde_json::json!(["Bad_Name", "fine", "good", "odd"])
     );
-    // What is merely odd is loaded, and told.
-    let odd = world.run("validate --lenient bad --json").expect_code(0).json();
+    // A skill with warnings only is loaded, and the warnings are listed.
+    let odd = cli.run("validate --lenient bad --json").expect_code(0).json();
     let codes: Vec<_> = odd["results"][0]["diagnostics"]
         .as_array()
         .unwrap()
@@ -177,12 +177,12 @@ fn lenient_takes_a_directory_of_skills_and_fails_only_for_errors() {
 
 #[test]
 fn lenient_reads_the_whole_file() {
-    let world = World::new();
-    world.write(
+    let cli = Cli::new();
+    cli.write_file(
         "long/SKILL.md",
         format!("---\nname: long\ndescription: Long.\n---\n{}", "line\n".repeat(600)),
     );
-    let result = world.run("validate --lenient long --json").expect_code(0).json();
+    let result = cli.run("validate --lenient long --json").expect_code(0).json();
     assert_eq!(result["results"][0]["diagnostics"][0]["code"], "long_body");
     assert_eq!(result["results"][0]["diagnostics"][0]["severity"], "info");
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a command with a terminal of its own, and tells what was typed into that terminal by anybody but us.
+"""Runs a command with a terminal of its own, and prints the input that was injected into this terminal.
 
 usage: in_terminal.py COMMAND…
 
-stdout: one JSON object with `output` (what the terminal showed) and `typed` (what a reader of the terminal gets
-after the command has ended).
+stdout: one JSON object with `output` (the output on the terminal) and `typed` (the input that a reader of the terminal
+gets after the command has ended).
 """
 import fcntl
 import json
@@ -19,7 +19,7 @@ import time
 def main():
     pid, terminal = pty.fork()
     if pid == 0:
-        # Keep the terminal as the controlling one in the shell that stays, so that injected input has a reader.
+        # The terminal stays the controlling one of this process, so that injected input has a reader.
         child = os.fork()
         if child == 0:
             os.execvp(sys.argv[1], sys.argv[1:])
@@ -34,7 +34,7 @@ def main():
             typed = b""
         print(f"\nTYPED {typed.hex() or '-'}\n", flush=True)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    shown, deadline = b"", time.monotonic() + 30
+    shown, deadline = b"", time.monotonic() + 100
     while time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.5)[0]:
             try:

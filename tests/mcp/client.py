@@ -1,8 +1,8 @@
-"""Drives `skillbox mcp` with the Python client of the protocol's own SDK. Each scenario prints one line of JSON.
+"""Drives `skillbox mcp` with the client of the protocol's Python SDK. Each scenario prints one line of JSON.
 
 usage: client.py SCENARIO MODE SKILLBOX|ADDRESS ARGUMENT…
 
-MODE is how the client begins: `legacy` (with a session) or `auto` (the stateless revision, where the server has it).
+MODE is how the client begins: `legacy` (with a session) or `auto` (the stateless revision, where the server supports it).
 """
 
 import asyncio
@@ -18,6 +18,10 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
 
+# Only a request that hangs takes so long, on a busy machine too.
+TIMEOUT = 100
+
+
 class Extension(types.Request[dict[str, Any], str]):
     """A request of the extension for skills."""
 
@@ -31,7 +35,7 @@ async def ask(client: Client, method: str, **params: Any) -> dict[str, Any]:
 
 
 async def tour(client: Client) -> dict[str, Any]:
-    """What there is to see, before anything runs."""
+    """Lists everything without running anything."""
     tools = (await client.list_tools()).tools
     again = (await client.list_tools()).tools
     loaded = await client.call_tool("skill_load", {"skill": "csv-report"})
@@ -67,17 +71,17 @@ async def tour(client: Client) -> dict[str, Any]:
 
 
 async def report(client: Client, csv: str) -> dict[str, Any]:
-    """`csv-report` on a file: the chart comes back, and what the script says comes while it says it.
+    """Runs `csv-report` on a file: returns the chart, and the progress messages during the run.
 
-    The file is one of the server's host (`host://`) or of ours, and then it travels with the call (`data:`).
+    The file is one of the server's host (`host://`), or one of the client's, which is part of the call (`data:`).
     """
     if not csv.startswith("host://"):
         content = base64.b64encode(pathlib.Path(csv).read_bytes()).decode()
         csv = f"data:text/csv;base64,{content}"
-    told: list[str] = []
+    messages: list[str] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        messages.append(message or "")
 
     result = await client.call_tool(
         "skill_run",
@@ -91,7 +95,7 @@ async def report(client: Client, csv: str) -> dict[str, Any]:
     )
     links = {block.name: block.uri for block in result.content if block.type == "resource_link"}
     chart = await client.read_resource(links["out/chart.svg"])
-    # The workspace is the session's: a later run finds what an earlier one made.
+    # The workspace belongs to the session: a later run finds the files of an earlier one.
     later = await client.call_tool("skill_run", {"skill": "python-math", "command": "head -c 4 $OUTPUT_DIR/chart.svg"})
     binary = await client.call_tool(
         "skill_run",
@@ -115,17 +119,17 @@ async def report(client: Client, csv: str) -> dict[str, Any]:
 
     await client.call_tool(
         "skill_run",
-        {"skill": "python-math", "command": "echo one; sleep 0.5; echo two"},
+        {"skill": "python-math", "command": "echo one; sleep 2; echo two"},
         progress_callback=slow_progress,
     )
     return {
-        "result": result.structured_content,
+        "report": result.structured_content,
         "links": links,
         "chart": chart.contents[0].text,
         "chart_type": chart.contents[0].mime_type,
         "listed": [resource.uri for resource in (await client.list_resources()).resources],
-        "told": told,
-        "slow": slow,
+        "progress": messages,
+        "slow_progress": slow,
         "later": later.structured_content["stdout"],
         "binary": binary.structured_content["output_files"],
         "raw": raw.contents[0].blob,
@@ -134,7 +138,7 @@ async def report(client: Client, csv: str) -> dict[str, Any]:
 
 
 async def cancel(client: Client) -> dict[str, Any]:
-    """A cancelled run is over at once, and the session goes on."""
+    """Cancels a run; the session stays usable."""
     started = asyncio.Event()
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -143,18 +147,18 @@ async def cancel(client: Client) -> dict[str, Any]:
 
     request = {"skill": "python-math", "command": "echo here; sleep 600; echo never"}
     run = asyncio.create_task(client.call_tool("skill_run", request, progress_callback=progress))
-    await asyncio.wait_for(started.wait(), 20)
+    await asyncio.wait_for(started.wait(), TIMEOUT)
     run.cancel()
     await asyncio.gather(run, return_exceptions=True)
     begin = asyncio.get_running_loop().time()
-    # Runs of one session come one after the other: this one has to wait for the end of the other.
-    after = await asyncio.wait_for(client.call_tool("skill_run", {"skill": "python-math", "command": "echo after"}), 20)
+    # The runs of a session are sequential: this one has to wait for the end of the other.
+    after = await asyncio.wait_for(client.call_tool("skill_run", {"skill": "python-math", "command": "echo after"}), TIMEOUT)
     waited = asyncio.get_running_loop().time() - begin
     return {"after": after.structured_content["stdout"], "waited": waited}
 
 
 async def forever(client: Client, marker: str, seconds: str = "600") -> dict[str, Any]:
-    """Says when the run goes on, and never ends by itself."""
+    """Prints a line when the run has started, and never ends by itself."""
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
         if "here" in (message or ""):
@@ -166,45 +170,45 @@ async def forever(client: Client, marker: str, seconds: str = "600") -> dict[str
 
 
 async def changes(client: Client, directory: str) -> dict[str, Any]:
-    """A skill that comes while the client is there is told and listed."""
-    heard: list[str] = []
+    """A skill that is added while the client is connected is announced and listed."""
+    notifications: list[str] = []
 
     async def write() -> None:
-        skill = pathlib.Path(directory, "newcomer")
+        skill = pathlib.Path(directory, "added")
         skill.mkdir()
-        words = "name: newcomer\ndescription: Comes late.\nargument-hint: '[file]'\n"
-        (skill / "SKILL.md").write_text(f"---\n{words}---\nHello.\n")
+        fields = "name: added\ndescription: Added later.\nargument-hint: '[file]'\n"
+        (skill / "SKILL.md").write_text(f"---\n{fields}---\nHello.\n")
 
     if client.protocol_version < "2026":
         await write()
-        await asyncio.wait_for(NEWS.wait(), 20)
-        heard = NOTIFICATIONS
+        await asyncio.wait_for(RESOURCES_CHANGED.wait(), TIMEOUT)
+        notifications = NOTIFICATIONS
     else:
         async with client.listen(tools_list_changed=True, resources_list_changed=True) as subscription:
             await write()
             async for event in subscription:
-                heard.append(type(event).__name__)
-                if len(heard) == 2:
+                notifications.append(type(event).__name__)
+                if len(notifications) == 2:
                     break
     prompts = (await client.list_prompts(cache_mode="bypass")).prompts
-    return {"heard": heard, "prompts": [[prompt.name, prompt.arguments[0].description] for prompt in prompts]}
+    return {"notifications": notifications, "prompts": [[prompt.name, prompt.arguments[0].description] for prompt in prompts]}
 
 
-# What a client with a session hears without asking.
+# The notifications that a client with a session receives without a subscription.
 NOTIFICATIONS: list[str] = []
-NEWS = asyncio.Event()
+RESOURCES_CHANGED = asyncio.Event()
 
 
-async def hear(message: Any) -> None:
+async def record_notification(message: Any) -> None:
     NOTIFICATIONS.append(type(message).__name__)
     if isinstance(message, types.ResourceListChangedNotification):
-        NEWS.set()
+        RESOURCES_CHANGED.set()
 
 
 async def every_tool(client: Client) -> dict[str, Any]:
-    """Calls every tool; the SDK holds what it gives against the tool's output schema."""
+    """Calls every tool; the SDK validates the results against the output schemas."""
     skill = {"skill": "csv-report"}
-    given = {
+    arguments = {
         "skill_list": {},
         "skill_load": skill,
         "skill_list_docs": skill,
@@ -221,25 +225,25 @@ async def every_tool(client: Client) -> dict[str, Any]:
         "disable_skill": {"skill_name": "text-stats"},
     }
     names = {tool.name for tool in (await client.list_tools()).tools}
-    called, bare = [], []
-    for name in [name for name in given if name in names]:
-        result = await client.call_tool(name, given[name])
+    called, without_structured_content = [], []
+    for name in [name for name in arguments if name in names]:
+        result = await client.call_tool(name, arguments[name])
         assert not result.is_error, (name, result)
         called.append(name)
         if result.structured_content is None:
-            bare.append(name)
-    return {"called": called, "bare": bare, "left_out": sorted(names - set(called))}
+            without_structured_content.append(name)
+    return {"called": called, "without_structured_content": without_structured_content}
 
 
 async def handle(client: Client) -> dict[str, Any]:
-    """Without sessions in the protocol, a handle leads back to the workspace, and nobody else finds it."""
+    """Without protocol sessions, a handle identifies the workspace; without the handle it cannot be found."""
     write = {"skill": "python-math", "command": "echo kept > $OUTPUT_DIR/kept", "output_files": ["out/kept"]}
-    look = {"skill": "python-math", "command": "cat $OUTPUT_DIR/kept"}
+    read_file = {"skill": "python-math", "command": "cat $OUTPUT_DIR/kept"}
     first = await client.call_tool("skill_run", write)
     carried = {"skillbox/session": first.meta["skillbox/session"]}
-    later = await client.call_tool("skill_run", look, meta=carried)
+    later = await client.call_tool("skill_run", read_file, meta=carried)
     read = await client.read_resource("workspace://out/kept", meta=carried)
-    stranger = await client.call_tool("skill_run", look)
+    other_session = await client.call_tool("skill_run", read_file)
     refused = []
     for meta in ({}, {"skillbox/session": "mcp-0"}):
         try:
@@ -249,13 +253,13 @@ async def handle(client: Client) -> dict[str, Any]:
     return {
         "later": later.structured_content["stdout"],
         "read": read.contents[0].text,
-        "stranger": stranger.structured_content["exit_code"],
+        "other_session": other_session.structured_content["exit_code"],
         "refused": refused,
     }
 
 
 async def refused(request: Any) -> Any:
-    """The code of the error that a request ends with."""
+    """Returns the result of a request, or the code of its error."""
     try:
         return await request
     except MCPError as error:
@@ -263,10 +267,17 @@ async def refused(request: Any) -> Any:
 
 
 async def task(client: Client) -> dict[str, Any]:
-    """A long run becomes a task and its result is that of a run; a short one stays a call; a cancelled one is killed."""
+    """A long run becomes a task with the result of a run; a short one stays a call; a cancelled one is killed."""
     extension = EXTENSIONS["task"]
-    short = await client.call_tool("skill_run", {"skill": "python-math", "command": "echo short"})
-    short_made = len(extension.created)
+    # The server makes a run a task after half a second. On a busy machine a short run may take as long: then try again.
+    clock = asyncio.get_running_loop().time
+    for _ in range(100):
+        begin, earlier_tasks = clock(), len(extension.created)
+        short = await client.call_tool("skill_run", {"skill": "python-math", "command": "echo short"})
+        if clock() - begin < 0.4:
+            break
+    tasks_of_short_run = len(extension.created) - earlier_tasks
+    extension.created.clear()
     command = "echo halfway; sleep 1.5; printf 'a\\377' > $OUTPUT_DIR/a.bin"
     long = await client.call_tool(
         "skill_run", {"skill": "python-math", "command": command, "output_files": ["out/a.bin"]}
@@ -291,15 +302,15 @@ async def task(client: Client) -> dict[str, Any]:
     begin = asyncio.get_running_loop().time()
     request = {"skill": "python-math", "command": "echo here; sleep 600; echo never"}
     try:
-        await asyncio.wait_for(client.call_tool("skill_run", request, meta=carried), 20)
+        await asyncio.wait_for(client.call_tool("skill_run", request, meta=carried), TIMEOUT)
         ended = "completed"
     except tasks.TaskCancelled as error:
         ended = str(error)
-    # Runs of one session come one after the other: this one needs the end of the other.
+    # The runs of a session are sequential: this one needs the end of the other.
     after = await client.call_tool("skill_run", {"skill": "python-math", "command": "echo after"}, meta=carried)
     return {
         "short": short.structured_content["stdout"],
-        "short_made": short_made,
+        "tasks_of_short_run": tasks_of_short_run,
         "created": first,
         "messages": [state["statusMessage"] for state in extension.seen if state.get("statusMessage")],
         "long": long.structured_content,
@@ -314,34 +325,34 @@ async def task(client: Client) -> dict[str, Any]:
 
 
 async def task_left(client: Client) -> dict[str, Any]:
-    """Leaves while a task goes on."""
-    left = asyncio.Event()
+    """Disconnects while a task is running."""
+    started = asyncio.Event()
 
     async def watch(state: dict[str, Any]) -> None:
         if state.get("statusMessage") == "here":
-            left.set()
+            started.set()
 
     EXTENSIONS["task_left"].watch = watch
     request = {"skill": "python-math", "command": "echo here; sleep 600"}
     call = asyncio.create_task(client.call_tool("skill_run", request))
-    await asyncio.wait_for(left.wait(), 20)
+    await asyncio.wait_for(started.wait(), TIMEOUT)
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
     return {"task": EXTENSIONS["task_left"].created[0]["taskId"]}
 
 
 async def look(client: Client, task_id: str) -> dict[str, Any]:
-    """What another client learns of a task."""
+    """Returns what another client learns of a task."""
     return {"code": await refused(tasks.ask(client.session, "tasks/get", task_id))}
 
 
 async def look_legacy(client: Client, task_id: str) -> dict[str, Any]:
-    """The same, of a client with a session: it declares what it knows when it begins."""
+    """Does the same as a client with a session, which declares its extensions at initialization."""
     await client.call_tool("skill_run", {"skill": "python-math", "command": "true"})
     return await look(client, task_id)
 
 
-# Extensions that the client of a scenario has.
+# The extensions that the client of a scenario supports.
 EXTENSIONS = {
     "task": tasks.Tasks(),
     "task_left": tasks.Tasks(),
@@ -358,7 +369,7 @@ async def main() -> None:
     where = program if is_address else StdioServerParameters(command=program, args=["mcp", *server])
     extension = EXTENSIONS.get(scenario)
     extensions = [extension] if extension else None
-    async with Client(where, mode=mode, extensions=extensions, message_handler=hear) as client:
+    async with Client(where, mode=mode, extensions=extensions, message_handler=record_notification) as client:
         result = await globals()[scenario](client, *own)
     print(json.dumps(result), flush=True)
 

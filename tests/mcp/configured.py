@@ -1,5 +1,5 @@
-"""Connects to the server that a configuration of an MCP host names (`mcpServers`, read from standard input), as the
-host would, and prints what it finds as one line of JSON."""
+"""Connects to the server in a configuration of an MCP host (`mcpServers`, read from standard input), as the host would,
+and prints tools, prompts and the output of a run as one line of JSON."""
 
 import asyncio
 import json

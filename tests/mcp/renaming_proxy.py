@@ -1,8 +1,8 @@
-"""Stands between the conformance suite and the server: the suite calls tools, prompts and resources by names of its
-own, and this gives each the name of something of ours that does the same. Nothing else of a request is changed, and
-nothing of an answer.
+"""A proxy between the conformance suite and the server. The suite calls tools, prompts and resources by fixed names; the
+proxy replaces each by the name of an equivalent of skillbox. It changes nothing else of a request, and nothing of a
+response.
 
-usage: renaming_proxy.py ADDRESS     prints where it listens, and ends with its standard input
+usage: renaming_proxy.py ADDRESS     prints its own address, and ends at the end of its standard input
 """
 
 import http.client
@@ -21,13 +21,13 @@ def run(command: str) -> tuple[str, dict[str, Any]]:
     return "skill_run", {"skill": "conformance", "command": command}
 
 
-# What a tool of the suite does, with what of ours.
+# For each tool of the suite, the equivalent call of skillbox.
 TOOLS = {
     "greet": lambda given: run(f"echo Hello, {given.get('name')}!"),
     "slow_compute": lambda given: run(f"sleep {float(given['seconds'])}"),
-    # It is only looked at how an answer is taken that nobody has asked for.
+    # The suite only checks how the server handles an unsolicited answer.
     "confirm_delete": lambda given: run("sleep 1"),
-    # Refused after a second, where the skill is loaded.
+    # The call is refused after a second, where the skill is loaded.
     "failing_job": lambda given: run("true"),
     "test_simple_text": lambda given: ("skill_list", {}),
     "test_error_handling": lambda given: ("skill_load", {"skill": "no-such-skill"}),
@@ -42,8 +42,8 @@ RESOURCES = {
 PROMPTS = {"test_simple_prompt": "conformance", "test_prompt_with_arguments": "conformance"}
 
 
-def renamed(message: dict[str, Any]) -> str | None:
-    """Renames what a request is about, and tells the new name."""
+def rename_subject(message: dict[str, Any]) -> str | None:
+    """Renames the subject of a request and returns the new name."""
     params = message.get("params") or {}
     match message.get("method"):
         case "tools/call" if params.get("name") in TOOLS:
@@ -63,14 +63,14 @@ def renamed(message: dict[str, Any]) -> str | None:
 class Proxy(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def session_with_the_skill(self, message: dict[str, Any], headers: dict[str, str]) -> str:
-        """A session in which the skill is loaded, with its hook that refuses every run."""
+    def create_session_with_skill(self, message: dict[str, Any], headers: dict[str, str]) -> str:
+        """Creates a session in which the skill is loaded, with its hook that refuses every run."""
         load = {"name": "skill_load", "arguments": {"skill": "conformance"}, "_meta": message["params"]["_meta"]}
         body = json.dumps({**message, "params": load}).encode()
         server = http.client.HTTPConnection(SERVER.hostname, SERVER.port)
         server.request("POST", SERVER.path, body, {**headers, "Mcp-Name": "skill_load"})
-        told = server.getresponse().read().decode()
-        answers = [line.removeprefix("data:") for line in told.splitlines() if '"jsonrpc"' in line]
+        response = server.getresponse().read().decode()
+        answers = [line.removeprefix("data:") for line in response.splitlines() if '"jsonrpc"' in line]
         server.close()
         return json.loads(answers[-1])["result"]["_meta"]["skillbox/session"]
 
@@ -83,9 +83,9 @@ class Proxy(BaseHTTPRequestHandler):
             message = None
         if isinstance(message, dict) and (message.get("params") or {}).get("name") == "failing_job":
             others = {name: value for name, value in headers.items() if name.lower() != "mcp-name"}
-            session = self.session_with_the_skill(message, others)
+            session = self.create_session_with_skill(message, others)
             message["params"]["_meta"]["skillbox/session"] = session
-        if isinstance(message, dict) and (name := renamed(message)):
+        if isinstance(message, dict) and (name := rename_subject(message)):
             body = json.dumps(message).encode()
             for header in [header for header in headers if header.lower() == "mcp-name"]:
                 headers[header] = name
@@ -103,7 +103,7 @@ class Proxy(BaseHTTPRequestHandler):
             while part := answer.read1():
                 self.wfile.write(part)
         except OSError:
-            pass  # The suite has heard enough.
+            pass  # The suite closed the connection.
         server.close()
 
     do_POST = do_GET = do_DELETE = do_OPTIONS = forward

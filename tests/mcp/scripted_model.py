@@ -1,4 +1,4 @@
-"""A chat model that plays its part by heart: it loads a skill, runs a script of it, and tells what that printed."""
+"""A chat model with scripted responses: it loads a skill, runs a script of the skill, and returns the output."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 
 class ScriptedModel(BaseChatModel):
-    """Fails where it is not told what a model would have to know."""
+    """Fails when the messages lack information that a real model would need."""
 
     @property
     def _llm_type(self) -> str:
@@ -20,16 +20,16 @@ class ScriptedModel(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], *rest: Any, **more: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self.next_words(messages))])
+        return ChatResult(generations=[ChatGeneration(message=self.next_message(messages))])
 
-    def next_words(self, messages: list[BaseMessage]) -> AIMessage:
+    def next_message(self, messages: list[BaseMessage]) -> AIMessage:
         last = messages[-1]
         if not isinstance(last, ToolMessage):
             prompt = "".join(message.text for message in messages if isinstance(message, SystemMessage))
-            assert "python-math" in prompt, f"the prompt does not tell of the skill: {prompt}"
+            assert "python-math" in prompt, f"the prompt does not mention the skill: {prompt}"
             return call("skill_load", {"skill": "python-math"})
         if last.name == "skill_load":
-            assert "scripts/fib.py" in last.text, f"the skill does not tell of its script: {last.text}"
+            assert "scripts/fib.py" in last.text, f"the skill does not mention its script: {last.text}"
             return call("skill_run", {"skill": "python-math", "command": "python3 scripts/fib.py 50 | tail -n 1"})
         number = last.artifact["structured_content"]["stdout"].strip()
         return AIMessage(content=f"It is {number}.")

@@ -1,6 +1,6 @@
-"""Serves chat completions as OpenAI does, by heart: loads a skill, runs a script of it, and tells what that printed.
+"""Serves scripted chat completions in the format of OpenAI: loads a skill, runs a script of it, and returns the output.
 
-Prints its address, and ends with its standard input.
+Prints its address, and ends at the end of its standard input.
 """
 
 import json
@@ -11,17 +11,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
-def next_words(request: dict[str, Any]) -> dict[str, Any]:
-    """Fails where it is not told what a model would have to know."""
+def next_message(request: dict[str, Any]) -> dict[str, Any]:
+    """Fails when the messages lack information that a real model would need."""
     messages = request["messages"]
     names = [tool["function"]["name"] for tool in request["tools"]]
     assert "skill_load" in names and "skill_run" in names, names
     results = [json.loads(message["content"]) for message in messages if message["role"] == "tool"]
     if not results:
-        assert "python-math" in messages[0]["content"], "the prompt does not tell of the skill"
+        assert "python-math" in messages[0]["content"], "the prompt does not mention the skill"
         return call("skill_load", {"skill": "python-math"})
     if len(results) == 1:
-        assert "scripts/fib.py" in messages[0]["content"], "the prompt does not tell of the loaded skill's script"
+        assert "scripts/fib.py" in messages[0]["content"], "the prompt does not mention the script of the loaded skill"
         return call("skill_run", {"skill": "python-math", "command": "python3 scripts/fib.py 50 | tail -n 1"})
     return {"role": "assistant", "content": f"It is {results[-1]['stdout'].strip()}."}
 
@@ -38,7 +38,7 @@ def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 class Provider(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message = next_words(request)
+        message = next_message(request)
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
         answer = {"id": "1", "object": "chat.completion", "created": 0, "model": request["model"], "choices": [choice]}
         body = json.dumps(answer).encode()

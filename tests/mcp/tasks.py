@@ -1,4 +1,4 @@
-"""The client's side of the extension `io.modelcontextprotocol/tasks`, on the interface that the SDK has for extensions."""
+"""The client side of the extension `io.modelcontextprotocol/tasks`, built on the extension interface of the SDK."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,20 +18,20 @@ class TaskRequest(types.Request[dict[str, Any], str]):
 
 
 class AnyResult(types.Result):
-    """Whatever comes back."""
+    """Any result."""
 
     model_config = {"extra": "allow"}
 
 
 class TaskCreated(types.Result):
-    """What a call gives that has become a task."""
+    """The result of a call that has become a task."""
 
     model_config = {"extra": "allow"}
     result_type: Literal["task"] = "task"
 
 
 class TaskCancelled(Exception):
-    """The task ended before there was a result."""
+    """The task ended without a result."""
 
 
 async def ask(session: ClientSession, method: str, task_id: str, **params: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ async def ask(session: ClientSession, method: str, task_id: str, **params: Any) 
 
 
 class Tasks(ClientExtension):
-    """Waits for tasks, and keeps what was seen of them."""
+    """Waits for tasks and records their states."""
 
     identifier = "io.modelcontextprotocol/tasks"
 

@@ -1,7 +1,7 @@
-// An Azure Blob server for the tests: Azurite, with one container in it.
+// An Azure Blob server for the tests: Azurite, with one container.
 //
 // Started as `node azurite.mjs NODE_MODULES`. Prints one line of JSON (endpoint, container, account, key) when it is
-// ready and ends with its standard input. The account and its key are those that every Azurite has.
+// ready, and ends at the end of its standard input. The account and its key are the defaults of Azurite.
 
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";

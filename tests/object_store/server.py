@@ -1,12 +1,12 @@
-"""An S3 server for the tests: moto, with the three things that it lacks.
+"""An S3 server for the tests: moto, with three additions.
 
-Prints one line of JSON (endpoint, bucket, keys) when it is ready and ends with its standard input.
+Prints one line of JSON (endpoint, bucket, keys) when it is ready, and ends at the end of its standard input.
 
-- moto looks whether an object is there and then stores it, in two steps. S3 does both in one, and `If-None-Match` rests
-  on that, so writes take turns here.
-- Keys are checked, as moto can: one user has them, everybody else is refused.
-- `/_control/` lets a test break things: parts that fail, answers that are lost, damaged objects; and
-  tells how many uploads are unfinished.
+- moto checks whether an object exists and then stores it, in two steps. In S3 this is atomic, which `If-None-Match`
+  needs, so a lock serializes writes here.
+- Access keys are checked: one user has access, all others are denied.
+- `/_control/` lets a test cause failures (failed parts, lost responses, damaged objects), and returns the number of
+  unfinished uploads.
 """
 
 import json
@@ -30,9 +30,9 @@ BUCKET = "skillbox-tests"
 class Server:
     def __init__(self):
         self.moto = DomainDispatcherApplication(create_backend_app)
-        self.turn = threading.Lock()
+        self.write_lock = threading.Lock()
         self.failing_part = None
-        self.answers_to_lose = 0
+        self.responses_to_lose = 0
 
     def __call__(self, environ, start_response):
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
@@ -42,20 +42,20 @@ class Server:
         if method in ("GET", "HEAD"):
             return self.moto(environ, start_response)
         if self.failing_part is not None and int(query.get("partNumber", "0")) >= self.failing_part:
-            return Response("a test wants this to fail", 500)(environ, start_response)
-        with self.turn:
+            return Response("failed on request of a test", 500)(environ, start_response)
+        with self.write_lock:
             answer = Response.from_app(self.moto, environ)
-        if self.answers_to_lose > 0 and "HTTP_IF_NONE_MATCH" in environ:
-            self.answers_to_lose -= 1
-            # Stored, but nobody is told.
-            answer = Response("a test wants this answer lost", 500)
+        if self.responses_to_lose > 0 and "HTTP_IF_NONE_MATCH" in environ:
+            self.responses_to_lose -= 1
+            # The object is stored, but the client gets an error.
+            answer = Response("response lost on request of a test", 500)
         return answer(environ, start_response)
 
     def control(self, what, query):
         if what == "fail_parts":
             self.failing_part = int(query["from"])
         elif what == "lose_answers":
-            self.answers_to_lose = int(query["count"])
+            self.responses_to_lose = int(query["count"])
         elif what == "uploads":
             return Response(str(len(backend().buckets[BUCKET].multiparts)))
         elif what == "damage":
@@ -76,7 +76,7 @@ class Quiet(WSGIRequestHandler):
 
 
 def prepare(endpoint):
-    """A bucket, and a user who may use it; from then on keys are checked."""
+    """Creates a bucket, and a user with access to it; keys are checked from then on."""
 
     def client(service):
         return boto3.client(

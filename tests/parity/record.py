@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records what the reference tool answers: fills `expect` of every case in cases.json.
+"""Records the answers of the reference tool in `expect` of every case in cases.json.
 
     python3 -m venv venv && venv/bin/pip install skills-ref==0.1.1
     tests/parity/record.py venv/bin/agentskills            # rewrite cases.json
     tests/parity/record.py venv/bin/agentskills --check    # only compare, exit 1 on a difference
 
-Written by this script: `expect`, `free_after` (the reference quotes its YAML parser: only the text up to there is
-compared) and `usage` (the reference prints its usage text: only the exit code and the silent stdout are compared).
-Written by hand: everything else, above all `differs` and `ours`, where our answer is meant to be another one.
+This script writes `expect`, `free_after` (the message of the YAML parser follows: only the text before it is compared)
+and `usage` (the reference prints its usage text: only the exit code and the empty stdout are compared). Everything else
+is written by hand, above all `differs` and `ours`, where the answer of skillbox differs on purpose.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> int:
         recorded = list(pool.map(lambda case: record(case, command), document["cases"]))
     for case in recorded:
         if TRACEBACK in case["expect"]["stderr"] and case["differs"] is None:
-            print(f"{case['name']}: the reference crashes; say in `differs` why and in `ours` what we answer", file=sys.stderr)
+            print(f"{case['name']}: the reference crashes; write the reason to `differs` and the answer of skillbox to `ours`", file=sys.stderr)
 
     if options.check:
         changed = [new["name"] for old, new in zip(document["cases"], recorded) if old != new]
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def record(case: dict, command: Path) -> dict:
-    """The case with the reference's answer, keys in the order in which a reader wants them."""
+    """Returns the case with the answer of the reference, with its keys in a readable order."""
     expect = run(case, command)
     words = expect["stderr"].partition(FREE_AFTER)
     expect["stderr"] = words[0] + words[1]
@@ -77,10 +77,10 @@ def record(case: dict, command: Path) -> dict:
 
 def run(case: dict, command: Path) -> dict:
     with tempfile.TemporaryDirectory(prefix="parity-") as directory:
-        # The prompt shows resolved paths, so the directory must be its own resolution.
+        # The prompt contains resolved paths, so the directory must have no symbolic links.
         root = Path(directory).resolve()
         for entry in case["files"]:
-            materialise(root, entry)
+            create_entry(root, entry)
         finished = subprocess.run(
             [command, *(argument.replace("$DIR", str(root)) for argument in case["args"])],
             cwd=root / case.get("cwd", "."),
@@ -89,13 +89,13 @@ def run(case: dict, command: Path) -> dict:
             capture_output=True,
         )
         return {
-            "stdout": neutral(finished.stdout, root),
-            "stderr": without_frames(neutral(finished.stderr, root)),
+            "stdout": redact(finished.stdout, root),
+            "stderr": without_frames(redact(finished.stderr, root)),
             "exit_code": finished.returncode,
         }
 
 
-def materialise(root: Path, entry: dict) -> None:
+def create_entry(root: Path, entry: dict) -> None:
     path = root / entry["path"]
     path.parent.mkdir(parents=True, exist_ok=True)
     if entry.get("dir"):
@@ -108,12 +108,12 @@ def materialise(root: Path, entry: dict) -> None:
         path.write_bytes(entry["text"].encode("utf-8"))
 
 
-def neutral(output: bytes, root: Path) -> str:
+def redact(output: bytes, root: Path) -> str:
     return output.decode("utf-8").replace(str(root), "$DIR")
 
 
 def without_frames(stderr: str) -> str:
-    """A traceback keeps the class of its exception: frames and message depend on the installation."""
+    """Reduces a traceback to the class of its exception: frames and message depend on the installation."""
     if TRACEBACK not in stderr:
         return stderr
     return f"{TRACEBACK} {EXCEPTION.findall(stderr)[-1]}\n"

@@ -1,4 +1,4 @@
-"""Takes another identity, in one way."""
+"""Tries to take another identity, in one way."""
 import os
 import sys
 

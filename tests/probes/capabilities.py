@@ -1,4 +1,4 @@
-"""Tells the capability sets, `none` when all are empty, or tries to get one."""
+"""Prints `none` when all capability sets are empty, or tries to gain a capability."""
 import ctypes
 import struct
 import sys

@@ -1,4 +1,4 @@
-"""Climbs above the root by `..`, by a saved descriptor or by chroot, and looks for a path of the host."""
+"""Tries to leave the root by `..`, by a saved descriptor or by chroot, and looks for a path of the host."""
 import os
 import sys
 
@@ -24,7 +24,7 @@ def descriptor(canary):
 
 
 def chroot(canary):
-    # The classical way out: a root below the working directory leaves `..` without a stop.
+    # The classic escape: with a root below the working directory, `..` is not stopped at the root.
     os.makedirs("/tmp/jail", exist_ok=True)
     os.chroot("/tmp/jail")
     return dots(canary)

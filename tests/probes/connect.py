@@ -1,4 +1,4 @@
-"""Connects somewhere: `tcp HOST PORT`, `udp HOST PORT` (and sends), `unix PATH`, `abstract NAME`, `name HOST`."""
+"""Connects to an address: `tcp HOST PORT`, `udp HOST PORT` (and sends), `unix PATH`, `abstract NAME`, `name HOST`."""
 import socket
 import sys
 

@@ -1,4 +1,4 @@
-"""Makes a refused call very often."""
+"""Makes a refused system call very often."""
 import ctypes
 import sys
 

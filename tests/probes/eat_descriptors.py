@@ -1,4 +1,4 @@
-"""Opens descriptors without end, in one way, and tells how many it got: `few` up to 1,024."""
+"""Opens descriptors until an error, in one way, and prints `few` for up to 1,024 of them."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Takes memory without end, in one way: heap, memfd, file (of the workspace), shm, pipes."""
+"""Allocates memory without end, in one way: heap, memfd, file (of the workspace), shm, pipes."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Starts threads without end and tells whether there was an end: `capped` or `uncapped`."""
+"""Starts threads and prints whether their number is limited: `capped` or `uncapped`."""
 import sys
 import threading
 

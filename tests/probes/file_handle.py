@@ -1,4 +1,4 @@
-"""Opens a file by its handle, past every mount: `make PATH` prints a handle, `open MOUNT HANDLE` uses one."""
+"""Opens a file by its handle, which bypasses mounts: `make PATH` prints a handle, `open MOUNT HANDLE` uses one."""
 import ctypes
 import os
 import struct

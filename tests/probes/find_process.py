@@ -1,4 +1,4 @@
-"""Looks through /proc for a word: `seen` or `unseen`."""
+"""Searches /proc for a word: `seen` or `unseen`."""
 import glob
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Sends SIGKILL to everything there is: to all at once, to init, and to each pid by number."""
+"""Sends SIGKILL to every process: to all at once, to init, and to each pid by number."""
 import os
 import signal
 

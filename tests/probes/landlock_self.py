@@ -1,4 +1,4 @@
-"""Confines itself by Landlock, again and again: `tightens` when it works and ends with a clean error."""
+"""Applies Landlock to itself repeatedly: `tightens` when that works and ends with E2BIG."""
 import errno
 import os
 import struct

@@ -1,4 +1,4 @@
-"""Takes a lease on a file, which would make the host's own opening of it wait."""
+"""Takes a lease on a file, which would block an open of the file on the host."""
 import fcntl
 import os
 import sys

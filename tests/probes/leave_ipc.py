@@ -1,4 +1,4 @@
-"""Leaves things in the kernel that outlive a process, or looks for them: `leave` and `look`."""
+"""Creates kernel objects that outlive a process (`leave`), looks for them (`look`), or removes them (`clear`)."""
 import ctypes
 import os
 import sys
@@ -10,7 +10,7 @@ KEY = 0x5B0C5
 
 def leave():
     made = [libc.shmget(KEY, 4096, 0o1666), libc.msgget(KEY, 0o1666), libc.semget(KEY, 1, 0o1666)]
-    # A queue of this kind may be refused; where it is not, it must be gone as well.
+    # A POSIX queue may be refused; otherwise it must be removed as well.
     ctypes.CDLL("librt.so.1").mq_open(b"/skillbox-probe", os.O_CREAT | os.O_RDWR, 0o666, None)
     with open("/dev/shm/skillbox-probe", "w") as file:
         file.write("x")

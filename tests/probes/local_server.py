@@ -1,4 +1,4 @@
-"""Listens on loopback and talks to itself."""
+"""Listens on loopback and connects to itself."""
 import socket
 
 from probing import answer

@@ -1,4 +1,4 @@
-"""Two runs try to meet on an abstract socket: `listen NAME SECONDS` tells `met` or `alone`."""
+"""Listens on an abstract socket, `NAME SECONDS`: `met` after a connection, `alone` without one."""
 import socket
 import sys
 

@@ -1,4 +1,4 @@
-"""Tries to change the cached pages of a read-only file: by a pipe that holds them, and by a shared mapping."""
+"""Tries to change the cached pages of a read-only file: through a pipe, and through mappings."""
 import mmap
 import os
 import sys

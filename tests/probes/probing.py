@@ -1,6 +1,6 @@
-"""What every probe stands on: raw system calls, and one word as the answer.
+"""Shared by all probes: raw system calls, and one word as the answer.
 
-A probe tries one forbidden thing. `allowed` means that it could; otherwise the word is the name of the error.
+A probe makes one forbidden attempt. `allowed` means that it succeeded; otherwise the word is the name of the error.
 """
 import ctypes
 import errno
@@ -10,11 +10,11 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 
 if platform.machine() != "x86_64":
-    raise SystemExit("these probes know the system calls of x86_64 only")
+    raise SystemExit("these probes support the system calls of x86_64 only")
 
 
 def syscall(number, *arguments):
-    """One raw system call; integers, bytes and buffers are passed as they are."""
+    """Makes one raw system call; integers, bytes and buffers are passed unchanged."""
     words = []
     for argument in arguments:
         if argument is None:
@@ -39,14 +39,14 @@ def fail():
 
 
 def checked(result):
-    """The result of a libc function, or its error."""
+    """Returns the result of a libc function, or raises its error."""
     if result == -1:
         fail()
     return result
 
 
 def word_of(attempt):
-    """What became of an attempt, in one word."""
+    """Makes an attempt and returns its outcome in one word."""
     try:
         result = attempt()
     except OSError as error:
@@ -55,5 +55,5 @@ def word_of(attempt):
 
 
 def answer(attempt):
-    """Prints what became of an attempt."""
+    """Makes an attempt and prints its outcome."""
     print(word_of(attempt), flush=True)

@@ -1,4 +1,4 @@
-"""Asks for more than its share of the processors, in one way."""
+"""Requests a higher priority, in one way."""
 import os
 import struct
 import sys

@@ -1,6 +1,6 @@
 """Makes one system call with arguments that can do no harm.
 
-`reached` means that the kernel looked at the arguments; `EPERM` and `ENOSYS` that it did not come to that.
+`reached` means that the kernel examined the arguments; `EPERM` and `ENOSYS` mean that the call was refused before.
 """
 import ctypes
 import errno
@@ -87,7 +87,7 @@ def attempt(call):
 
 
 if sys.argv[1].startswith("clone_"):
-    # A child in a new namespace must not run on as a copy of this program.
+    # The child in a new namespace must not continue as a copy of this program.
     flag = CLONE_FLAGS[sys.argv[1][6:]]
     try:
         child = syscall(56, flag | 17, None, None, None, 0)

@@ -1,4 +1,4 @@
-"""Makes a socket of one family and type."""
+"""Creates a socket of one family and type."""
 import socket
 import sys
 

@@ -1,4 +1,4 @@
-"""Makes files that are not files in the output directory."""
+"""Creates special files in the output directory."""
 import os
 import socket
 

@@ -1,4 +1,4 @@
-"""Looks for a file of the host behind standard input, in one way."""
+"""Tests in one way whether standard input is a file of the host."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Plays with the pipe behind standard output, then writes a megabyte through it."""
+"""Changes settings of the pipe behind standard output, then writes a megabyte to it."""
 import fcntl
 import os
 

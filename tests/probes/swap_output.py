@@ -1,4 +1,4 @@
-"""Swaps a file with a link to a file outside, as fast as it can, and goes on after the command has ended."""
+"""Swaps a file with a link to a file outside, as fast as possible; a child continues after the command has ended."""
 import os
 import sys
 

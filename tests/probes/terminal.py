@@ -1,4 +1,4 @@
-"""Types into the terminal of whoever started us, by one path."""
+"""Injects input into the terminal of the caller, by one path."""
 import fcntl
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Reaches into another process in one way."""
+"""Accesses another process in one way."""
 import ctypes
 import os
 import sys
@@ -19,7 +19,7 @@ def attach(pid):
 
 
 def traceme(_):
-    # In a child: whoever is traced stops at every signal until its parent lets it go on.
+    # In a child: a traced process stops at every signal until its parent resumes it.
     volunteer = os.fork()
     if volunteer == 0:
         try:

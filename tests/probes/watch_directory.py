@@ -1,4 +1,4 @@
-"""Watches a directory by inotify and tells whether somebody else used it: `seen` or `quiet`."""
+"""Watches a directory with inotify and prints whether another process uses it: `seen` or `quiet`."""
 import os
 import select
 import sys

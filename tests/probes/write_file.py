@@ -1,4 +1,4 @@
-"""Writes a text into an existing file of the kernel."""
+"""Writes a text to an existing file."""
 import os
 import sys
 

@@ -1,33 +1,33 @@
-//! Names of artifacts and references to them.
+//! Artifact names and references.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of an artifact: slash-separated, like a relative path.
+/// The name of an artifact: components separated by slashes, like a relative path.
 ///
-/// Invariants: UTF-8, at most 1,024 bytes; no empty, `.` or `..` component; components of at most 200 bytes;
-/// no control character, no backslash.
+/// Invariants: UTF-8, at most 1,024 bytes; no empty, `.` or `..` component; components of at most 200 bytes; no control
+/// character, no backslash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ArtifactName(Box<str>);
 
-/// Why a text is not an artifact's name.
+/// Why a text is not an artifact name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArtifactNameError {
-    /// Empty, or with an empty, `.` or `..` component.
+    /// It is empty, or has an empty, `.` or `..` component.
     #[error("the artifact name {0:?} has an empty, `.` or `..` component")]
     Component(String),
-    /// More than the layout can hold.
-    #[error("an artifact name has {0} bytes; at most 1024, and 200 in a component, are taken")]
+    /// It is longer than the layout allows.
+    #[error("the artifact name has {0} bytes; at most 1024 are allowed, and 200 per component")]
     TooLong(usize),
-    /// Characters that break terminals or other stores.
+    /// It contains characters that terminals or object stores cannot handle.
     #[error("the artifact name {0:?} contains a control character or a backslash")]
     Character(String),
 }
 
 impl ArtifactName {
-    /// Parses a name and keeps it exactly.
+    /// Parses a name. It is stored unchanged.
     pub fn parse(text: impl Into<String>) -> Result<Self, ArtifactNameError> {
         let text = text.into();
         if text.len() > 1024 || text.split('/').any(|part| part.len() > 200) {
@@ -73,28 +73,28 @@ impl From<ArtifactName> for String {
     }
 }
 
-/// `name`, the newest version, or `name@version`, exactly that one.
+/// A reference: `name` for the newest version, or `name@version` for exactly that version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArtifactRef {
     /// The name.
     pub name: ArtifactName,
-    /// The version, or the newest.
+    /// The version; none for the newest.
     pub version: Option<u64>,
 }
 
-/// Why a text is not a reference to an artifact.
+/// Why a text is not an artifact reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
 pub struct ArtifactRefError(#[from] ArtifactNameError);
 
 impl ArtifactRef {
-    /// Parses `name[@version]`. Only a last `@` followed by digits alone is a version: a name may contain `@`.
+    /// Parses `name[@version]`. A name may contain `@`, so only digits after the last `@` are a version.
     pub fn parse(text: &str) -> Result<Self, ArtifactRefError> {
         let (name, version) = match text.rsplit_once('@') {
             Some((name, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
                 match digits.parse() {
                     Ok(version) => (name, Some(version)),
-                    // A number that no store can reach is part of the name.
+                    // A number that exceeds `u64` is part of the name.
                     Err(_) => (text, None),
                 }
             }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keep_slashes_and_refuse_climbing() {
+    fn names_may_contain_slashes_but_no_parent_components() {
         for good in ["a", "a/b.txt", "user@host", "日本/語", ".hidden"] {
             assert_eq!(ArtifactName::parse(good).unwrap().as_str(), good);
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_last_number_is_a_version() {
+    fn only_digits_after_the_last_at_sign_are_a_version() {
         for (text, name, version) in [
             ("a", "a", None),
             ("a@0", "a", Some(0)),

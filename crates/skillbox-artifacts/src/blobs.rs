@@ -1,4 +1,4 @@
-//! Blobs on a local disk: files under their digest, written once.
+//! Blobs on a local disk: files named by their digest, written once.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,61 +14,61 @@ use skillbox_model::Digest;
 use crate::error::io_error;
 use crate::{ArtifactName, StoreError, layout};
 
-/// How long a collector waits for a moment without writers.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the garbage collector waits for writers.
+const EXCLUSIVE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// No writer takes as long.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+/// Longer than any write takes.
+const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// The blobs below one directory.
+/// A directory of blobs.
 #[derive(Clone, Debug)]
-pub(crate) struct Blobs {
+pub(crate) struct BlobDirectory {
     root: PathBuf,
 }
 
-impl Blobs {
+impl BlobDirectory {
     pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Where files wait that are not whole yet; made when it is needed.
-    pub(crate) fn waiting(&self) -> Result<PathBuf, StoreError> {
-        let waiting = self.root.join("tmp");
-        fs::create_dir_all(&waiting).map_err(io_error("create", &waiting))?;
-        Ok(waiting)
+    /// The directory for unfinished files, created on demand.
+    pub(crate) fn temp_directory(&self) -> Result<PathBuf, StoreError> {
+        let temp_directory = self.root.join("tmp");
+        fs::create_dir_all(&temp_directory).map_err(io_error("create", &temp_directory))?;
+        Ok(temp_directory)
     }
 
-    /// Keeps collectors away while something is stored: what it needs may be there already, and named by nobody yet.
-    pub(crate) fn hold(&self) -> Result<File, StoreError> {
-        let waiting = self.waiting()?;
-        let directory = File::open(&waiting).map_err(io_error("open", &waiting))?;
+    /// Locks out the garbage collector during a write. The content may exist already, and no record may name it yet.
+    pub(crate) fn lock_shared_with_writers(&self) -> Result<File, StoreError> {
+        let temp_directory = self.temp_directory()?;
+        let directory = File::open(&temp_directory).map_err(io_error("open", &temp_directory))?;
         match directory.lock_shared() {
-            // Where nothing can be locked, nothing can be collected either.
-            Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(io_error("lock", &waiting)(error)),
+            // A file system without locks cannot be collected, so no lock is needed.
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(io_error("lock", &temp_directory)(error)),
             _ => Ok(directory),
         }
     }
 
-    /// Waits until nobody stores anything, but not for long, and keeps it so.
-    pub(crate) fn lock_out_writers(&self) -> Result<Option<File>, StoreError> {
-        let waiting = self.waiting()?;
-        let directory = File::open(&waiting).map_err(io_error("open", &waiting))?;
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until there are no writers, and locks them out. Returns none if that takes too long.
+    pub(crate) fn lock_exclusively(&self) -> Result<Option<File>, StoreError> {
+        let temp_directory = self.temp_directory()?;
+        let directory = File::open(&temp_directory).map_err(io_error("open", &temp_directory))?;
+        let deadline = Instant::now() + EXCLUSIVE_LOCK_TIMEOUT;
         loop {
             match directory.try_lock() {
                 Ok(()) => return Ok(Some(directory)),
                 Err(TryLockError::WouldBlock) if Instant::now() > deadline => return Ok(None),
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
-                Err(TryLockError::Error(error)) => return Err(io_error("lock", &waiting)(error)),
+                Err(TryLockError::Error(error)) => return Err(io_error("lock", &temp_directory)(error)),
             }
         }
     }
 
-    /// Every blob that is there.
-    pub(crate) fn all(&self) -> Result<BTreeSet<Digest>, StoreError> {
+    /// The digests of all blobs.
+    pub(crate) fn list_digests(&self) -> Result<BTreeSet<Digest>, StoreError> {
         let mut digests = BTreeSet::new();
-        for fan in children(&self.root.join(layout::BLOBS))? {
-            for path in children(&fan)? {
+        for shard in list_directory(&self.root.join(layout::BLOBS))? {
+            for path in list_directory(&shard)? {
                 let name = path.file_name().and_then(OsStr::to_str);
                 digests.extend(name.and_then(|hex| Digest::parse(&format!("sha256:{hex}")).ok()));
             }
@@ -76,12 +76,12 @@ impl Blobs {
         Ok(digests)
     }
 
-    /// Files that writers began and, by their age, never finished.
-    pub(crate) fn unfinished(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let mut old = children(&self.root.join("tmp"))?;
+    /// Unfinished files that are so old that their writers must have ended.
+    pub(crate) fn abandoned_temp_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut old = list_directory(&self.root.join("tmp"))?;
         old.retain(|path| {
             let modified = fs::metadata(path).and_then(|meta| meta.modified());
-            modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED))
+            modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED_AFTER))
         });
         Ok(old)
     }
@@ -90,15 +90,16 @@ impl Blobs {
         self.root.join(layout::blob(digest))
     }
 
-    /// Keeps everything that `content` gives, to be known as `name`.
-    pub(crate) fn write(&self, name: &ArtifactName, content: &mut dyn Read) -> Result<(Digest, u64), StoreError> {
-        let waiting = self.waiting()?;
-        let mut temp = tempfile::NamedTempFile::new_in(&waiting).map_err(io_error("create a file in", &waiting))?;
+    /// Stores the content of `reader`. Errors name the artifact.
+    pub(crate) fn write(&self, name: &ArtifactName, reader: &mut dyn Read) -> Result<(Digest, u64), StoreError> {
+        let temp_directory = self.temp_directory()?;
+        let mut temp =
+            tempfile::NamedTempFile::new_in(&temp_directory).map_err(io_error("create a file in", &temp_directory))?;
         let path = temp.path().to_owned();
-        let (digest, size) = copy_hashed(name, content, temp.as_file_mut(), &path)?;
+        let (digest, size) = copy_hashed(name, reader, temp.as_file_mut(), &path)?;
         let path = self.path(&digest);
         if !path.exists() {
-            // Durable before it is visible: a record must never name a blob that a crash can lose.
+            // Syncing before the rename ensures that a record never names a blob that a crash can lose.
             temp.as_file().sync_data().map_err(io_error("sync", temp.path()))?;
             let parent = path.parent().unwrap_or(&self.root);
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
@@ -114,8 +115,8 @@ impl Blobs {
     }
 }
 
-/// What is in a directory; nothing where there is none.
-fn children(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+/// The entries of a directory; empty if it does not exist.
+fn list_directory(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     match fs::read_dir(directory) {
         Ok(entries) => entries
             .map(|entry| entry.map(|entry| entry.path()))
@@ -126,7 +127,7 @@ fn children(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     }
 }
 
-/// Copies to the end, and tells digest and size. What the reader says is told apart from what the disk says.
+/// Copies the whole content. Returns its digest and size. Errors of the reader and of the disk are distinguished.
 pub(crate) fn copy_hashed(
     name: &ArtifactName,
     content: &mut dyn Read,

@@ -1,4 +1,4 @@
-//! Reading stored content back: whole with proof, or a part of it.
+//! Reads stored content: the whole with verification, or a range.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,15 +6,15 @@ use std::io::{self, Read};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::Digest;
 
-use crate::object::Download;
+use crate::bucket::Download;
 
-/// Bytes on their way out of a store.
+/// The source of stored content.
 #[derive(Debug)]
 pub(crate) enum Content {
     File(File),
     Download(Download),
-    /// A range without bytes; stores refuse to be asked for one.
-    Nothing,
+    /// An empty range. Object stores reject requests for one.
+    Empty,
 }
 
 impl Read for Content {
@@ -22,18 +22,18 @@ impl Read for Content {
         match self {
             Self::File(file) => file.read(buffer),
             Self::Download(download) => download.read(buffer),
-            Self::Nothing => Ok(0),
+            Self::Empty => Ok(0),
         }
     }
 }
 
-/// Content that fails at its end when it is not what the digest promised.
+/// Content that is verified while it is read: the end gives an error if the digest does not match.
 #[derive(Debug)]
 pub struct CheckedContent {
     content: Content,
     hasher: Sha256,
     expected: Digest,
-    done: bool,
+    is_verified: bool,
 }
 
 impl CheckedContent {
@@ -42,7 +42,7 @@ impl CheckedContent {
             content,
             hasher: Sha256::new(),
             expected,
-            done: false,
+            is_verified: false,
         }
     }
 }
@@ -52,11 +52,14 @@ impl Read for CheckedContent {
         let count = self.content.read(buffer)?;
         if count > 0 {
             self.hasher.update(&buffer[..count]);
-        } else if !self.done && !buffer.is_empty() {
-            self.done = true;
+        } else if !self.is_verified && !buffer.is_empty() {
+            self.is_verified = true;
             let found = Digest::from_sha256(self.hasher.clone().finalize().into());
             if found != self.expected {
-                let message = format!("stored content is damaged: {found} instead of {}", self.expected);
+                let message = format!(
+                    "stored content is damaged: its digest is {found} instead of {}",
+                    self.expected
+                );
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
         }
@@ -64,33 +67,36 @@ impl Read for CheckedContent {
     }
 }
 
-/// A part of stored content: exactly as many bytes as were asked for, or an error.
+/// A range of stored content: exactly the requested number of bytes, or an error.
 ///
-/// A digest is a promise about the whole, so a part is *not* checked against it. Who needs the proof reads the whole.
+/// The digest covers the whole content, so a range is *not* verified. Callers that need verification read the whole.
 #[derive(Debug)]
 pub struct RangeContent {
     content: Content,
-    left: u64,
+    remaining: u64,
 }
 
 impl RangeContent {
     pub(crate) fn new(content: Content, length: u64) -> Self {
-        Self { content, left: length }
+        Self {
+            content,
+            remaining: length,
+        }
     }
 }
 
 impl Read for RangeContent {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
-        if most == 0 {
+        let limit = usize::try_from(self.remaining).map_or(buffer.len(), |remaining| remaining.min(buffer.len()));
+        if limit == 0 {
             return Ok(0);
         }
-        let count = self.content.read(&mut buffer[..most])?;
+        let count = self.content.read(&mut buffer[..limit])?;
         if count == 0 {
-            let message = "stored content is damaged: it is shorter than its record says";
+            let message = "stored content is damaged: it is shorter than its record states";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
-        self.left -= count as u64;
+        self.remaining -= count as u64;
         Ok(count)
     }
 }

@@ -1,4 +1,4 @@
-//! Why a store could not do what it was asked, by what a caller can do about it.
+//! Errors of a store, grouped by what the caller can do about them.
 
 use std::error::Error;
 use std::fmt;
@@ -10,113 +10,115 @@ use skillbox_model::ErrorCode;
 
 use crate::{ArtifactName, ArtifactRef, Provider};
 
-/// Why the store could not do what it was asked.
+/// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No such name, or no such version of it.
-    #[error("no artifact {0} is stored")]
+    /// The name or the version does not exist.
+    #[error("the artifact {0} does not exist")]
     Missing(ArtifactRef),
-    /// A record that is not one.
-    #[error("the record {place} cannot be read")]
+    /// A record is invalid.
+    #[error("cannot read the record {location}")]
     Record {
-        /// The record.
-        place: String,
-        /// What is wrong with it.
+        /// The path or URL of the record.
+        location: String,
+        /// The cause.
         source: serde_json::Error,
     },
-    /// The disk said no.
+    /// A local file operation failed.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
-        /// On what.
+        /// The affected path.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// The content itself could not be read to its end.
+    /// The content to store could not be read.
     #[error("cannot read the content to store as {name}")]
     Content {
-        /// The name it was to have.
+        /// The name of the artifact.
         name: ArtifactName,
-        /// What the reader said.
+        /// The error of the reader.
         source: io::Error,
     },
-    /// A part of the content that it does not have.
-    #[error("the artifact has {size} bytes: there is no range from {from} to {to}")]
+    /// The requested range exceeds the content.
+    #[error("the range from {from} to {to} exceeds the {size} bytes of the artifact")]
     Range {
-        /// Where it was to begin.
+        /// The requested start.
         from: u64,
-        /// Where it was to end.
+        /// The requested end.
         to: u64,
-        /// How many bytes there are.
+        /// The size of the artifact.
         size: u64,
     },
-    /// A name that gives a key which no object store takes.
-    #[error("the artifact name {name} is too long for an object store: its key would have {bytes} bytes, over {most}")]
+    /// The key of the name exceeds the limit of object stores.
+    #[error(
+        "the artifact name {name} is too long for an object store: its key has {bytes} bytes; at most {max_bytes} are allowed"
+    )]
     KeyTooLong {
         /// The name.
         name: ArtifactName,
-        /// How long its key would be.
+        /// The length of the key.
         bytes: usize,
-        /// How long it may be.
-        most: usize,
+        /// The maximum length.
+        max_bytes: usize,
     },
-    /// Settings with which an object store cannot be spoken to.
-    #[error("the artifact store {place} cannot be used: {message}")]
+    /// The settings of the object store are invalid.
+    #[error("cannot use the artifact store {location}: {message}")]
     Setup {
-        /// The store.
-        place: String,
-        /// What is wrong.
+        /// The URL of the store.
+        location: String,
+        /// The problem.
         message: String,
-        /// What to do about it.
+        /// A hint for the user.
         hint: &'static str,
     },
-    /// The object store refused or failed.
-    #[error("cannot {action} {place}")]
+    /// A request to the object store failed.
+    #[error("cannot {action} {location}")]
     Remote {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
-        /// On what.
-        place: String,
-        /// Whose store it is.
+        /// The URL of the object.
+        location: String,
+        /// The provider of the store.
         provider: Provider,
-        /// What kind of trouble it is.
-        trouble: Trouble,
-        /// What was said.
+        /// The kind of failure.
+        failure: RemoteFailure,
+        /// The cause.
         source: RemoteCause,
     },
     /// The object store did not answer in time.
-    #[error("cannot {action} {place}: no answer within {} s", patience.as_secs())]
-    TooSlow {
-        /// What was tried.
+    #[error("cannot {action} {location}: no answer within {} s", timeout.as_secs())]
+    Timeout {
+        /// The attempted operation.
         action: &'static str,
-        /// On what.
-        place: String,
-        /// How long it was waited for.
-        patience: Duration,
+        /// The URL of the object.
+        location: String,
+        /// The timeout.
+        timeout: Duration,
     },
-    /// An upload failed, and what it had sent could not be taken back. Nothing of it is visible.
-    #[error("{cause}; and the parts that had been sent to {place} could not be removed")]
+    /// An upload failed, and its parts could not be removed. Nothing of it is visible.
+    #[error("{cause}; the parts that were sent to {location} could not be removed")]
     PartsLeft {
         /// Why the upload failed.
         cause: Box<StoreError>,
-        /// Where the parts are.
-        place: String,
+        /// The URL of the parts.
+        location: String,
         /// Why they could not be removed.
         source: Box<StoreError>,
     },
 }
 
-/// What kind of trouble an object store gives.
+/// The kinds of failures of an object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// Nobody answers there.
+pub enum RemoteFailure {
+    /// The store does not answer.
     Unreachable,
-    /// The credentials are refused, or there are none.
+    /// The credentials are missing or were rejected.
     Denied,
-    /// There is no such bucket or container.
-    NoBucket,
+    /// The bucket or container does not exist.
+    BucketMissing,
     /// Anything else.
     Other,
 }
@@ -127,28 +129,32 @@ impl StoreError {
         match self {
             Self::Missing(_) => ErrorCode::ArtifactMissing,
             Self::Range { .. } | Self::KeyTooLong { .. } | Self::Setup { .. } => ErrorCode::InvalidRequest,
-            Self::TooSlow { .. } => ErrorCode::StoreUnreachable,
-            Self::Remote { trouble, .. } => match trouble {
-                Trouble::Unreachable => ErrorCode::StoreUnreachable,
-                Trouble::Denied => ErrorCode::StoreDenied,
-                Trouble::NoBucket => ErrorCode::BucketMissing,
-                Trouble::Other => ErrorCode::Storage,
+            Self::Timeout { .. } => ErrorCode::StoreUnreachable,
+            Self::Remote { failure, .. } => match failure {
+                RemoteFailure::Unreachable => ErrorCode::StoreUnreachable,
+                RemoteFailure::Denied => ErrorCode::StoreDenied,
+                RemoteFailure::BucketMissing => ErrorCode::BucketMissing,
+                RemoteFailure::Other => ErrorCode::Storage,
             },
             Self::PartsLeft { cause, .. } => cause.code(),
             Self::Record { .. } | Self::Io { .. } | Self::Content { .. } => ErrorCode::Storage,
         }
     }
 
-    /// What to do about it, where that is more than the code's own remedy says.
+    /// A hint, if there is a more specific one than the hint of the code.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Setup { hint, .. } => Some(hint),
-            Self::KeyTooLong { .. } => Some("choose a shorter name; characters beyond ASCII count thrice"),
-            Self::Remote { provider, trouble, .. } => match trouble {
-                Trouble::Denied => Some(provider.credentials_hint()),
-                Trouble::NoBucket => Some("create it, or correct `artifacts`: skillbox makes no bucket"),
-                Trouble::Other => Some("the message has what the object store said"),
-                Trouble::Unreachable => None,
+            Self::KeyTooLong { .. } => {
+                Some("choose a shorter name; each byte of a non-ASCII character takes three bytes in the key")
+            }
+            Self::Remote { provider, failure, .. } => match failure {
+                RemoteFailure::Denied => Some(provider.credentials_hint()),
+                RemoteFailure::BucketMissing => {
+                    Some("create the bucket, or correct `artifacts`: skillbox does not create buckets")
+                }
+                RemoteFailure::Other => Some("the message contains the object store's answer"),
+                RemoteFailure::Unreachable => None,
             },
             Self::PartsLeft { cause, .. } => cause.hint(),
             _ => None,
@@ -156,7 +162,7 @@ impl StoreError {
     }
 }
 
-/// What an object store said, in one line: the library's errors repeat each other, and quote whole XML documents.
+/// The error of an object store in one line. The library's errors repeat each other and contain whole XML documents.
 #[derive(Debug)]
 pub struct RemoteCause(Box<object_store::Error>);
 
@@ -169,47 +175,47 @@ impl RemoteCause {
         *self.0
     }
 
-    pub(crate) fn trouble(&self) -> Trouble {
+    pub(crate) fn failure(&self) -> RemoteFailure {
         let text = self.0.to_string();
-        // These answers say what they mean in the body only; the status is that of a missing object.
-        let bucket_words = [
+        // These responses have the status of a missing object. Only their body names the bucket.
+        let missing_bucket_phrases = [
             "NoSuchBucket",
             "ContainerNotFound",
             "The specified bucket does not exist",
         ];
-        if bucket_words.iter().any(|word| text.contains(word)) {
-            return Trouble::NoBucket;
+        if missing_bucket_phrases.iter().any(|word| text.contains(word)) {
+            return RemoteFailure::BucketMissing;
         }
-        // Where credentials come from when none are given; nobody else lives there.
-        let credential_sources = [
+        // The library requests credentials from these hosts if none are set. They serve nothing else.
+        let credential_hosts = [
             "169.254.169.254",
             "169.254.170.2",
             "metadata.google.internal",
             "computeMetadata",
         ];
-        if credential_sources.iter().any(|host| text.contains(host)) {
-            return Trouble::Denied;
+        if credential_hosts.iter().any(|host| text.contains(host)) {
+            return RemoteFailure::Denied;
         }
         match &*self.0 {
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
-                Trouble::Denied
+                RemoteFailure::Denied
             }
-            // Some answers come without their status made into a kind.
+            // The library does not classify the status of every response.
             object_store::Error::Generic { .. }
                 if ["401", "403"]
                     .iter()
                     .any(|status| text.contains(&format!("status code: {status}"))) =>
             {
-                Trouble::Denied
+                RemoteFailure::Denied
             }
-            // An answer was given, whatever it says.
+            // The store did respond.
             object_store::Error::Generic { .. }
                 if text.contains("status code:") || text.contains("error response:") =>
             {
-                Trouble::Other
+                RemoteFailure::Other
             }
-            object_store::Error::Generic { .. } if text.contains("HTTP error:") => Trouble::Unreachable,
-            _ => Trouble::Other,
+            object_store::Error::Generic { .. } if text.contains("HTTP error:") => RemoteFailure::Unreachable,
+            _ => RemoteFailure::Other,
         }
     }
 }
@@ -260,34 +266,37 @@ mod tests {
     }
 
     #[test]
-    fn trouble_is_told_by_what_was_said() {
-        let check = |text: &str, trouble: Trouble| assert_eq!(cause(text).trouble(), trouble, "{text}");
+    fn failures_are_classified_by_their_text() {
+        let check = |text: &str, failure: RemoteFailure| assert_eq!(cause(text).failure(), failure, "{text}");
         check(
             "PUT http://169.254.169.254/latest/api/token - HTTP error: error sending request",
-            Trouble::Denied,
+            RemoteFailure::Denied,
         );
         check(
             "http://metadata.google.internal/x - HTTP error: no route",
-            Trouble::Denied,
+            RemoteFailure::Denied,
         );
-        check("Server returned non-2xx status code: 403 Forbidden: ", Trouble::Denied);
+        check(
+            "Server returned non-2xx status code: 403 Forbidden: ",
+            RemoteFailure::Denied,
+        );
         check(
             "Server returned non-2xx status code: 404: <Code>NoSuchBucket</Code>",
-            Trouble::NoBucket,
+            RemoteFailure::BucketMissing,
         );
         check(
             "Server returned non-2xx status code: 404: <Code>ContainerNotFound</Code>",
-            Trouble::NoBucket,
+            RemoteFailure::BucketMissing,
         );
-        check("HTTP error: error sending request", Trouble::Unreachable);
+        check("HTTP error: error sending request", RemoteFailure::Unreachable);
         check(
             "Server returned non-2xx status code: 500: HTTP error: later",
-            Trouble::Other,
+            RemoteFailure::Other,
         );
     }
 
     #[test]
-    fn documents_are_told_in_one_line() {
+    fn xml_documents_are_shortened_to_one_line() {
         let xml =
             "code: 403: <?xml?><Error><Code>AccessDenied</Code><Message>No.\nId: 7</Message><HostId>x</HostId></Error>";
         assert_eq!(cause(xml).to_string(), "AccessDenied: No.");

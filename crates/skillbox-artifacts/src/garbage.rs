@@ -1,4 +1,4 @@
-//! Content on a local disk that no record names any more.
+//! Frees content on a local disk that no record names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,46 +9,46 @@ use serde::Serialize;
 use skillbox_model::Digest;
 
 use crate::error::io_error;
-use crate::local::{LocalStore, each_record_below};
+use crate::local_store::{LocalStore, for_each_record};
 use crate::{StoreError, layout};
 
-/// What was freed.
+/// The amount of freed content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Freed {
-    /// How many contents.
+pub struct FreedContent {
+    /// The number of blobs.
     pub contents: usize,
-    /// Their size.
+    /// Their total size.
     pub bytes: u64,
 }
 
 impl LocalStore {
-    /// Frees the content that no version has, and what interrupted writers left. A record that cannot be read may name
-    /// anything, so that nothing is freed then; nor is it while somebody always stores something.
-    pub(crate) fn collect_garbage(&self) -> Result<Freed, StoreError> {
-        if self.unnamed()?.is_empty() && self.blobs().unfinished()?.is_empty() {
-            return Ok(Freed::default());
+    /// Frees blobs without a record, and the remains of interrupted writers. Nothing is freed if a record cannot be
+    /// read, because it may name any blob, or if writers hold their lock for too long.
+    pub(crate) fn collect_garbage(&self) -> Result<FreedContent, StoreError> {
+        if self.unreferenced_blobs()?.is_empty() && self.blobs().abandoned_temp_files()?.is_empty() {
+            return Ok(FreedContent::default());
         }
-        let Some(_alone) = self.blobs().lock_out_writers()? else {
-            return Ok(Freed::default());
+        let Some(_lock) = self.blobs().lock_exclusively()? else {
+            return Ok(FreedContent::default());
         };
-        // Nobody stores anything now: whoever did while we looked has a record, and what is unfinished stays so.
-        for path in self.blobs().unfinished()? {
+        // There are no writers now. Those that were active before have created their records.
+        for path in self.blobs().abandoned_temp_files()? {
             remove(&path)?;
         }
-        let mut freed = Freed::default();
-        for digest in self.unnamed()? {
+        let mut report = FreedContent::default();
+        for digest in self.unreferenced_blobs()? {
             let path = self.blobs().path(&digest);
-            freed.bytes += fs::metadata(&path).map_or(0, |meta| meta.len());
-            freed.contents += 1;
+            report.bytes += fs::metadata(&path).map_or(0, |meta| meta.len());
+            report.contents += 1;
             remove(&path)?;
         }
-        Ok(freed)
+        Ok(report)
     }
 
-    fn unnamed(&self) -> Result<BTreeSet<Digest>, StoreError> {
-        let mut digests = self.blobs().all()?;
+    fn unreferenced_blobs(&self) -> Result<BTreeSet<Digest>, StoreError> {
+        let mut digests = self.blobs().list_digests()?;
         if !digests.is_empty() {
-            each_record_below(&self.root().join(layout::ARTIFACTS), &mut |artifact| {
+            for_each_record(&self.root().join(layout::ARTIFACTS), &mut |artifact| {
                 digests.remove(&artifact.sha256);
             })?;
         }
@@ -75,16 +75,16 @@ mod tests {
     use super::*;
     use crate::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store};
 
-    struct World {
-        place: TempDir,
+    struct Fixture {
+        directory: TempDir,
         store: Store,
     }
 
-    impl World {
+    impl Fixture {
         fn new() -> Self {
-            let place = tempfile::tempdir().unwrap();
-            let store = Store::new(place.path());
-            Self { place, store }
+            let directory = tempfile::tempdir().unwrap();
+            let store = Store::new(directory.path());
+            Self { directory, store }
         }
 
         fn put(&self, scope: &Scope, name: &str, content: &str) -> Artifact {
@@ -101,7 +101,7 @@ mod tests {
 
         fn contents(&self) -> Vec<PathBuf> {
             let below = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-            below(&self.place.path().join("cas/sha256"))
+            below(&self.directory.path().join("cas/sha256"))
                 .flat_map(|entry| below(&entry.path()))
                 .map(|entry| entry.path())
                 .collect()
@@ -109,79 +109,82 @@ mod tests {
     }
 
     #[test]
-    fn content_goes_with_the_last_version_that_has_it() {
-        let world = World::new();
+    fn content_is_freed_with_its_last_version() {
+        let fixture = Fixture::new();
         let session = Scope::Session(SessionId::parse("s").unwrap());
-        world.put(&Scope::User, "a", "shared");
-        world.put(&Scope::User, "deep/b", "shared");
-        world.put(&session, "c", "of the session");
-        world.put(&Scope::User, "kept", "kept");
-        assert_eq!(world.store.collect_garbage().unwrap(), Freed::default());
-        world.remove("a");
-        assert_eq!(world.store.collect_garbage().unwrap(), Freed::default());
-        world.remove("deep/b@0");
-        let freed = |contents, bytes| Freed { contents, bytes };
-        assert_eq!(world.store.collect_garbage().unwrap(), freed(1, 6));
-        world.store.remove_scope(&session).unwrap();
-        assert_eq!(world.store.collect_garbage().unwrap(), freed(1, 14));
-        assert_eq!(world.contents().len(), 1);
-        // The same content can come again, under the next number.
-        assert_eq!(world.put(&Scope::User, "a", "shared").version, 1);
+        fixture.put(&Scope::User, "a", "shared");
+        fixture.put(&Scope::User, "deep/b", "shared");
+        fixture.put(&session, "c", "of the session");
+        fixture.put(&Scope::User, "kept", "kept");
+        assert_eq!(fixture.store.collect_garbage().unwrap(), FreedContent::default());
+        fixture.remove("a");
+        assert_eq!(fixture.store.collect_garbage().unwrap(), FreedContent::default());
+        fixture.remove("deep/b@0");
+        let report = |contents, bytes| FreedContent { contents, bytes };
+        assert_eq!(fixture.store.collect_garbage().unwrap(), report(1, 6));
+        fixture.store.remove_scope(&session).unwrap();
+        assert_eq!(fixture.store.collect_garbage().unwrap(), report(1, 14));
+        assert_eq!(fixture.contents().len(), 1);
+        // The same content can be stored again, as the next version.
+        assert_eq!(fixture.put(&Scope::User, "a", "shared").version, 1);
     }
 
     #[test]
-    fn a_record_that_cannot_be_read_keeps_everything() {
-        let world = World::new();
-        world.put(&Scope::User, "gone", "unnamed");
-        world.put(&Scope::User, "odd", "named");
-        world.remove("gone");
-        let record = world.place.path().join("artifacts/user/n-odd/v000000.json");
+    fn an_unreadable_record_prevents_collection() {
+        let fixture = Fixture::new();
+        fixture.put(&Scope::User, "gone", "unnamed");
+        fixture.put(&Scope::User, "odd", "named");
+        fixture.remove("gone");
+        let record = fixture.directory.path().join("artifacts/user/n-odd/v000000.json");
         let text = fs::read(&record).unwrap();
         fs::write(&record, "{").unwrap();
-        let error = world.store.collect_garbage().unwrap_err();
+        let error = fixture.store.collect_garbage().unwrap_err();
         assert!(matches!(error, StoreError::Record { .. }), "{error}");
-        assert_eq!(world.contents().len(), 2);
+        assert_eq!(fixture.contents().len(), 2);
         fs::write(&record, text).unwrap();
-        assert_eq!(world.store.collect_garbage().unwrap().contents, 1);
+        assert_eq!(fixture.store.collect_garbage().unwrap().contents, 1);
     }
 
     #[test]
-    fn what_an_interrupted_writer_left_goes_when_it_is_old() {
-        let world = World::new();
-        world.put(&Scope::User, "kept", "kept");
-        let (old, new) = (world.place.path().join("tmp/old"), world.place.path().join("tmp/new"));
+    fn old_files_of_interrupted_writers_are_removed() {
+        let fixture = Fixture::new();
+        fixture.put(&Scope::User, "kept", "kept");
+        let (old, new) = (
+            fixture.directory.path().join("tmp/old"),
+            fixture.directory.path().join("tmp/new"),
+        );
         let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 3600);
         File::create(&old).unwrap().set_modified(long_ago).unwrap();
         File::create(&new).unwrap();
-        assert_eq!(world.store.collect_garbage().unwrap(), Freed::default());
+        assert_eq!(fixture.store.collect_garbage().unwrap(), FreedContent::default());
         assert!(!old.exists() && new.exists());
     }
 
-    /// The same content again and again: each writer finds it there, and a collector that took it then would leave a
-    /// record without content.
+    /// Every writer stores the same content and finds it already present. If the collector freed it at that moment, the
+    /// record would name a missing blob.
     #[test]
-    fn nothing_is_taken_from_a_writer() {
-        let world = World::new();
+    fn content_of_concurrent_writers_is_not_freed() {
+        let fixture = Fixture::new();
         thread::scope(|scope| {
             for writer in 0..3 {
-                let world = &world;
+                let fixture = &fixture;
                 scope.spawn(move || {
                     let name = format!("name-{writer}");
                     for _ in 0..200 {
-                        let artifact = world.put(&Scope::User, &name, "the same");
-                        let mut content = world.store.open(&artifact).unwrap();
+                        let artifact = fixture.put(&Scope::User, &name, "the same");
+                        let mut content = fixture.store.open(&artifact).unwrap();
                         assert_eq!(io::read_to_string(&mut content).unwrap(), "the same");
-                        world.remove(&name);
+                        fixture.remove(&name);
                     }
                 });
             }
             scope.spawn(|| {
                 for _ in 0..400 {
-                    world.store.collect_garbage().unwrap();
+                    fixture.store.collect_garbage().unwrap();
                 }
             });
         });
-        world.store.collect_garbage().unwrap();
-        assert_eq!(world.contents(), [] as [PathBuf; 0]);
+        fixture.store.collect_garbage().unwrap();
+        assert_eq!(fixture.contents(), [] as [PathBuf; 0]);
     }
 }

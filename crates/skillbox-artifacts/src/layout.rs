@@ -1,15 +1,15 @@
-//! Where things lie below the root of a store.
+//! The layout of a store below its root.
 //!
 //! ```text
 //! cas/sha256/<first two digits>/<all digits>                      one blob, written once
 //! artifacts/<scope>/n-<part>/n-<part>/v000000.json                the record of one version
-//! artifacts/<scope>/n-<part>/n-<part>/v000000.removed             a number that stays used
-//! tmp/                                                            files on their way to one of the above
-//! tenants/<tenant>/                                               the same again, for one tenant of a server
+//! artifacts/<scope>/n-<part>/n-<part>/v000000.removed             marks a removed version
+//! tmp/                                                            unfinished files
+//! tenants/<tenant>/                                               the same layout for one tenant of a server
 //! ```
-//! The parts of a name carry a prefix, so that no name can meet a record. Object stores have the same keys, with odd
-//! characters escaped (`object/keys.rs`); there a removed number is an *empty* record, because replacing an object is
-//! one step, and a mark beside it would be two.
+//! The parts of a name have a prefix, so that a name cannot collide with a record. Object stores use the same keys, with
+//! special characters escaped (`bucket/keys.rs`). There an *empty* record marks a removed version, because replacing an
+//! object is atomic, and creating a second object would be a separate step.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use skillbox_model::Digest;
 
 use crate::{ArtifactName, Scope};
 
-/// Below it are the scopes.
+/// Contains the scopes.
 pub(crate) const ARTIFACTS: &str = "artifacts";
 pub(crate) const BLOBS: &str = "cas/sha256";
 pub(crate) const RECORD: &str = "json";
@@ -48,24 +48,24 @@ pub(crate) fn version_file(version: u64, extension: &str) -> String {
     format!("v{version:06}.{extension}")
 }
 
-/// The version and kind of a file in a directory of versions, or none for anything else.
+/// The version and the extension of a version file; none for other files.
 pub(crate) fn parse_version_file(file_name: &str) -> Option<(u64, &str)> {
     let (stem, extension) = file_name.rsplit_once('.')?;
     let version = stem.strip_prefix('v')?.parse().ok()?;
     matches!(extension, RECORD | REMOVED).then_some((version, extension))
 }
 
-/// The part of a name that a directory stands for.
+/// The part of a name that a directory represents.
 pub(crate) fn name_part(directory: &str) -> Option<&str> {
     directory.strip_prefix(NAME_PREFIX)
 }
 
-/// One component of a path or key from any text: what every file system and object store takes stays, the rest becomes
-/// `=` and two digits for each byte. Two texts never give the same.
-pub(crate) fn escaped(text: &str) -> String {
+/// Escapes a text to one component of a path or key. Characters that every file system and object store accepts stay;
+/// every other byte becomes `=` and two hexadecimal digits. Different texts give different components.
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (at, byte) in text.bytes().enumerate() {
-        // A dot at an end is special somewhere: `.`, `..`, and names that Azure refuses.
+        // Leading and trailing dots are special: `.`, `..`, and names that Azure rejects.
         let is_dot_at_end = byte == b'.' && (at == 0 || at + 1 == text.len());
         if byte.is_ascii_alphanumeric() || (b"._-".contains(&byte) && !is_dot_at_end) {
             escaped.push(char::from(byte));
@@ -76,8 +76,8 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The text behind a component, or none where it is not of our making.
-pub(crate) fn unescaped(component: &str) -> Option<String> {
+/// The text of an escaped component; none if `escape` cannot have produced it.
+pub(crate) fn unescape(component: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(component.len());
     let mut rest = component.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_characters_are_escaped() {
+    fn special_characters_are_escaped() {
         for (text, component) in [
             ("report-1.svg", "report-1.svg"),
             ("a b", "a=20b"),
@@ -110,20 +110,20 @@ mod tests {
             ("..", "=2E=2E"),
             ("end.", "end=2E"),
         ] {
-            assert_eq!(escaped(text), component);
-            assert_eq!(unescaped(component).as_deref(), Some(text));
+            assert_eq!(escape(text), component);
+            assert_eq!(unescape(component).as_deref(), Some(text));
         }
         for strange in ["=", "=2", "=ZZ", "=FF"] {
-            assert_eq!(unescaped(strange), None, "{strange}");
+            assert_eq!(unescape(strange), None, "{strange}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_escaped_comes_back(text in "\\PC{0,40}") {
-            let component = escaped(&text);
+        fn unescape_reverses_escape(text in "\\PC{0,40}") {
+            let component = escape(&text);
             prop_assert!(component.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte)));
-            prop_assert_eq!(unescaped(&component), Some(text));
+            prop_assert_eq!(unescape(&component), Some(text));
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Versioned, content-addressed storage of what runs produce: the last room a file enters.
+//! Versioned, content-addressed storage for the outputs of runs.
 //!
-//! Blobs are written once under their digest; a version of a name is claimed by creating its record, which
-//! either succeeds or finds the number taken. That needs put-if-absent and nothing more, so the same store lies below
-//! a local directory or in a bucket of an object store. A file is stored whole or not at all.
-//! This crate never reads a workspace, never interprets content, and reads no variable of the environment: what an
-//! object store asks for is handed in.
+//! A blob is written once under its digest. A version of a name is claimed by creating its record, which fails if the
+//! version exists. That needs only put-if-absent, so a store can be a local directory or a bucket of an object store. A
+//! file is stored completely or not at all. This crate never reads a workspace, never interprets content, and reads no
+//! environment variables: the caller passes the options of an object store.
 
 mod artifact_name;
 mod blobs;
+mod bucket;
 mod content;
 mod error;
 mod garbage;
 mod layout;
-mod local;
+mod local_store;
 mod location;
-mod object;
 mod record;
+mod remote_store;
 mod store;
 
 pub use artifact_name::{ArtifactName, ArtifactNameError, ArtifactRef, ArtifactRefError};
+pub use bucket::BucketOptions;
 pub use content::{CheckedContent, RangeContent};
-pub use error::{RemoteCause, StoreError, Trouble};
-pub use garbage::Freed;
+pub use error::{RemoteCause, RemoteFailure, StoreError};
+pub use garbage::FreedContent;
 pub use location::{Bucket, Location, LocationError, Provider};
-pub use object::BucketOptions;
 pub use record::{Artifact, Origin, Scope};
 pub use store::Store;

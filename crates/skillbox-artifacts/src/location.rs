@@ -1,20 +1,20 @@
-//! Where a store lies: a directory, or a place in a bucket.
+//! The location of a store: a directory, or a prefix in a bucket.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a store lies.
+/// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Below a directory of this host.
+    /// A directory of this host.
     Directory(PathBuf),
     /// In an object store.
     Bucket(Bucket),
 }
 
-/// A place in an object store.
+/// A prefix in an object store.
 ///
-/// Invariants: the authority names a bucket or container and carries no password; the prefix has no empty, `.` or `..`
+/// Invariants: the authority names a bucket or container and contains no password; the prefix has no empty, `.` or `..`
 /// component, no control character, and no slash at either end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
@@ -24,10 +24,10 @@ pub struct Bucket {
     pub(crate) prefix: String,
 }
 
-/// Whose interface an object store speaks.
+/// The API of an object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provider {
-    /// Amazon S3, and everything that speaks like it.
+    /// Amazon S3 and compatible stores.
     S3,
     /// Google Cloud Storage.
     Google,
@@ -35,19 +35,19 @@ pub enum Provider {
     Azure,
 }
 
-/// Why a text names no place for a store.
+/// Why a text is not a location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// Nothing at all.
+    /// It is empty.
     #[error("the location is empty")]
     Empty,
-    /// A scheme that no provider has.
-    #[error("{0:?} is no kind of store: a directory, s3://, gs://, az://, abfss:// and file:// are known")]
+    /// The scheme is unknown.
+    #[error("{0:?} is not a supported scheme: use a directory, s3://, gs://, az://, abfss:// or file://")]
     Scheme(String),
-    /// No bucket, or one with characters that none has.
-    #[error("{0:?} names no bucket or container")]
+    /// The bucket is missing or contains invalid characters.
+    #[error("{0:?} does not name a bucket or container")]
     Authority(String),
-    /// A path that leads nowhere.
+    /// The path is invalid.
     #[error("{0:?} has an empty, `.` or `..` component, a control character, a `?` or a `#` in its path")]
     Prefix(String),
 }
@@ -75,17 +75,17 @@ impl Location {
                 .then(|| Self::Directory(path.to_owned()))
                 .ok_or_else(|| LocationError::Prefix(text.to_owned()));
         }
-        let known = SCHEMES.iter().find(|(known, _)| *known == scheme);
-        let (scheme, provider) = *known.ok_or_else(|| LocationError::Scheme(format!("{scheme}://")))?;
+        let supported = SCHEMES.iter().find(|(supported, _)| *supported == scheme);
+        let (scheme, provider) = *supported.ok_or_else(|| LocationError::Scheme(format!("{scheme}://")))?;
         let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_authority(scheme, authority) {
-            // Not quoted: this may be where somebody wrote a password.
-            let shown = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-            return Err(LocationError::Authority(format!("{scheme}://{shown}")));
+            // The part before the `@` may be a password, so the error does not contain it.
+            let displayed = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+            return Err(LocationError::Authority(format!("{scheme}://{displayed}")));
         }
         let prefix = prefix.trim_end_matches('/');
-        let is_odd = |part: &str| matches!(part, "" | "." | "..") || part.chars().any(is_odd_character);
-        if !prefix.is_empty() && prefix.split('/').any(is_odd) {
+        let is_invalid = |part: &str| matches!(part, "" | "." | "..") || part.chars().any(is_invalid_character);
+        if !prefix.is_empty() && prefix.split('/').any(is_invalid) {
             return Err(LocationError::Prefix(text.to_owned()));
         }
         Ok(Self::Bucket(Bucket {
@@ -97,12 +97,12 @@ impl Location {
     }
 }
 
-/// What a person who pastes a URL with a query, or an encoded one, did not mean as a part of a key.
-fn is_odd_character(c: char) -> bool {
+/// Characters that a user does not intend as part of a key, such as those of a query or an encoded URL.
+fn is_invalid_character(c: char) -> bool {
     c.is_control() || matches!(c, '?' | '#' | '%' | '\\')
 }
 
-/// `bucket`, and for the one scheme that has it `container@account.host`.
+/// Whether the authority is `bucket`, or `container@account.host` for `abfss`.
 fn is_authority(scheme: &str, authority: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()
@@ -117,25 +117,25 @@ fn is_authority(scheme: &str, authority: &str) -> bool {
 }
 
 impl Bucket {
-    /// Whose store it is.
+    /// The provider of the store.
     pub fn provider(&self) -> Provider {
         self.provider
     }
 
-    /// The bucket alone, without the prefix.
+    /// The URL of the bucket, without the prefix.
     pub(crate) fn root_url(&self) -> String {
         format!("{}://{}", self.scheme, self.authority)
     }
 }
 
 impl Provider {
-    /// Where credentials are looked for.
+    /// How to set the credentials.
     pub(crate) fn credentials_hint(self) -> &'static str {
         match self {
-            Self::S3 => "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and see that they may read and write there",
-            Self::Google => "set GOOGLE_APPLICATION_CREDENTIALS, and see that the account may read and write there",
+            Self::S3 => "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of an account with read and write access",
+            Self::Google => "set GOOGLE_APPLICATION_CREDENTIALS to those of an account with read and write access",
             Self::Azure => {
-                "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, and see that they may read and write there"
+                "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY of an account with read and write access"
             }
         }
     }
@@ -165,10 +165,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_and_urls_are_told_apart() {
-        let check = |text: &str, shown: &str| {
+    fn directories_and_urls_are_distinguished() {
+        let check = |text: &str, displayed: &str| {
             let location = Location::parse(text, Path::new("/base")).unwrap();
-            assert_eq!(location.to_string(), shown, "{text}");
+            assert_eq!(location.to_string(), displayed, "{text}");
         };
         check("kept", "/base/kept");
         check("/srv/kept", "/srv/kept");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn invalid_locations_are_refused() {
         for bad in [
             "",
             "ftp://x",

@@ -1,4 +1,4 @@
-//! What is known of one stored version.
+//! The record of one stored version.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,47 +7,47 @@ use skillbox_model::{Digest, RunId, SessionId};
 
 use crate::{ArtifactName, ArtifactRef};
 
-/// Whose artifacts: a session's own, or those of the user across sessions.
+/// The scope of artifacts: one session, or the user across all sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Across sessions.
+    /// The user, across sessions.
     User,
-    /// One session's own.
+    /// One session.
     Session(SessionId),
 }
 
-/// Where a file came from, kept with it.
+/// The origin of a file, stored with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Its type, as the collector found it.
+    /// The MIME type, as determined at collection.
     pub mime_type: Option<String>,
-    /// The run that made it.
+    /// The run that created the file.
     pub run_id: Option<RunId>,
 }
 
-/// One stored version of one name.
+/// One stored version of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
     /// The name.
     pub name: ArtifactName,
-    /// The version, from 0 upwards, never used twice.
+    /// The version, starting at 0. No version is used twice.
     pub version: u64,
-    /// Size of the whole file.
+    /// The size of the whole file.
     pub size_bytes: u64,
-    /// Digest of the whole file, and the name of its blob.
+    /// The digest of the whole file, which is also the name of its blob.
     pub sha256: Digest,
-    /// Its type.
+    /// The MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The run that made it.
+    /// The run that created the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// When it was stored, in milliseconds since 1970.
+    /// The time of storage in milliseconds since 1970.
     pub created_unix_ms: u64,
 }
 
 impl Artifact {
-    /// The reference that later inputs can use.
+    /// The reference for inputs of later runs.
     pub fn reference(&self) -> String {
         let exact = ArtifactRef {
             name: self.name.clone(),
@@ -57,7 +57,7 @@ impl Artifact {
     }
 }
 
-/// The present, as records have it.
+/// The current time in milliseconds since 1970.
 pub(crate) fn now_unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! The store as everybody sees it, wherever it lies.
+//! The public interface of a store, independent of its location.
 
 use std::fmt;
 use std::fs::File;
@@ -6,18 +6,19 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::local::LocalStore;
-use crate::object::{BucketOptions, RemoteStore};
+use crate::bucket::BucketOptions;
+use crate::local_store::LocalStore;
+use crate::remote_store::RemoteStore;
 use crate::{
-    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, Freed, Location, Origin, RangeContent, Scope,
+    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location, Origin, RangeContent, Scope,
     StoreError,
 };
 
-/// A store of artifacts. Cheap to clone; safe to share between threads, processes and, in a bucket, hosts.
+/// A store of artifacts. It is cheap to clone. Threads, processes and, in a bucket, hosts can share it.
 #[derive(Clone, Debug)]
 pub struct Store(Backend);
 
-/// The kinds there are; everybody else sees a [`Store`].
+/// The kinds of stores.
 #[derive(Clone, Debug)]
 enum Backend {
     Local(LocalStore),
@@ -25,17 +26,17 @@ enum Backend {
 }
 
 impl Store {
-    /// A store below a directory, which is made when the first file comes.
+    /// Creates a store below a directory. The first file creates the directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self(Backend::Local(LocalStore::new(root)))
     }
 
-    /// A store in a bucket. Nothing is connected, and no thread is started, before the first question.
+    /// Creates a store in a bucket. The first request starts the thread and connects.
     pub fn in_bucket(bucket: Bucket, options: BucketOptions) -> Self {
         Self(Backend::Remote(RemoteStore::new(bucket, options)))
     }
 
-    /// A store at a location; `options` are for buckets.
+    /// Creates a store at a location. `options` apply to buckets.
     pub fn at(location: Location, options: BucketOptions) -> Self {
         match location {
             Location::Directory(root) => Self::new(root),
@@ -43,7 +44,7 @@ impl Store {
         }
     }
 
-    /// The part of this store that belongs to one tenant alone: another tenant's references mean nothing in it.
+    /// The part of this store that belongs to one tenant. References of other tenants do not resolve in it.
     pub fn for_tenant(&self, tenant: &str) -> Self {
         Self(match &self.0 {
             Backend::Local(store) => Backend::Local(store.for_tenant(tenant)),
@@ -51,7 +52,7 @@ impl Store {
         })
     }
 
-    /// Stores everything that `content` gives as the next version of `name`.
+    /// Stores the whole `content` as the next version of `name`.
     pub fn put(
         &self,
         scope: &Scope,
@@ -65,7 +66,7 @@ impl Store {
         }
     }
 
-    /// The record that a reference means.
+    /// Resolves a reference to its record.
     pub fn resolve(&self, scope: &Scope, reference: &ArtifactRef) -> Result<Artifact, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.resolve(scope, reference),
@@ -73,7 +74,7 @@ impl Store {
         }
     }
 
-    /// The content of a stored version, checked against its digest to the last byte as it is read.
+    /// Opens the content of a version. The digest is verified while the content is read.
     pub fn open(&self, artifact: &Artifact) -> Result<CheckedContent, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.open(artifact),
@@ -81,8 +82,8 @@ impl Store {
         }
     }
 
-    /// The bytes of a stored version from `range.start` up to, not with, `range.end`. They are *not* checked against
-    /// the digest, which is a promise about the whole; a store that has fewer bytes fails.
+    /// Opens the bytes of a version from `range.start` up to but excluding `range.end`. They are *not* verified,
+    /// because the digest covers the whole content. Reading fails if the store has fewer bytes.
     pub fn open_range(&self, artifact: &Artifact, range: Range<u64>) -> Result<RangeContent, StoreError> {
         if range.start > range.end || range.end > artifact.size_bytes {
             return Err(StoreError::Range {
@@ -97,7 +98,7 @@ impl Store {
         }
     }
 
-    /// The content of a stored version as a file of this host, checked as a whole before it is handed out.
+    /// Opens the content of a version as a file of this host, after verifying it.
     pub fn open_checked_file(&self, artifact: &Artifact) -> Result<File, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.open_checked_file(artifact),
@@ -121,7 +122,7 @@ impl Store {
         }
     }
 
-    /// Removes one version, or all of a name. Their numbers are never given again.
+    /// Removes one version, or all versions of a name. Their numbers are never reused.
     pub fn remove(&self, scope: &Scope, reference: &ArtifactRef) -> Result<Vec<Artifact>, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.remove(scope, reference),
@@ -129,17 +130,16 @@ impl Store {
         }
     }
 
-    /// Frees content that no version has any more. Writers wait for it, but only while there is something to free. In a
-    /// bucket nothing is freed: it has no lock that would keep what a writer on another host just found there.
-    pub fn collect_garbage(&self) -> Result<Freed, StoreError> {
+    /// Frees content without a version. Writers wait only while there is something to free. In a bucket nothing is
+    /// freed: without locks, a writer on another host may be about to use the content.
+    pub fn collect_garbage(&self) -> Result<FreedContent, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.collect_garbage(),
-            Backend::Remote(_) => Ok(Freed::default()),
+            Backend::Remote(_) => Ok(FreedContent::default()),
         }
     }
 
-    /// Removes everything of a scope, its used numbers too: the scope itself is gone. Tells whether there may be
-    /// something to free now.
+    /// Removes a scope with all its versions and used version numbers. Returns whether there may be content to free.
     pub fn remove_scope(&self, scope: &Scope) -> Result<bool, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.remove_scope(scope),
@@ -148,7 +148,7 @@ impl Store {
     }
 }
 
-/// Where it lies.
+/// The location of the store.
 impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -1,8 +1,8 @@
-//! `all`: everything in one go, and one table of all targets.
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
+//! `all`: every measurement, and one table of all targets.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the parts with reports of their own are processes of their own"
+    reason = "subcommands with their own reports run as separate processes"
 )]
 
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 
 use crate::claim::{Bound, Claim};
 use crate::peers::Peers;
-use crate::report::{How, Report};
+use crate::report::{OutputOptions, Report};
 use crate::{chart, collect, run, serve, session, stdout, throughput};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How many times every way is taken
+    /// Number of rounds
     #[arg(long, default_value_t = 200, value_name = "N")]
     rounds: usize,
-    /// How many runs in sequence are compared, first hundred with last hundred
+    /// Number of runs in sequence, whose first and last hundred are compared
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     sequence: usize,
     /// The skillbox program for one-shot runs; by default the one beside this program
@@ -29,85 +29,85 @@ pub(crate) struct Arguments {
     /// Draw the times as SVG into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Leave out what has nothing to do with runs: the catalogue and the prompts
+    /// Measure runs only, without catalog, prompts and Docker
     #[arg(long)]
     runs_only: bool,
     #[command(flatten)]
     peers: Peers,
     #[command(flatten)]
-    how: How,
+    output: OutputOptions,
 }
 
-/// Subcommands that print reports of their own; another is another line.
-const ON_THEIR_OWN: [(&str, &[&str]); 3] = [
-    ("catalogue", &["catalogue", "--json", "--check"]),
+/// Subcommands with their own reports.
+const SEPARATE_COMMANDS: [(&str, &[&str]); 3] = [
+    ("catalog", &["catalog", "--json", "--check"]),
     ("prompt", &["prompt", "--json"]),
     ("docker", &["docker", "--json", "--check"]),
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let (rounds, how) = (arguments.rounds, How::default());
+    let (rounds, output) = (arguments.rounds, OutputOptions::default());
     let mut report = run::measure(&run::Arguments {
         rounds,
         sequence: arguments.sequence,
         program: arguments.program.clone(),
         peers: arguments.peers.clone(),
-        how,
+        output,
     })?;
-    report.take(session::measure(&session::Arguments { rounds, how })?);
-    report.take(throughput::measure(&throughput::Arguments {
+    report.append(session::measure(&session::Arguments { rounds, output })?);
+    report.append(throughput::measure(&throughput::Arguments {
         rounds: 10,
         turn: 500,
         workers: None,
-        how,
+        output,
     })?);
-    report.take(collect::measure(&collect::Arguments {
+    report.append(collect::measure(&collect::Arguments {
         rounds: rounds.min(15),
-        how,
+        output,
     })?);
-    report.take(stdout::measure()?);
-    report.take(serve::measure(&serve::Arguments {
+    report.append(stdout::measure()?);
+    report.append(serve::measure(&serve::Arguments {
         rounds,
         clients: 64,
         seconds: 60,
         program: arguments.program.clone(),
-        how,
+        output,
     })?);
     if let Some(path) = &arguments.svg {
         std::fs::write(path, chart::draw(&report.tables))?;
     }
     let mut others = serde_json::Map::new();
-    for (name, words) in ON_THEIR_OWN {
+    for (name, args) in SEPARATE_COMMANDS {
         if arguments.runs_only {
             continue;
         }
-        let (claim, told) = on_its_own(name, words)?;
+        let (claim, result) = run_separately(name, args)?;
         report.claims.push(claim);
-        others.insert(name.to_owned(), told);
+        others.insert(name.to_owned(), result);
     }
-    tell(&report, Value::Object(others), arguments.how)
+    print_all(&report, Value::Object(others), arguments.output)
 }
 
-/// Runs a subcommand; whether it met its own targets is one claim.
-fn on_its_own(name: &str, words: &[&str]) -> anyhow::Result<(Claim, Value)> {
+/// Runs a subcommand. Whether it met its own targets is one claim.
+fn run_separately(name: &str, args: &[&str]) -> anyhow::Result<(Claim, Value)> {
     let output = Command::new(std::env::current_exe()?)
-        .args(words)
+        .args(args)
         .stdin(Stdio::null())
         .output()?;
-    let told = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    // Without a result there was nothing to measure with: no daemon, no image.
+    let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    // No result means that the measurement is not possible: no daemon, no image.
     let share = if output.status.success() { 1.0 } else { 0.0 };
     let claim = Claim {
         what: format!("targets of {name}"),
-        against: "what they should be".to_owned(),
-        measured: (!told.is_null()).then_some(share),
+        against: "their limits".to_owned(),
+        measured: (!result.is_null()).then_some(share),
         bound: Bound::AtLeast(1.0),
     };
-    Ok((claim, told))
+    Ok((claim, result))
 }
 
-fn tell(report: &Report, others: Value, how: How) -> anyhow::Result<()> {
-    if how.json {
+fn print_all(report: &Report, others: Value, output: OutputOptions) -> anyhow::Result<()> {
+    if output.json {
         let mut whole = report.to_json();
         whole["others"] = others;
         println!("{whole:#}");
@@ -115,11 +115,11 @@ fn tell(report: &Report, others: Value, how: How) -> anyhow::Result<()> {
         report.print();
         println!("\n{}", machine());
     }
-    anyhow::ensure!(!how.check || report.is_met(), "a target was missed");
+    anyhow::ensure!(!output.check || report.is_met(), "a target was missed");
     Ok(())
 }
 
-/// What it was measured on, in one line.
+/// The machine of the measurement, in one line.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -1,33 +1,33 @@
-//! What we say about our speed, and whether it is so.
+//! Claims about performance, and whether they are met.
 
 use serde_json::{Value, json};
 
 /// One line of the table of targets.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
-    /// What was measured.
+    /// The measured subject.
     pub what: String,
-    /// Against what.
+    /// The reference.
     pub against: String,
-    /// The number; none when it could not be measured here.
+    /// The measured number; `None` when the measurement is not possible on this machine.
     pub measured: Option<f64>,
-    /// What it has to be.
+    /// The limit.
     pub bound: Bound,
 }
 
-/// What a number has to be.
+/// The limit of a measured number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
-    /// At most so many times the other.
+    /// At most this multiple of the reference.
     AtMost(f64),
-    /// At least so many times the other.
+    /// At least this multiple of the reference.
     AtLeast(f64),
-    /// At most so many MiB.
+    /// At most this number of MiB.
     MebibytesAtMost(f64),
 }
 
 impl Claim {
-    /// Whether it holds. What could not be measured is not missed.
+    /// Whether the claim is met. A claim that could not be measured counts as met.
     pub(crate) fn is_met(&self) -> bool {
         match (self.measured, self.bound) {
             (None, _) => true,
@@ -36,8 +36,8 @@ impl Claim {
         }
     }
 
-    /// One line for people.
-    pub(crate) fn line(&self) -> String {
+    /// The claim as one line of text.
+    pub(crate) fn to_line(&self) -> String {
         let (unit, words, bound) = match self.bound {
             Bound::AtMost(most) => ("×", "at most", most),
             Bound::AtLeast(least) => ("×", "at least", least),
@@ -53,7 +53,7 @@ impl Claim {
         format!("{:<38} against {:<34} {verdict}", self.what, self.against)
     }
 
-    /// For programs.
+    /// The claim as JSON.
     pub(crate) fn to_json(&self) -> Value {
         let (words, bound) = match self.bound {
             Bound::AtMost(most) => ("at_most", most),

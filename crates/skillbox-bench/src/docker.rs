@@ -1,6 +1,6 @@
-//! `docker`: what a run in a container costs beside the ordinary client, on the same image with the same command.
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
-#![expect(clippy::disallowed_methods, reason = "a measuring program starts things")]
+//! `docker`: the cost of a run in a container compared with the Docker client, with the same image and command.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use skillbox_executor::{Cancel, DockerExecutor, DockerOptions, EventSink, Executor};
+use skillbox_executor::{CancelToken, DockerExecutor, DockerOptions, EventSink, Executor};
 use skillbox_model::{ExecutorKind, RunRequest};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Unconfined};
 
-/// What a run that finds a container waiting may cost, against `docker run`.
-const WARM_AT_MOST: f64 = 1.0 / 20.0;
-/// What a run that has to make its container may cost.
-const COLD_AT_MOST: f64 = 1.2;
+/// The limit of a run in an idle container, as a multiple of `docker run`.
+const WARM_LIMIT: f64 = 1.0 / 20.0;
+/// The limit of a run that creates its container.
+const COLD_LIMIT: f64 = 1.2;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How many bursts are measured
+    /// Number of bursts
     #[arg(long, default_value_t = 8, value_name = "N")]
     rounds: usize,
-    /// How many containers wait, and how many runs a burst has
+    /// Size of the pool, and number of runs of a burst
     #[arg(long, default_value_t = 4, value_name = "N")]
     pool: usize,
     /// The daemon
@@ -47,24 +47,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir()?;
     let warm = Server::new(directory.path().join("warm"), arguments, arguments.pool)?;
     let cold = Server::new(directory.path().join("cold"), arguments, 0)?;
-    let bystander = Bystander::start(arguments)?;
-    let mut times = Times::default();
-    // The first of each pays for what stays.
+    let container = RunningContainer::start(arguments)?;
+    let mut times = Timings::default();
+    // The first run of each candidate fills caches.
     cold.run()?;
-    bystander.exec(arguments)?;
+    container.exec(arguments)?;
     docker_run(arguments)?;
     for _ in 0..arguments.rounds {
         warm.wait_until_full(arguments.pool)?;
         for _ in 0..arguments.pool {
             times.warm.push(timed(|| warm.run())?);
         }
-        // What the pool does to fill itself up again is nobody else's cost.
+        // The pool is full again before the other candidates are measured.
         warm.wait_until_full(arguments.pool)?;
         times.cold.push(timed(|| cold.run())?);
         times.docker_run.push(timed(|| docker_run(arguments))?);
-        times.docker_exec.push(timed(|| bystander.exec(arguments))?);
+        times.docker_exec.push(timed(|| container.exec(arguments))?);
     }
-    times.tell(arguments)
+    times.print(arguments)
 }
 
 fn timed(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
@@ -74,29 +74,29 @@ fn timed(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> 
 }
 
 #[derive(Default)]
-struct Times {
+struct Timings {
     warm: Vec<Duration>,
     cold: Vec<Duration>,
     docker_run: Vec<Duration>,
     docker_exec: Vec<Duration>,
 }
 
-impl Times {
-    fn tell(mut self, arguments: &Arguments) -> anyhow::Result<()> {
+impl Timings {
+    fn print(mut self, arguments: &Arguments) -> anyhow::Result<()> {
         let rows = [
-            ("skill_run, a container waits", &mut self.warm),
-            ("skill_run, a container is made", &mut self.cold),
+            ("skill_run, idle container", &mut self.warm),
+            ("skill_run, new container", &mut self.cold),
             ("docker run --rm --network none", &mut self.docker_run),
-            ("docker exec into a warm one", &mut self.docker_exec),
+            ("docker exec, running container", &mut self.docker_exec),
         ];
         let rows = rows.map(|(name, times)| {
             times.sort_unstable();
             let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
             (name, at(50), at(95))
         });
-        let yardstick = rows[2].1;
-        let (warm, cold) = (rows[0].1 / yardstick, rows[1].1 / yardstick);
-        let is_met = warm <= WARM_AT_MOST && cold <= COLD_AT_MOST;
+        let reference = rows[2].1;
+        let (warm, cold) = (rows[0].1 / reference, rows[1].1 / reference);
+        let is_met = warm <= WARM_LIMIT && cold <= COLD_LIMIT;
         if arguments.json {
             let ways = rows.map(|(name, p50, p95)| json!({"name": name, "p50_ms": p50, "p95_ms": p95}));
             println!("{:#}", json!({"ways": ways, "warm": warm, "cold": cold, "met": is_met}));
@@ -108,12 +108,12 @@ impl Times {
             }
             let verdict = |ratio: f64, at_most: f64| if ratio <= at_most { "met" } else { "MISSED" };
             println!(
-                "  warm is {warm:.3}x docker run (at most {WARM_AT_MOST:.3}x): {}",
-                verdict(warm, WARM_AT_MOST)
+                "  warm is {warm:.3}x docker run (at most {WARM_LIMIT:.3}x): {}",
+                verdict(warm, WARM_LIMIT)
             );
             println!(
-                "  cold is {cold:.3}x docker run (at most {COLD_AT_MOST:.3}x): {}",
-                verdict(cold, COLD_AT_MOST)
+                "  cold is {cold:.3}x docker run (at most {COLD_LIMIT:.3}x): {}",
+                verdict(cold, COLD_LIMIT)
             );
         }
         ensure!(is_met || !arguments.check, "a target was missed");
@@ -121,7 +121,7 @@ impl Times {
     }
 }
 
-/// A runtime as a server has it.
+/// The runtime of a server.
 struct Server {
     runtime: Runtime,
     docker: Arc<DockerExecutor>,
@@ -145,7 +145,7 @@ impl Server {
         }));
         let profiles = Profiles::shipped();
         if pool > 0 {
-            docker.warm(profiles.get("default").context("the default profile")?)?;
+            docker.fill_pool(profiles.get("default").context("the default profile")?)?;
         }
         let source = Source::Directory {
             path: place.join("skills"),
@@ -166,11 +166,11 @@ impl Server {
 
     fn wait_until_full(&self, size: usize) -> anyhow::Result<()> {
         let end = Instant::now() + Duration::from_secs(60);
-        while self.docker.waiting() < size {
+        while self.docker.idle_containers() < size {
             ensure!(Instant::now() < end, "the pool does not fill");
             std::thread::sleep(Duration::from_millis(20));
         }
-        // The last container is still being settled by the daemon.
+        // The daemon may still be starting the last container.
         std::thread::sleep(Duration::from_millis(300));
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Server {
         let context = RunContext {
             session: None,
             events: EventSink::silent(),
-            cancel: Cancel::new()?,
+            cancel: CancelToken::new()?,
             export: None,
         };
         let report = self.runtime.run(&request, context)?;
@@ -220,13 +220,13 @@ fn docker_run(arguments: &Arguments) -> anyhow::Result<()> {
     docker(arguments, &words).map(drop)
 }
 
-/// A container that is there already, for `docker exec`.
-struct Bystander<'a> {
+/// A running container for `docker exec`.
+struct RunningContainer<'a> {
     id: String,
     arguments: &'a Arguments,
 }
 
-impl<'a> Bystander<'a> {
+impl<'a> RunningContainer<'a> {
     fn start(arguments: &'a Arguments) -> anyhow::Result<Self> {
         let image = arguments.image.as_str();
         let words = [
@@ -249,9 +249,9 @@ impl<'a> Bystander<'a> {
     }
 }
 
-impl Drop for Bystander<'_> {
+impl Drop for RunningContainer<'_> {
     fn drop(&mut self) {
-        // It ends by itself within the hour.
-        let _gone = docker(self.arguments, &["rm", "--force", &self.id]);
+        // The container ends by itself within an hour.
+        let _removed = docker(self.arguments, &["rm", "--force", &self.id]);
     }
 }

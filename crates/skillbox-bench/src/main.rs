@@ -1,25 +1,25 @@
-//! The benchmark program: one subcommand for each thing that is measured, one file for each subcommand.
+//! The benchmark program: one subcommand and one module for each subject.
 //!
-//! Every measurement runs beside its yardstick in the same process run, round for round, so that a busy machine
-//! slows both; the table gives percentiles and ratios and says whether the target is met. Start it in a release build.
+//! Every measurement alternates with its reference in the same process, round by round, so that a busy machine slows
+//! both. The tables contain percentiles, ratios, and whether the targets are met. Use a release build.
 
 mod all;
-mod catalogue;
+mod bench_runtime;
+mod catalog;
 mod chart;
 mod claim;
 mod collect;
-mod contest;
+mod comparison;
 mod docker;
 mod measure;
-mod pace;
 mod peers;
 mod prompt;
-mod ready;
 mod report;
 mod run;
 mod serve;
 mod session;
 mod stdout;
+mod stepped_server;
 mod throughput;
 
 use clap::{Parser, Subcommand};
@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Everything, with one table of all targets
+    /// All measurements, with one table of all targets
     All(all::Arguments),
     /// One isolated run beside a bare spawn, bubblewrap and others
     Run(run::Arguments),
@@ -44,40 +44,41 @@ enum Command {
     Session(session::Arguments),
     /// Runs per second with every core busy
     Throughput(throughput::Arguments),
-    /// Bringing 64 MiB in 100 files back
+    /// Collecting 100 files with 64 MiB
     Collect(collect::Arguments),
-    /// A gigabyte of output
+    /// Memory during a gigabyte of output
     Stdout(stdout::Arguments),
-    /// Scanning, refreshing and remembering thousands of skills
-    Catalogue(catalogue::Arguments),
+    /// Scanning and refreshing thousands of skills, and their memory
+    #[command(alias = "catalogue")]
+    Catalog(catalog::Arguments),
     /// Prompts, the tool policy, and loading a skill
     Prompt(prompt::Arguments),
     /// One run in a container beside `docker run` and `docker exec`
     Docker(docker::Arguments),
-    /// Prints what one catalogue costs in memory; started by `catalogue` as a process of its own
+    /// Prints the memory of a catalog; started by `catalog` as a separate process
     #[command(hide = true)]
-    CatalogueMemory(catalogue::memory::Arguments),
-    /// The same run over HTTP and over MCP, and what many clients at once get
+    CatalogMemory(catalog::memory::Arguments),
+    /// The same run over HTTP and over MCP, and the load of many clients
     Serve(serve::Arguments),
-    /// A server that makes one run for each line that it reads; started by `run` as a process of its own
+    /// A server that makes one run for each line of its input; started by `run` as a separate process
     #[command(hide = true)]
-    Pace(pace::Arguments),
+    SteppedServer(stepped_server::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
     skillbox_sandbox::become_spawner_if_asked();
     match Arguments::parse().command {
         Command::All(arguments) => all::run(&arguments),
-        Command::Run(arguments) => report::tell(&run::measure(&arguments)?, arguments.how),
-        Command::Session(arguments) => report::tell(&session::measure(&arguments)?, arguments.how),
-        Command::Throughput(arguments) => report::tell(&throughput::measure(&arguments)?, arguments.how),
-        Command::Collect(arguments) => report::tell(&collect::measure(&arguments)?, arguments.how),
-        Command::Stdout(arguments) => report::tell(&stdout::measure()?, arguments.how),
-        Command::Catalogue(arguments) => catalogue::run(&arguments),
+        Command::Run(arguments) => report::print_report(&run::measure(&arguments)?, arguments.output),
+        Command::Session(arguments) => report::print_report(&session::measure(&arguments)?, arguments.output),
+        Command::Throughput(arguments) => report::print_report(&throughput::measure(&arguments)?, arguments.output),
+        Command::Collect(arguments) => report::print_report(&collect::measure(&arguments)?, arguments.output),
+        Command::Stdout(arguments) => report::print_report(&stdout::measure()?, arguments.output),
+        Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Docker(arguments) => docker::run(&arguments),
-        Command::CatalogueMemory(arguments) => catalogue::memory::run(&arguments),
-        Command::Serve(arguments) => report::tell(&serve::measure(&arguments)?, arguments.how),
-        Command::Pace(arguments) => pace::serve(&arguments),
+        Command::CatalogMemory(arguments) => catalog::memory::run(&arguments),
+        Command::Serve(arguments) => report::print_report(&serve::measure(&arguments)?, arguments.output),
+        Command::SteppedServer(arguments) => stepped_server::serve(&arguments),
     }
 }

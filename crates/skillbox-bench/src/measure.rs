@@ -1,13 +1,13 @@
-//! Times of several rounds, and what to make of them.
+//! The times of several rounds, and their statistics.
 
 use std::time::{Duration, Instant};
 
-/// The times that one thing took, round for round.
+/// The times of one operation, round by round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Vec<Duration>);
 
 impl Samples {
-    /// Runs `work` once and keeps its time.
+    /// Runs `work` once and records its time.
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -15,19 +15,19 @@ impl Samples {
         result
     }
 
-    /// Keeps a time that was measured elsewhere.
+    /// Records a time that was measured elsewhere.
     pub(crate) fn push(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    /// The median, or nothing when nothing was measured.
+    /// The median; `None` without measurements.
     pub(crate) fn median(&self) -> Option<Duration> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         sorted.get(sorted.len().checked_sub(1)? / 2).copied()
     }
 
-    /// Shortest and longest.
+    /// The shortest and the longest time.
     pub(crate) fn range(&self) -> Option<(Duration, Duration)> {
         Some((*self.0.iter().min()?, *self.0.iter().max()?))
     }
@@ -38,7 +38,7 @@ pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// How many times `time` goes into `yardstick`'s place: 0.5 is half of it.
-pub(crate) fn ratio(time: Duration, yardstick: Duration) -> f64 {
-    time.as_secs_f64() / yardstick.as_secs_f64().max(f64::MIN_POSITIVE)
+/// The ratio of a time to a reference: 0.5 is half of it.
+pub(crate) fn ratio(time: Duration, reference: Duration) -> f64 {
+    time.as_secs_f64() / reference.as_secs_f64().max(f64::MIN_POSITIVE)
 }

@@ -1,40 +1,39 @@
-//! The ways that others start a command.
-#![expect(clippy::disallowed_methods, reason = "a measuring program starts things")]
+//! Other ways to start a command.
+#![expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::ensure;
 
-/// Where other programs are, so far as they are there.
+/// The paths of other programs, where they are installed.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Peers {
     /// `srt` of @anthropic-ai/sandbox-runtime; by default the one on the PATH
     #[arg(long, value_name = "PATH")]
     pub srt: Option<PathBuf>,
-    /// The image of `docker run` and `docker exec`; without a daemon they are left out
+    /// The image for `docker run` and `docker exec`, which are skipped without a daemon
     #[arg(long, value_name = "IMAGE", default_value = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION")))]
     pub docker_image: String,
 }
 
 impl Peers {
-    /// The sandbox-runtime, where it is and works.
+    /// The sandbox-runtime, where it is installed and works.
     pub(crate) fn srt(&self) -> Option<PathBuf> {
         let program = self.srt.clone().unwrap_or_else(|| PathBuf::from("srt"));
         srt(&program).is_ok().then_some(program)
     }
 
-    /// A container of the image, kept for `docker exec`, where there is a daemon with that image.
+    /// A running container for `docker exec`, where there is a daemon with the image.
     pub(crate) fn container(&self) -> Option<Container> {
         Container::start(&self.docker_image).ok()
     }
 }
 
-/// Where programs are found, here and in the sandbox alike: a `python3` of somebody's home is another program.
+/// The search path, the same here and in the sandbox: a `python3` in a home directory is another program.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What a script finds in its environment: the same for everybody, since a shell with a language to speak takes longer
-/// to start than one without.
+/// Sets the same environment for every candidate: a shell with a locale takes longer to start than one without.
 fn environment(command: &mut Command) -> &mut Command {
     let variables = [
         ("PATH", PATH),
@@ -45,17 +44,17 @@ fn environment(command: &mut Command) -> &mut Command {
     command.env_clear().envs(variables)
 }
 
-/// No isolation at all: fork, exec, read both streams, wait.
+/// Starts a shell without isolation: fork, exec, read both streams, wait.
 pub(crate) fn bare(script: &str) -> anyhow::Result<()> {
     finish(environment(Command::new("bash").args(["-c", script])))
 }
 
-/// Whether bubblewrap is there and can be used.
+/// Whether bubblewrap is installed and works.
 pub(crate) fn has_bwrap() -> bool {
     bwrap("true").is_ok()
 }
 
-/// bubblewrap with the same visible tree and every namespace, but without limits, Landlock and system call filter.
+/// Starts bubblewrap with the same visible tree and every namespace, without limits, Landlock and seccomp.
 pub(crate) fn bwrap(script: &str) -> anyhow::Result<()> {
     let tree = [
         ["--ro-bind", "/usr", "/usr"],
@@ -87,18 +86,18 @@ pub(crate) fn bwrap(script: &str) -> anyhow::Result<()> {
     finish(environment(command.args(tree.as_flattened()).args(rest)))
 }
 
-/// Anthropic's sandbox-runtime: bubblewrap and a filter, set up by a program for Node.
+/// Starts Anthropic's sandbox-runtime: bubblewrap and a seccomp filter, set up by a Node program.
 pub(crate) fn srt(program: &Path) -> anyhow::Result<()> {
     finish(Command::new(program).args(["true"]))
 }
 
-/// `docker run` of a fresh container.
+/// Starts a new container with `docker run`.
 pub(crate) fn docker_run(image: &str) -> anyhow::Result<()> {
     let words = ["run", "--rm", "--network", "none", "--entrypoint", "true", image];
     finish(Command::new("docker").args(words))
 }
 
-/// A container that waits for `docker exec`.
+/// A running container for `docker exec`.
 pub(crate) struct Container {
     id: String,
 }
@@ -130,8 +129,8 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // Nothing is left to do when the daemon is gone.
-        let _gone = finish(Command::new("docker").args(["rm", "-f", &self.id]));
+        // Without a daemon there is nothing to remove.
+        let _removed = finish(Command::new("docker").args(["rm", "-f", &self.id]));
     }
 }
 

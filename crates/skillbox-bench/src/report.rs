@@ -1,25 +1,25 @@
-//! What a measurement gives: tables of times, claims about them, and remarks.
-#![expect(clippy::print_stdout, reason = "a measuring program prints what it measured")]
+//! The result of a measurement: tables of times, claims about them, and remarks.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use serde_json::{Value, json};
 
 use crate::claim::Claim;
-use crate::contest::Times;
+use crate::comparison::Timings;
 
 /// The result of one subcommand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
-    /// Ways with their times.
-    pub tables: Vec<Times>,
-    /// What they were held against.
+    /// Candidates with their times.
+    pub tables: Vec<Timings>,
+    /// Claims about the times.
     pub claims: Vec<Claim>,
-    /// What else is worth knowing, one line each.
+    /// Further results, one line each.
     pub remarks: Vec<String>,
 }
 
-/// How a result is told.
+/// The options for the output.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
-pub(crate) struct How {
+pub(crate) struct OutputOptions {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -29,30 +29,30 @@ pub(crate) struct How {
 }
 
 /// Prints a result; with `--check`, a missed target is an error.
-pub(crate) fn tell(report: &Report, how: How) -> anyhow::Result<()> {
-    if how.json {
+pub(crate) fn print_report(report: &Report, output: OutputOptions) -> anyhow::Result<()> {
+    if output.json {
         println!("{:#}", report.to_json());
     } else {
         report.print();
     }
-    anyhow::ensure!(!how.check || report.is_met(), "a target was missed");
+    anyhow::ensure!(!output.check || report.is_met(), "a target was missed");
     Ok(())
 }
 
 impl Report {
     /// Adds another result to this one.
-    pub(crate) fn take(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: Self) {
         self.tables.extend(other.tables);
         self.claims.extend(other.claims);
         self.remarks.extend(other.remarks);
     }
 
-    /// Whether everything that could be measured is as it should be.
+    /// Whether every claim that could be measured is met.
     pub(crate) fn is_met(&self) -> bool {
         self.claims.iter().all(Claim::is_met)
     }
 
-    /// For people.
+    /// Prints the report as text.
     pub(crate) fn print(&self) {
         for table in &self.tables {
             table.print();
@@ -65,14 +65,14 @@ impl Report {
         }
         println!();
         for claim in &self.claims {
-            println!("{}", claim.line());
+            println!("{}", claim.to_line());
         }
     }
 
-    /// For programs.
+    /// The report as JSON.
     pub(crate) fn to_json(&self) -> Value {
         json!({
-            "tables": self.tables.iter().map(Times::to_json).collect::<Vec<_>>(),
+            "tables": self.tables.iter().map(Timings::to_json).collect::<Vec<_>>(),
             "claims": self.claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
             "remarks": self.remarks,
             "met": self.is_met(),

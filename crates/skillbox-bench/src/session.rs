@@ -1,17 +1,17 @@
-//! `session`: later runs of one session, which find the workspace as the one before left it.
+//! `session`: later runs of a session, which share its workspace.
 
-use crate::contest::Contest;
+use crate::bench_runtime::{BenchRuntime, RunSpec, Slots};
+use crate::comparison::Comparison;
 use crate::peers;
-use crate::ready::{Ready, Slots, Wish};
-use crate::report::{How, Report};
+use crate::report::{OutputOptions, Report};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How many times every way is taken
+    /// Number of rounds
     #[arg(long, default_value_t = 200, value_name = "N")]
     pub rounds: usize,
     #[command(flatten)]
-    pub how: How,
+    pub output: OutputOptions,
 }
 
 const BARE: &str = "bare bash -c true";
@@ -19,20 +19,20 @@ const PARKED: &str = "n-th run of a session, parked";
 const ON_DEMAND: &str = "n-th run of a session, on demand";
 
 pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    let (parked, on_demand) = (Ready::new(Slots::Parked)?, Ready::new(Slots::OnDemand)?);
-    let later = |ready: &Ready| {
-        let wish = Wish {
+    let (parked, on_demand) = (BenchRuntime::new(Slots::Parked)?, BenchRuntime::new(Slots::OnDemand)?);
+    let later = |runtime: &BenchRuntime| {
+        let spec = RunSpec {
             command: "true",
             session: Some("measured"),
-            ..Wish::default()
+            ..RunSpec::default()
         };
-        ready.report(wish).map(drop)
+        runtime.run_spec(spec).map(drop)
     };
-    let mut contest = Contest::new("later runs of one session");
-    contest.way(BARE, || peers::bare("true"));
-    contest.way(PARKED, || later(&parked));
-    contest.way(ON_DEMAND, || later(&on_demand));
-    let times = contest.hold(arguments.rounds)?;
+    let mut comparison = Comparison::new("later runs of one session");
+    comparison.add(BARE, || peers::bare("true"));
+    comparison.add(PARKED, || later(&parked));
+    comparison.add(ON_DEMAND, || later(&on_demand));
+    let times = comparison.measure(arguments.rounds)?;
     Ok(Report {
         claims: vec![times.claim(PARKED, BARE, 1.3), times.claim(ON_DEMAND, BARE, 1.7)],
         tables: vec![times],

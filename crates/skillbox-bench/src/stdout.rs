@@ -1,30 +1,30 @@
-//! `stdout`: how much a server grows while a script writes one GiB.
+//! `stdout`: the growth of a server while a script writes one GiB.
 
 use std::time::Instant;
 
+use crate::bench_runtime::{BenchRuntime, RunSpec, Slots};
 use crate::claim::{Bound, Claim};
-use crate::ready::{Ready, Slots, Wish};
-use crate::report::{How, Report};
+use crate::report::{OutputOptions, Report};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub how: How,
+    pub output: OutputOptions,
 }
 
 pub(crate) fn measure() -> anyhow::Result<Report> {
-    let ready = Ready::new(Slots::Parked)?;
-    // The first run pays for buffers that stay.
-    ready.run("head -c 1000000 /dev/zero")?;
+    let runtime = BenchRuntime::new(Slots::Parked)?;
+    // The first run allocates buffers that stay.
+    runtime.run("head -c 1000000 /dev/zero")?;
     let before = peak_kib()?;
     let begin = Instant::now();
-    let wish = Wish {
+    let spec = RunSpec {
         command: "head -c 1073741824 /dev/zero",
-        ..Wish::default()
+        ..RunSpec::default()
     };
-    let report = ready.report(wish)?;
+    let report = runtime.run_spec(spec)?;
     let seconds = begin.elapsed().as_secs_f64();
-    anyhow::ensure!(report.stdout_bytes == 1 << 30, "{} bytes came", report.stdout_bytes);
+    anyhow::ensure!(report.stdout_bytes == 1 << 30, "{} bytes arrived", report.stdout_bytes);
     let grown = peak_kib()?.saturating_sub(before);
     Ok(Report {
         remarks: vec![format!("1 GiB of stdout took {seconds:.2} s")],
@@ -38,7 +38,7 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
     })
 }
 
-/// The most memory this process has ever had resident, which only grows: what the flood added is in it.
+/// The peak resident memory of this process.
 fn peak_kib() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,36 +1,36 @@
-//! `throughput`: runs per second with every core busy, beside bare spawns per second.
+//! `throughput`: runs per second with every core busy, compared with bare spawns per second.
 
 use std::time::{Duration, Instant};
 
+use crate::bench_runtime::{BenchRuntime, Slots};
 use crate::claim::{Bound, Claim};
 use crate::peers;
-use crate::ready::{Ready, Slots};
-use crate::report::{How, Report};
+use crate::report::{OutputOptions, Report};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How often both ways are taken in turns
+    /// Number of rounds
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub rounds: usize,
-    /// How long one turn takes
+    /// Duration of one turn
     #[arg(long, default_value_t = 500, value_name = "MS")]
     pub turn: u64,
-    /// How many work at once; by default two for each core
+    /// Number of concurrent workers; by default two for each core
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
     #[command(flatten)]
-    pub how: How,
+    pub output: OutputOptions,
 }
 
 pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    let ready = Ready::new(Slots::Parked)?;
+    let runtime = BenchRuntime::new(Slots::Parked)?;
     let cores = std::thread::available_parallelism()?.get();
     let workers = arguments.workers.unwrap_or(2 * cores);
     let turn = Duration::from_millis(arguments.turn);
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds.max(1) {
         bare.push(per_second(workers, turn, &|| peers::bare("true"))?);
-        ours.push(per_second(workers, turn, &|| ready.run("true"))?);
+        ours.push(per_second(workers, turn, &|| runtime.run("true"))?);
     }
     let (bare, ours) = (median(bare), median(ours));
     Ok(Report {

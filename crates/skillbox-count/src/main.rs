@@ -1,9 +1,9 @@
-//! Fixed pieces of the hot path, for callgrind to count: instructions do not depend on how busy a machine is.
+//! Fixed pieces of the hot path, whose instructions callgrind counts. The counts do not depend on the load of a machine.
 //!
-//! `tests/counts/run` starts one case under callgrind, which counts inside the functions named `counted_…` alone, and
-//! compares with what is recorded. What comes before is the scenery.
+//! `tests/counts/run` starts one case under callgrind, which counts only in functions named `counted_…`, and compares
+//! the count with the recorded one. The rest of a case is preparation.
 
-mod catalogue;
+mod catalog;
 mod plan;
 
 use anyhow::bail;
@@ -13,8 +13,8 @@ fn main() -> anyhow::Result<()> {
     match case.as_str() {
         "profile" => plan::profile(),
         "plan" => plan::plan(),
-        "catalogue" => catalogue::catalogue(),
-        "digest" => catalogue::digest(),
-        other => bail!("no case is called {other:?}; there are profile, plan, catalogue and digest"),
+        "catalog" => catalog::catalog(),
+        "digest" => catalog::digest(),
+        other => bail!("unknown case {other:?}; the cases are profile, plan, catalog and digest"),
     }
 }

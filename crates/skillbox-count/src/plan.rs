@@ -1,4 +1,4 @@
-//! From a profile to the steps of a launch.
+//! Cases for the sandbox: from a profile to the steps of a launch.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use skillbox_sandbox::{
     Access, Availability, Bind, BindKind, CgroupFacts, CgroupVersion, HostFacts, Ids, Job, LaunchPlan, MountApi,
-    Ownership, PathFact, Profile, Profiles, Unconfined, Workspace, plan as plan_launch,
+    Ownership, PathFact, Profile, Profiles, Unconfined, WorkspaceSource, plan as plan_launch,
 };
 
-/// A profile of a host, of about the size that people write.
-const TEXT: &str = "\
+/// A profile of usual size.
+const PROFILE_YAML: &str = "\
 name: counted
 extends: strict
 description: A profile that a host could have
@@ -18,9 +18,9 @@ workspace:
   backing: disk
 ";
 
-const PLANS: usize = 20;
+const PLAN_COUNT: usize = 20;
 
-/// Reading a host's own profile over the shipped ones: YAML, `extends`, checks, filter.
+/// Reads a profile that extends a shipped one: YAML, `extends`, checks, filter.
 pub(crate) fn profile() -> anyhow::Result<()> {
     let profiles = Profiles::shipped();
     let read = counted_profile(&profiles);
@@ -30,25 +30,25 @@ pub(crate) fn profile() -> anyhow::Result<()> {
 
 #[inline(never)]
 fn counted_profile(profiles: &Profiles) -> Option<Profile> {
-    profiles.check(Path::new("counted.yaml"), TEXT).ok()
+    profiles.check(Path::new("counted.yaml"), PROFILE_YAML).ok()
 }
 
-/// Planning the launch of a small job, as every run does.
+/// Plans the launch of a small job, as every run does.
 pub(crate) fn plan() -> anyhow::Result<()> {
     let profiles = Profiles::shipped();
     let profile = profiles.get("default").context("the default profile is shipped")?;
     let steps = counted_plan(profile, &facts(), &job());
-    ensure!(steps >= PLANS * 20, "only {steps} steps were planned");
+    ensure!(steps >= PLAN_COUNT * 20, "only {steps} steps were planned");
     Ok(())
 }
 
 #[inline(never)]
 fn counted_plan(profile: &Profile, facts: &HostFacts, job: &Job) -> usize {
-    let plans = (0..PLANS).filter_map(|_| plan_launch(profile, &profile.limits.default, facts, job).ok());
+    let plans = (0..PLAN_COUNT).filter_map(|_| plan_launch(profile, &profile.limits.default, facts, job).ok());
     plans.map(|plan: LaunchPlan| plan.steps.len()).sum()
 }
 
-/// Root on a host with everything, whatever this one has.
+/// Facts of a complete host with root, independent of this machine.
 fn facts() -> HostFacts {
     HostFacts {
         kernel: "6.18.0".to_owned(),
@@ -84,7 +84,7 @@ fn job() -> Job {
             .map(|number| (format!("NAME_{number}").into(), "a value".into()))
             .collect(),
         cwd: "/workspace/skills/counted".to_owned(),
-        workspace: Workspace::Tmpfs,
+        workspace: WorkspaceSource::Tmpfs,
         workspace_target: "/workspace".to_owned(),
         binds: vec![Bind {
             target: "/workspace/skills/counted".to_owned(),

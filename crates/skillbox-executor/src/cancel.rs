@@ -1,4 +1,4 @@
-//! Ending a run from outside.
+//! Cancelling a run from another thread or from a signal handler.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -6,48 +6,48 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pipe::PipeFlags;
 
-/// A switch that can be waited for together with everything else a run waits for. Clones are the same switch.
+/// A cancellation token that `poll` can wait for together with the other descriptors of a run. Clones share one token.
 ///
-/// It is a pipe, and thrown by any byte in it: the one thing that a handler of signals too may write.
+/// It is a pipe: any byte in it cancels, because `write` is async-signal-safe (signal-safety(7)).
 #[derive(Clone, Debug)]
-pub struct Cancel(Arc<Ends>);
+pub struct CancelToken(Arc<Pipe>);
 
 #[derive(Debug)]
-struct Ends {
-    /// Nobody ever reads from it.
-    watched: OwnedFd,
-    thrown: OwnedFd,
+struct Pipe {
+    /// Only polled, never read.
+    read_end: OwnedFd,
+    write_end: OwnedFd,
 }
 
-impl Cancel {
-    /// A switch that nobody has thrown yet.
+impl CancelToken {
+    /// Creates a token that is not cancelled.
     pub fn new() -> std::io::Result<Self> {
-        let (watched, thrown) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        Ok(Self(Arc::new(Ends { watched, thrown })))
+        let (read_end, write_end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok(Self(Arc::new(Pipe { read_end, write_end })))
     }
 
-    /// Throws the switch. It stays thrown.
+    /// Cancels. A cancelled token stays cancelled.
     pub fn cancel(&self) {
-        // A full pipe was thrown often enough.
-        let _already_thrown = rustix::io::write(&self.0.thrown, &[1]);
+        // A full pipe is already cancelled.
+        let _already_cancelled = rustix::io::write(&self.0.write_end, &[1]);
     }
 
-    /// Whether the switch was thrown.
+    /// Whether the token is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        let mut fds = [PollFd::new(&self.0.watched, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.0.read_end, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1))
     }
 
-    /// A descriptor of its own that throws the switch with any byte written to it, and never blocks.
-    pub fn trigger(&self) -> std::io::Result<OwnedFd> {
-        self.0.thrown.try_clone()
+    /// Returns a new descriptor: any byte written to it cancels the token. Writing never blocks.
+    pub fn trigger_fd(&self) -> std::io::Result<OwnedFd> {
+        self.0.write_end.try_clone()
     }
 }
 
-impl AsFd for Cancel {
+impl AsFd for CancelToken {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.watched.as_fd()
+        self.0.read_end.as_fd()
     }
 }
 
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thrown_switch_stays_thrown_for_every_clone() {
-        let cancel = Cancel::new().unwrap();
+    fn every_clone_stays_cancelled() {
+        let cancel = CancelToken::new().unwrap();
         let other = cancel.clone();
         assert!(!other.is_cancelled());
         cancel.cancel();
@@ -66,11 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_through_the_trigger_throws_it_and_too_many_do_no_harm() {
-        let cancel = Cancel::new().unwrap();
-        let trigger = cancel.trigger().unwrap();
+    fn writing_to_the_trigger_fd_cancels_even_when_the_pipe_is_full() {
+        let cancel = CancelToken::new().unwrap();
+        let trigger_fd = cancel.trigger_fd().unwrap();
         for _ in 0..100_000 {
-            let _full = rustix::io::write(&trigger, b"!");
+            let _full = rustix::io::write(&trigger_fd, b"!");
         }
         assert!(cancel.is_cancelled());
         cancel.cancel();

@@ -1,11 +1,11 @@
-//! Keeping the head and the tail of a stream, whatever its length.
+//! Capturing the head and the tail of an output stream of any length.
 
 use std::collections::VecDeque;
 
-/// What a stream gave: bounded in memory, exact in its counts.
+/// Collects a stream: its memory is bounded, its counts are exact.
 #[derive(Debug)]
-pub struct Capture {
-    cap: usize,
+pub struct OutputCapture {
+    capacity: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
@@ -13,68 +13,68 @@ pub struct Capture {
 
 /// A captured stream as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
-    /// Head and tail around a mark, invalid UTF-8 replaced.
+pub struct CapturedOutput {
+    /// The head and the tail with an omission mark between them. Invalid UTF-8 is replaced.
     pub text: String,
-    /// Whether something was left out.
+    /// Whether bytes were omitted.
     pub truncated: bool,
-    /// All bytes of the stream.
+    /// The total number of bytes of the stream.
     pub bytes: u64,
     /// Whether invalid UTF-8 was replaced.
     pub replaced: bool,
 }
 
-impl Capture {
-    /// Keeps at most `cap` bytes: half from the beginning, half from the end.
-    pub fn new(cap: usize) -> Self {
+impl OutputCapture {
+    /// Creates a capture of at most `capacity` bytes: one half from the beginning, one half from the end.
+    pub fn new(capacity: usize) -> Self {
         Self {
-            cap: cap.max(2),
+            capacity: capacity.max(2),
             head: Vec::new(),
             tail: VecDeque::new(),
             total: 0,
         }
     }
 
-    /// Bytes so far.
+    /// The number of bytes received.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Takes the next piece of the stream.
+    /// Appends the next piece of the stream.
     pub fn push(&mut self, piece: &[u8]) {
         self.total += piece.len() as u64;
-        let head_room = self.cap / 2 - self.head.len();
-        let (to_head, rest) = piece.split_at(piece.len().min(head_room));
+        let head_capacity = self.capacity / 2 - self.head.len();
+        let (to_head, rest) = piece.split_at(piece.len().min(head_capacity));
         self.head.extend_from_slice(to_head);
-        let tail_cap = self.cap - self.cap / 2;
-        let rest = &rest[rest.len().saturating_sub(tail_cap)..];
-        let over = (self.tail.len() + rest.len()).saturating_sub(tail_cap);
+        let tail_capacity = self.capacity - self.capacity / 2;
+        let rest = &rest[rest.len().saturating_sub(tail_capacity)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(tail_capacity);
         self.tail.drain(..over);
         self.tail.extend(rest);
     }
 
-    /// The text, with a mark where something was left out.
-    pub fn finish(self) -> Captured {
+    /// Returns the text, with a mark where bytes were omitted.
+    pub fn finish(self) -> CapturedOutput {
         let kept = self.head.len() + self.tail.len();
-        let left_out = self.total - kept as u64;
+        let omitted = self.total - kept as u64;
         let tail: Vec<u8> = self.tail.into();
-        if left_out == 0 {
+        if omitted == 0 {
             let whole = [self.head, tail].concat();
-            let (text, replaced) = to_text(&whole);
-            return Captured {
+            let (text, replaced) = decode_lossy(&whole);
+            return CapturedOutput {
                 text,
                 truncated: false,
                 bytes: self.total,
                 replaced,
             };
         }
-        let head = without_cut_end(&self.head);
-        let tail = without_cut_start(&tail);
-        let left_out = self.total - (head.len() + tail.len()) as u64;
-        let (head, head_replaced) = to_text(head);
-        let (tail, tail_replaced) = to_text(tail);
-        Captured {
-            text: format!("{head}\n[… {left_out} bytes left out …]\n{tail}"),
+        let head = trim_cut_end(&self.head);
+        let tail = trim_cut_start(&tail);
+        let omitted = self.total - (head.len() + tail.len()) as u64;
+        let (head, head_replaced) = decode_lossy(head);
+        let (tail, tail_replaced) = decode_lossy(tail);
+        CapturedOutput {
+            text: format!("{head}\n[… {omitted} bytes left out …]\n{tail}"),
             truncated: true,
             bytes: self.total,
             replaced: head_replaced || tail_replaced,
@@ -82,15 +82,15 @@ impl Capture {
     }
 }
 
-fn to_text(bytes: &[u8]) -> (String, bool) {
+fn decode_lossy(bytes: &[u8]) -> (String, bool) {
     match String::from_utf8_lossy(bytes) {
         std::borrow::Cow::Borrowed(text) => (text.to_owned(), false),
         std::borrow::Cow::Owned(text) => (text, true),
     }
 }
 
-/// Drops the beginning of a character that the cut went through.
-fn without_cut_end(bytes: &[u8]) -> &[u8] {
+/// Removes an incomplete character at the end.
+fn trim_cut_end(bytes: &[u8]) -> &[u8] {
     let start = bytes.len().saturating_sub(3);
     for index in (start..bytes.len()).rev() {
         let width = match bytes[index] {
@@ -109,8 +109,8 @@ fn without_cut_end(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Drops the rest of a character that the cut went through.
-fn without_cut_start(bytes: &[u8]) -> &[u8] {
+/// Removes an incomplete character at the beginning.
+fn trim_cut_start(bytes: &[u8]) -> &[u8] {
     let skip = bytes
         .iter()
         .take(3)
@@ -125,43 +125,43 @@ mod tests {
 
     use super::*;
 
-    fn captured(cap: usize, pieces: &[&[u8]]) -> Captured {
-        let mut capture = Capture::new(cap);
+    fn capture(cap: usize, pieces: &[&[u8]]) -> CapturedOutput {
+        let mut capture = OutputCapture::new(cap);
         pieces.iter().for_each(|piece| capture.push(piece));
         capture.finish()
     }
 
     #[test]
-    fn short_streams_are_kept_whole() {
-        let kept = captured(8, &[b"abcd", b"efgh"]);
+    fn short_streams_are_captured_whole() {
+        let kept = capture(8, &[b"abcd", b"efgh"]);
         assert_eq!((kept.text.as_str(), kept.truncated, kept.bytes), ("abcdefgh", false, 8));
     }
 
     #[test]
     fn long_streams_keep_both_ends_around_a_mark() {
-        let kept = captured(8, &[b"abcd", b"efg", b"hij", b"klmnop"]);
+        let kept = capture(8, &[b"abcd", b"efg", b"hij", b"klmnop"]);
         assert_eq!(kept.text, "abcd\n[… 8 bytes left out …]\nmnop");
         assert_eq!((kept.truncated, kept.bytes), (true, 16));
     }
 
     #[test]
     fn characters_are_not_split_by_the_cut() {
-        let kept = captured(8, &["aéééééééé".as_bytes()]);
+        let kept = capture(8, &["aéééééééé".as_bytes()]);
         assert!(!kept.replaced, "{}", kept.text);
         assert_eq!(kept.text, "aé\n[… 10 bytes left out …]\néé");
     }
 
     #[test]
-    fn invalid_text_is_replaced_and_said() {
-        let kept = captured(64, &[b"a\xff\0b"]);
+    fn replaced_invalid_text_is_flagged() {
+        let kept = capture(64, &[b"a\xff\0b"]);
         assert_eq!((kept.text.as_str(), kept.replaced), ("a\u{fffd}\0b", true));
     }
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter_and_memory_is_bounded(stream in proptest::collection::vec(any::<u8>(), 0..200), cut in 1_usize..7, cap in 2_usize..50) {
-            let whole = captured(cap, &[&stream]);
-            let mut capture = Capture::new(cap);
+        fn the_split_into_pieces_does_not_matter_and_memory_is_bounded(stream in proptest::collection::vec(any::<u8>(), 0..200), cut in 1_usize..7, cap in 2_usize..50) {
+            let whole = capture(cap, &[&stream]);
+            let mut capture = OutputCapture::new(cap);
             for piece in stream.chunks(cut) {
                 capture.push(piece);
                 prop_assert!(capture.head.len() + capture.tail.len() <= cap);

@@ -1,4 +1,4 @@
-//! The small program that skillbox carries with it: pid 1 of containers, and the spawner of sandboxes.
+//! The small program that is embedded into skillbox: pid 1 of containers, and the spawner of sandboxes.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,20 +7,23 @@ use std::path::Path;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use skillbox_sandbox::{Spawner, SpawnerError};
 
-/// Its bytes, made by the build script: linked statically, for whatever image it has to run in.
-pub(crate) const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/skillbox-runner"));
+/// The bytes of the program, built by `build.rs`. It is linked statically, so that it runs in any image.
+pub(crate) const PROGRAM_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/skillbox-runner"));
 
-/// Starts a spawner that lasts.
+/// The path of the program in every image.
+pub(crate) const RUNNER_PATH: &str = "/skillbox-runner";
+
+/// Starts a long-lived spawner.
 ///
-/// Every sandbox begins as a copy of its spawner, and lets go of that copy in the time of a run: a small program makes
-/// short runs. Where it cannot be started, our own program is the spawner, which has to call
-/// [`skillbox_sandbox::become_spawner_if_asked`]. So it is for ordinary users in any case: rules of a host about who may
-/// make namespaces go by the path of a program, and this one has none.
+/// Every sandbox starts as a clone of its spawner and releases the cloned memory during the run, so a small spawner
+/// makes runs faster. If the small program cannot be started, `own_program` becomes the spawner; it must call
+/// [`skillbox_sandbox::become_spawner_if_asked`]. Ordinary users always get `own_program`: a host may restrict user
+/// namespaces by the path of a program (AppArmor), and a memfd has no path.
 pub fn start_spawner(own_program: &Path) -> Result<Spawner, SpawnerError> {
     if rustix::process::geteuid().is_root()
-        && let Ok(program) = in_memory()
+        && let Ok(program) = create_memfd()
         && let Ok(spawner) = Spawner::start(Path::new(&format!("/proc/self/fd/{}", program.as_raw_fd())))
-        // One of another making would not understand us, and whoever launches has to wait for the facts anyway.
+        // A runner of another version would not understand the protocol. The launcher waits for the facts anyway.
         && spawner.facts().is_ok()
     {
         return Ok(spawner);
@@ -28,15 +31,15 @@ pub fn start_spawner(own_program: &Path) -> Result<Spawner, SpawnerError> {
     Spawner::start(own_program)
 }
 
-/// The program in a file of its own that nobody can change.
-fn in_memory() -> io::Result<OwnedFd> {
+/// Writes the program into a sealed, immutable memfd.
+fn create_memfd() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = match memfd_create("skillbox-spawner", flags | MemfdFlags::EXEC) {
-        // Before Linux 6.3 there was no need to say that it is to be executed.
+        // Linux before 6.3 does not know MFD_EXEC; its memfds are always executable.
         Err(rustix::io::Errno::INVAL) => memfd_create("skillbox-spawner", flags)?,
         file => file?,
     };
-    let mut rest = BYTES;
+    let mut rest = PROGRAM_BYTES;
     while !rest.is_empty() {
         let written = rustix::io::write(&file, rest)?;
         rest = &rest[written..];

@@ -1,22 +1,22 @@
-//! Where the events of a run go.
+//! The receiver of a run's events.
 
 use skillbox_model::RunEvent;
 
-/// Somebody who listens to a run, or nobody: then no event is even made.
+/// An optional listener. Without one, events are not even constructed.
 pub struct EventSink<'a>(Option<&'a mut (dyn FnMut(RunEvent) + Send)>);
 
 impl<'a> EventSink<'a> {
-    /// Nobody listens.
+    /// A sink without a listener.
     pub fn silent() -> Self {
         Self(None)
     }
 
-    /// Every event goes to `listener`, in the thread of the run.
+    /// Sends every event to `listener`, on the thread of the run.
     pub fn to(listener: &'a mut (dyn FnMut(RunEvent) + Send)) -> Self {
         Self(Some(listener))
     }
 
-    /// Tells what happened.
+    /// Sends an event, if there is a listener.
     pub fn emit(&mut self, event: impl FnOnce() -> RunEvent) {
         if let Some(listener) = &mut self.0 {
             listener(event());
@@ -26,7 +26,9 @@ impl<'a> EventSink<'a> {
 
 impl std::fmt::Debug for EventSink<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let listens = self.0.is_some();
-        f.debug_struct("EventSink").field("listens", &listens).finish()
+        let has_listener = self.0.is_some();
+        f.debug_struct("EventSink")
+            .field("has_listener", &has_listener)
+            .finish()
     }
 }

@@ -1,16 +1,18 @@
-//! The executors behind one face: the same job, the same answer, wherever it runs.
+//! One interface for all executors: the same job gives the same result wherever it runs.
 
 use std::sync::Arc;
 
 use skillbox_model::{ErrorCode, ExecutorKind, Limits};
 use skillbox_sandbox::Profile;
 
-use crate::docker::Bring;
+use crate::docker::FilesToFetch;
 use crate::job::JobSpec;
 use crate::workspace::Workspace;
-use crate::{Cancel, DockerError, DockerExecutor, EventSink, Finished, LocalError, LocalExecutor, Placement};
+use crate::{
+    CancelToken, DockerError, DockerExecutor, EventSink, ExecutionResult, LocalError, LocalExecutor, StagedJob,
+};
 
-/// Where a job runs.
+/// The place where a job runs.
 #[derive(Clone, Debug)]
 pub enum Executor {
     /// On this host, in the kernel's sandbox.
@@ -19,31 +21,33 @@ pub enum Executor {
     Docker(Arc<DockerExecutor>),
 }
 
-/// One staged job, and what is wanted of it.
-pub struct Run<'a, 'e> {
-    /// The job.
+/// The arguments of [`Executor::run`].
+pub struct RunParams<'a, 'e> {
+    /// The parsed request.
     pub spec: &'a JobSpec,
-    /// What confines it.
+    /// The profile that confines the command.
     pub profile: &'a Profile,
-    /// Where everything is.
-    pub placement: Placement,
-    /// Where it may write.
+    /// The staged job.
+    pub job: StagedJob,
+    /// The workspace that the command may write to.
     pub workspace: &'a Workspace,
-    /// What must be in the workspace afterwards, where it is not there anyway.
-    pub bring: Bring<'a>,
-    /// The caller's switch.
-    pub cancel: &'a Cancel,
-    /// Who listens.
+    /// The files that the executor copies into the workspace afterwards, if the command ran elsewhere.
+    pub files_to_fetch: FilesToFetch<'a>,
+    /// Cancels the run.
+    pub cancel: &'a CancelToken,
+    /// Receives the events.
     pub events: &'a mut EventSink<'e>,
 }
 
-impl std::fmt::Debug for Run<'_, '_> {
+impl std::fmt::Debug for RunParams<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("RunParams")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 
-/// An executor's own failure.
+/// A failure of an executor itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutorError {
     /// On this host.
@@ -63,7 +67,7 @@ impl ExecutorError {
         }
     }
 
-    /// What to do about it, where that is known.
+    /// A hint for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Local(error) => error.hint(),
@@ -73,7 +77,7 @@ impl ExecutorError {
 }
 
 impl Executor {
-    /// Which one it is.
+    /// The kind of this executor.
     pub fn kind(&self) -> ExecutorKind {
         match self {
             Self::Local(_) => ExecutorKind::Local,
@@ -81,7 +85,7 @@ impl Executor {
         }
     }
 
-    /// An empty workspace for one run.
+    /// Creates an empty workspace for one run.
     pub fn create_workspace(&self, profile: &Profile, limits: &Limits) -> Result<Workspace, ExecutorError> {
         match self {
             Self::Local(local) => Ok(local.create_workspace(profile, limits)?),
@@ -89,35 +93,35 @@ impl Executor {
         }
     }
 
-    /// Lets a workspace go that was made for one run. Taking it down need not be part of the run's time.
-    pub fn take_down(&self, workspace: Workspace, limits: &Limits) {
+    /// Discards a workspace that was created for one run. In a server the removal happens after the response.
+    pub fn discard_workspace(&self, workspace: Workspace, limits: &Limits) {
         match self {
-            Self::Local(local) => local.take_down(workspace, limits),
+            Self::Local(local) => local.discard_workspace(workspace, limits),
             Self::Docker(_) => drop(workspace),
         }
     }
 
-    /// Lets go of what runs have left, where their workspaces stay.
-    pub fn clear_away(&self) {
+    /// Releases the sandboxes of finished runs whose workspaces stay.
+    pub fn release_finished_sandboxes(&self) {
         if let Self::Local(local) = self {
-            local.clear_away();
+            local.release_finished_sandboxes();
         }
     }
 
-    /// Runs a staged job until everything of it is dead.
-    pub fn run(&self, run: Run<'_, '_>) -> Result<Finished, ExecutorError> {
-        let Run {
+    /// Runs a staged job until no process of it is left.
+    pub fn run(&self, params: RunParams<'_, '_>) -> Result<ExecutionResult, ExecutorError> {
+        let RunParams {
             spec,
             profile,
-            placement,
+            job,
             workspace,
-            bring,
+            files_to_fetch,
             cancel,
             events,
-        } = run;
+        } = params;
         match self {
-            Self::Local(local) => Ok(local.run(spec, profile, placement, workspace, cancel, events)?),
-            Self::Docker(docker) => Ok(docker.run(spec, profile, &placement, workspace, bring, cancel, events)?),
+            Self::Local(local) => Ok(local.run(spec, profile, job, workspace, cancel, events)?),
+            Self::Docker(docker) => Ok(docker.run(spec, profile, &job, workspace, files_to_fetch, cancel, events)?),
         }
     }
 }

@@ -1,29 +1,31 @@
-//! Stages, runs and collects one job: from a parsed request to what came back.
+//! Stages, runs and collects one job: from a parsed request to its result and output files.
 //!
-//! `job` turns the request into types; `snapshot` freezes the skill; `workspace` is where inputs go in and outputs
-//! come out; `local` runs it in the kernel's sandbox, `docker` in a container. Every step takes the value of the one
-//! before. This crate
-//! does not know what a skill means, decides no policy and prints nothing.
+//! `job` parses the request; `snapshot` stores frozen skills; `workspace` stages inputs and collects outputs; `local`
+//! runs the job in the kernel's sandbox and `docker` in a container. Each step takes the value of the previous one.
+//! This crate does not interpret skills, decides no policy and prints nothing.
 
 mod cancel;
 mod capture;
 pub mod docker;
 mod embedded_program;
 mod event_sink;
+mod execution_result;
 mod executor;
-mod finished;
 pub mod job;
+mod layout;
 mod local;
-mod placement;
+mod outcome;
+mod process_identity;
 pub mod snapshot;
+mod staged_job;
 pub mod workspace;
 
-pub use cancel::Cancel;
-pub use capture::{Capture, Captured};
-pub use docker::{Bring, DockerError, DockerExecutor, DockerOptions};
+pub use cancel::CancelToken;
+pub use capture::{CapturedOutput, OutputCapture};
+pub use docker::{DockerError, DockerExecutor, DockerOptions, FilesToFetch};
 pub use embedded_program::start_spawner;
 pub use event_sink::EventSink;
-pub use executor::{Executor, ExecutorError, Run};
-pub use finished::Finished;
+pub use execution_result::ExecutionResult;
+pub use executor::{Executor, ExecutorError, RunParams};
 pub use local::{Launcher, LocalError, LocalExecutor};
-pub use placement::Placement;
+pub use staged_job::StagedJob;

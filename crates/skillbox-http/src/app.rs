@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::sync::Arc;
 
@@ -10,34 +10,34 @@ use tokio_util::task::TaskTracker;
 use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::runs::Gate;
+use crate::runs::RunQueue;
 use crate::tenant::Tenants;
 
 /// The state behind every route.
 #[derive(Debug)]
 pub(crate) struct App {
-    /// The host's own runtime: its catalogue is everybody's.
+    /// The host's own runtime, whose catalog all tenants use.
     pub runtime: Arc<Runtime>,
     pub tenants: Tenants,
-    /// How agents' sessions are made; a request may choose another dialect.
+    /// The options of agent sessions; a request may choose another dialect.
     pub options: AgentOptions,
     pub limits: Limits,
-    pub gate: Gate,
+    pub queue: RunQueue,
     pub uploads: Arc<Semaphore>,
     pub metrics: Metrics,
-    /// Thrown when the server is to end: nothing new is begun, and streams end.
+    /// Cancelled when the server shuts down: no new work starts, and event streams end.
     pub stopping: CancellationToken,
-    /// Thrown when what still runs has had its time.
+    /// Cancelled when the grace period of running work is over.
     pub killing: CancellationToken,
-    /// Every run that was begun.
+    /// All active runs and tool calls.
     pub work: TaskTracker,
-    /// The description of the API, written once.
+    /// The OpenAPI document as JSON.
     pub openapi: bytes::Bytes,
-    /// The same for people.
+    /// The OpenAPI document as an HTML page.
     pub docs: bytes::Bytes,
 }
 
-/// Does work that waits for the disk or a script, away from the threads that serve connections.
+/// Runs blocking work (disk, scripts) outside the threads that serve connections.
 pub(crate) async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {

@@ -1,4 +1,4 @@
-//! One connection, from its acceptance to its end.
+//! Serves one connection.
 
 use std::io;
 use std::sync::Arc;
@@ -16,63 +16,63 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::app::App;
 use crate::limits::Limits;
 
-/// A client that takes nothing of what it is sent, or is silently gone, loses its connection after so long.
-const DEAD_PEER: Duration = Duration::from_secs(60);
+/// A connection is closed after this time if the client does not acknowledge data or keepalive probes.
+const PEER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Speaks with one client until it leaves, is too slow, or the server is to end.
-pub(crate) async fn talk(guest: Guest, router: Router, stream: TcpStream) {
-    let app = &guest.app;
-    if let Err(error) = prepare(&stream) {
-        tracing::debug!("a connection was gone before it could be used: {error}");
+/// Serves one client until it disconnects, is too slow, or the server shuts down.
+pub(crate) async fn serve_connection(guard: ConnectionGuard, router: Router, stream: TcpStream) {
+    let app = &guard.app;
+    if let Err(error) = configure_socket(&stream) {
+        tracing::debug!("a connection closed before it could be used: {error}");
         return;
     }
     let mut settings = http1::Builder::new();
     settings
         .timer(TokioTimer::new())
         .header_read_timeout(app.limits.head_time)
-        .max_headers(Limits::HEADERS)
-        .max_buf_size(Limits::HEAD);
+        .max_headers(Limits::MAX_HEADERS)
+        .max_buf_size(Limits::MAX_HEAD_BYTES);
     let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = app.stopping.cancelled() => {
-            // What was asked for is still answered, and nothing after it.
+            // The current request is completed; no further one is accepted.
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
     if let Err(error) = ended {
-        tracing::debug!("a connection broke off: {error}");
+        tracing::debug!("a connection ended with an error: {error}");
     }
 }
 
-fn prepare(stream: &TcpStream) -> io::Result<()> {
+fn configure_socket(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let millis = u32::try_from(DEAD_PEER.as_millis()).unwrap_or(u32::MAX);
+    let millis = u32::try_from(PEER_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(stream, millis)?;
     sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, DEAD_PEER / 2)?;
-    sockopt::set_tcp_keepintvl(stream, DEAD_PEER / 6)?;
+    sockopt::set_tcp_keepidle(stream, PEER_TIMEOUT / 2)?;
+    sockopt::set_tcp_keepintvl(stream, PEER_TIMEOUT / 6)?;
     sockopt::set_tcp_keepcnt(stream, 3)?;
     Ok(())
 }
 
-/// A client that was let in: it has its place, and is counted, until it leaves.
-pub(crate) struct Guest {
+/// Holds the permit of a connection and counts it in the metrics.
+pub(crate) struct ConnectionGuard {
     app: Arc<App>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Guest {
-    /// From the moment of its acceptance on, however long it takes until somebody speaks with it.
-    pub(crate) fn new(app: Arc<App>, place: OwnedSemaphorePermit) -> Self {
+impl ConnectionGuard {
+    /// Counts a connection from its acceptance on.
+    pub(crate) fn new(app: Arc<App>, permit: OwnedSemaphorePermit) -> Self {
         app.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        Self { app, _place: place }
+        Self { app, _permit: permit }
     }
 }
 
-impl Drop for Guest {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.app.metrics.connections.fetch_sub(1, Ordering::Relaxed);
     }

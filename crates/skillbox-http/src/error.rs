@@ -1,4 +1,4 @@
-//! The one error object of every answer that is not what was asked for.
+//! The error response of every request that fails.
 
 use std::error::Error;
 
@@ -11,71 +11,71 @@ use skillbox_model::{ErrorBody, ErrorCode, with_causes};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{Dialect, RunError, ToolError};
 
-/// How soon a client that was told to come back later may do so, in seconds.
-const RETRY_AFTER: &str = "1";
+/// When a client may retry after 503, in seconds.
+const RETRY_AFTER_SECONDS: &str = "1";
 
-/// An answer that is an error.
+/// An error with its HTTP status.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub status: StatusCode,
     pub body: ErrorBody,
 }
 
-/// The object on the wire.
+/// The body of an error response.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
-pub(crate) struct ErrorAnswer<'a> {
+pub(crate) struct ErrorResponse<'a> {
     /// What went wrong.
     pub error: &'a ErrorBody,
 }
 
 impl ApiError {
-    /// An error with the status that belongs to its code.
+    /// An error with the status of its code.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         ErrorBody::new(code, message).into()
     }
 
-    /// A request that is not of the documented form.
+    /// An invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidRequest, message)
     }
 
-    /// The same about one field.
+    /// The same error with the name of a field.
     pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
         self.body = self.body.in_field(field);
         self
     }
 
-    /// The same with another status than the code's own.
+    /// The same error with another status.
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
 
-    /// The same with its own advice.
+    /// The same error with a specific hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
         self
     }
 
-    /// More than the server takes on now.
+    /// The server cannot accept more work now.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Busy, message)
     }
 
-    /// Our own failure.
+    /// An internal failure.
     pub(crate) fn internal(error: &dyn Error) -> Self {
         Self::new(ErrorCode::Internal, with_causes(error))
     }
 
-    /// A tool call that was refused, in the words of its dialect.
+    /// A refused tool call, in the words of its dialect.
     pub(crate) fn of_tool(error: &ToolError, dialect: Dialect) -> Self {
         error.body(dialect).into()
     }
 }
 
-/// The status that tells most to a client that knows HTTP and nothing of us.
-fn status_of(code: ErrorCode) -> StatusCode {
+/// The most specific HTTP status for an error code.
+fn status_for(code: ErrorCode) -> StatusCode {
     use ErrorCode as Code;
     match code {
         Code::UnknownSkill
@@ -91,7 +91,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         Code::SkillDisabled | Code::NotLoaded | Code::LoadLimit | Code::AlreadyExists | Code::Cancelled => {
             StatusCode::CONFLICT
         }
-        // The request asks for what this host cannot give: another request may do.
+        // This host cannot fulfil the request; a different request may succeed.
         Code::SkillUnreadable
         | Code::ProfileInvalid
         | Code::IsolationUnavailable
@@ -107,7 +107,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
 impl From<ErrorBody> for ApiError {
     fn from(body: ErrorBody) -> Self {
         Self {
-            status: status_of(body.code),
+            status: status_for(body.code),
             body,
         }
     }
@@ -133,13 +133,13 @@ impl From<StoreError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let text = serde_json::to_vec(&ErrorAnswer { error: &self.body }).unwrap_or_default();
+        let text = serde_json::to_vec(&ErrorResponse { error: &self.body }).unwrap_or_default();
         let mut response = (self.status, text).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.status {
             StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
             }
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -1,20 +1,22 @@
-//! Skills over HTTP: listed, disclosed to agents, run in the sandbox, their files kept, for several tenants.
+//! The HTTP API: list skills, disclose them to agents, run them in the sandbox and store their files, for several tenants.
 //!
-//! A front door of the runtime. `routes` has one file for each part of the API, `runs` what is going on, `openapi` the
-//! document that describes it, made of the same table that serves it. Everything that is decided is decided by the
-//! runtime. Nothing here prints, and no tenant can name anything of another.
+//! A front end of the runtime, which makes all decisions. `routes` has one file for each part of the API, `runs` the
+//! state of runs, `openapi` the document that describes the API, generated from the table that serves it. Nothing here
+//! prints, and no tenant can access anything of another.
 
 mod app;
+mod authentication;
 mod connection;
 mod content;
 mod error;
 mod extract;
-mod guard;
 mod limits;
+mod lock;
 mod metrics;
 mod openapi;
 mod request_log;
 mod routes;
+mod run_start;
 mod runs;
 mod server;
 mod tenant;

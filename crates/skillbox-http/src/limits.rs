@@ -1,43 +1,43 @@
-//! What the server takes on at most.
+//! The limits of the server.
 
 use std::time::Duration;
 
-/// Every bound of the server, decided by the host.
+/// The limits that the host configures.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// So many runs and tool calls are worked on at once.
+    /// Concurrent runs and tool calls.
     pub runs: usize,
-    /// So many more wait for their turn; what comes then is told to come back later.
+    /// Runs and tool calls that wait in the queue; further ones are rejected with `busy`.
     pub queued: usize,
-    /// So many connections are open at once; more wait to be let in.
+    /// Open connections; further ones wait to be accepted.
     pub connections: usize,
     /// Bytes of a JSON body.
     pub body: usize,
-    /// Bytes of a file that is uploaded.
+    /// Bytes of an uploaded file.
     pub upload: u64,
-    /// How long a client may take to send a request's head, and may be silent between two requests.
+    /// How long a client may take to send the head of a request, and may be idle between two requests.
     pub head_time: Duration,
-    /// How long runs may go on once the server is to end; then they are killed.
+    /// How long runs may continue after a shutdown signal, before they are killed.
     pub grace: Duration,
-    /// Sessions that nobody used for so long are removed.
+    /// How long a session may be unused before it is removed.
     pub session_idle: Duration,
 }
 
 impl Limits {
     /// How long a client may take to send a body, or the next part of a file.
-    pub(crate) const BODY_TIME: Duration = Duration::from_secs(30);
-    /// Files that are uploaded at once.
-    pub(crate) const UPLOADS: usize = 16;
+    pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+    /// Concurrent uploads.
+    pub(crate) const MAX_UPLOADS: usize = 16;
     /// Headers of a request.
-    pub(crate) const HEADERS: usize = 64;
-    /// Bytes of a request's head.
-    pub(crate) const HEAD: usize = 32 << 10;
+    pub(crate) const MAX_HEADERS: usize = 64;
+    /// Bytes of the head of a request.
+    pub(crate) const MAX_HEAD_BYTES: usize = 32 << 10;
     /// Sessions of one tenant.
-    pub(crate) const SESSIONS: usize = 10_000;
+    pub(crate) const MAX_SESSIONS: usize = 10_000;
     /// How long a request may wait for a run, in seconds.
-    pub(crate) const LONGEST_WAIT: f64 = 3_600.0;
-    /// How long killed runs may take to be dead.
-    pub(crate) const LAST_RUNS: Duration = Duration::from_secs(10);
+    pub(crate) const MAX_WAIT_SECONDS: f64 = 3_600.0;
+    /// How long killed runs may take to end.
+    pub(crate) const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 }
 
 impl Default for Limits {

@@ -1,4 +1,4 @@
-//! What is counted, and how Prometheus reads it.
+//! Metrics in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,33 +9,33 @@ use std::time::Duration;
 use axum::http::Method;
 use skillbox_model::RunReport;
 
-use crate::runs::locked;
+use crate::lock::lock;
 
-/// Upper bounds of the classes of durations, in seconds.
-const CLASSES: [f64; 14] = [
+/// Upper bounds of the histogram buckets, in seconds.
+const BUCKET_BOUNDS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0,
 ];
 
-/// Counters of the whole server. Nothing in them tells one tenant from another.
+/// Counters of the whole server, without tenant labels.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(String, String, u16), u64>>,
-    request_times: Histogram,
+    request_durations: Histogram,
     runs: Mutex<BTreeMap<String, u64>>,
-    run_times: Histogram,
-    sent_away: AtomicU64,
+    run_durations: Histogram,
+    rejected_runs: AtomicU64,
     pub connections: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Histogram {
-    classes: [AtomicU64; CLASSES.len()],
+    buckets: [AtomicU64; BUCKET_BOUNDS.len()],
     count: AtomicU64,
     micros: AtomicU64,
 }
 
-/// What is true only at the moment of asking.
-pub(crate) struct Now {
+/// Values that are read when the metrics are requested.
+pub(crate) struct CurrentLoad {
     pub running: usize,
     pub queued: usize,
     pub sessions: usize,
@@ -43,8 +43,8 @@ pub(crate) struct Now {
 }
 
 impl Metrics {
-    pub(crate) fn request(&self, method: &Method, route: &str, status: u16, took: Duration) {
-        // A method that we do not know is one more that clients invent.
+    pub(crate) fn record_request(&self, method: &Method, route: &str, status: u16, duration: Duration) {
+        // Clients can invent methods; they must not become labels.
         let known = [
             Method::GET,
             Method::HEAD,
@@ -59,12 +59,12 @@ impl Metrics {
             "other"
         };
         let key = (method.to_owned(), route.to_owned(), status);
-        *locked(&self.requests).entry(key).or_default() += 1;
-        self.request_times.note(took);
+        *lock(&self.requests).entry(key).or_default() += 1;
+        self.request_durations.observe(duration);
     }
 
-    /// A run is over; without a report it was refused.
-    pub(crate) fn run_over(&self, report: Option<&RunReport>, took: Duration) {
+    /// Counts an ended run; without a report, it was refused.
+    pub(crate) fn record_run(&self, report: Option<&RunReport>, duration: Duration) {
         let outcome = match report {
             Some(report) => serde_json::json!(report.ended_by)
                 .as_str()
@@ -72,37 +72,38 @@ impl Metrics {
                 .to_owned(),
             None => "refused".to_owned(),
         };
-        *locked(&self.runs).entry(outcome).or_default() += 1;
-        self.run_times.note(took);
+        *lock(&self.runs).entry(outcome).or_default() += 1;
+        self.run_durations.observe(duration);
     }
 
-    pub(crate) fn run_sent_away(&self) {
-        self.sent_away.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn record_rejected_run(&self) {
+        self.rejected_runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Everything, in the text format of Prometheus.
-    pub(crate) fn render(&self, now: &Now) -> String {
+    /// All metrics as text.
+    pub(crate) fn render(&self, load: &CurrentLoad) -> String {
         let mut out = String::new();
-        head(
+        write_header(
             &mut out,
             "skillbox_http_requests_total",
             "counter",
-            "Requests answered.",
+            "Number of requests.",
         );
-        for ((method, route, status), count) in locked(&self.requests).iter() {
+        for ((method, route, status), count) in lock(&self.requests).iter() {
             let labels = format!("method=\"{method}\",route=\"{route}\",status=\"{status}\"");
-            line(&mut out, "skillbox_http_requests_total", &labels, *count);
+            write_sample(&mut out, "skillbox_http_requests_total", &labels, *count);
         }
         let name = "skillbox_http_request_duration_seconds";
-        self.request_times.render(&mut out, name, "Time until an answer began.");
-        head(
+        self.request_durations
+            .render(&mut out, name, "Time until the response started.");
+        write_header(
             &mut out,
             "skillbox_runs_total",
             "counter",
-            "Runs that are over, by what ended them.",
+            "Number of ended runs, by outcome.",
         );
-        for (outcome, count) in locked(&self.runs).iter() {
-            line(
+        for (outcome, count) in lock(&self.runs).iter() {
+            write_sample(
                 &mut out,
                 "skillbox_runs_total",
                 &format!("outcome=\"{outcome}\""),
@@ -110,86 +111,86 @@ impl Metrics {
             );
         }
         let name = "skillbox_run_duration_seconds";
-        self.run_times
-            .render(&mut out, name, "Time of a run, without the queue.");
-        let sent_away = self.sent_away.load(Ordering::Relaxed);
+        self.run_durations
+            .render(&mut out, name, "Duration of runs, without waiting in the queue.");
+        let rejected_runs = self.rejected_runs.load(Ordering::Relaxed);
         let single = [
             (
                 "skillbox_runs_rejected_total",
                 "counter",
-                "Runs sent away because the queue was full.",
-                sent_away,
+                "Number of runs rejected because the queue was full.",
+                rejected_runs,
             ),
             (
                 "skillbox_runs_running",
                 "gauge",
-                "Runs and tool calls going on.",
-                now.running as u64,
+                "Running runs and tool calls.",
+                load.running as u64,
             ),
             (
                 "skillbox_runs_queued",
                 "gauge",
-                "Runs and tool calls waiting for their turn.",
-                now.queued as u64,
+                "Runs and tool calls waiting in the queue.",
+                load.queued as u64,
             ),
-            ("skillbox_sessions", "gauge", "Sessions stored.", now.sessions as u64),
+            ("skillbox_sessions", "gauge", "Stored sessions.", load.sessions as u64),
             (
                 "skillbox_http_connections",
                 "gauge",
-                "Connections open.",
+                "Open connections.",
                 self.connections.load(Ordering::Relaxed),
             ),
         ];
-        for (name, kind, about, value) in single {
-            head(&mut out, name, kind, about);
-            line(&mut out, name, "", value);
+        for (name, kind, help, value) in single {
+            write_header(&mut out, name, kind, help);
+            write_sample(&mut out, name, "", value);
         }
-        if let Some(bytes) = now.resident_bytes {
-            head(
+        if let Some(bytes) = load.resident_bytes {
+            write_header(
                 &mut out,
                 "process_resident_memory_bytes",
                 "gauge",
                 "Resident memory of the server.",
             );
-            line(&mut out, "process_resident_memory_bytes", "", bytes);
+            write_sample(&mut out, "process_resident_memory_bytes", "", bytes);
         }
         out
     }
 }
 
 impl Histogram {
-    fn note(&self, took: Duration) {
-        let seconds = took.as_secs_f64();
-        if let Some(class) = CLASSES.iter().position(|bound| seconds <= *bound) {
-            self.classes[class].fetch_add(1, Ordering::Relaxed);
+    fn observe(&self, duration: Duration) {
+        let seconds = duration.as_secs_f64();
+        if let Some(bucket) = BUCKET_BOUNDS.iter().position(|bound| seconds <= *bound) {
+            self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         self.micros.fetch_add(micros, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn render(&self, out: &mut String, name: &str, about: &str) {
-        head(out, name, "histogram", about);
+    fn render(&self, out: &mut String, name: &str, help: &str) {
+        write_header(out, name, "histogram", help);
         let mut sum = 0;
-        for (bound, class) in CLASSES.iter().zip(&self.classes) {
-            sum += class.load(Ordering::Relaxed);
-            line(out, &format!("{name}_bucket"), &format!("le=\"{bound}\""), sum);
+        for (bound, bucket) in BUCKET_BOUNDS.iter().zip(&self.buckets) {
+            sum += bucket.load(Ordering::Relaxed);
+            write_sample(out, &format!("{name}_bucket"), &format!("le=\"{bound}\""), sum);
         }
-        // Noted meanwhile or not: no class may hold more than all together.
+        // An observation may arrive while the buckets are read: no bucket may exceed the total.
         let count = self.count.load(Ordering::Relaxed).max(sum);
-        line(out, &format!("{name}_bucket"), "le=\"+Inf\"", count);
+        write_sample(out, &format!("{name}_bucket"), "le=\"+Inf\"", count);
         let seconds = self.micros.load(Ordering::Relaxed) as f64 / 1e6;
-        line(out, &format!("{name}_sum"), "", seconds);
-        line(out, &format!("{name}_count"), "", count);
+        write_sample(out, &format!("{name}_sum"), "", seconds);
+        write_sample(out, &format!("{name}_count"), "", count);
     }
 }
 
-fn head(out: &mut String, name: &str, kind: &str, about: &str) {
-    // Writing to a text cannot fail.
-    let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}");
+fn write_header(out: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn line(out: &mut String, name: &str, labels: &str, value: impl std::fmt::Display) {
+fn write_sample(out: &mut String, name: &str, labels: &str, value: impl std::fmt::Display) {
     let _ = if labels.is_empty() {
         writeln!(out, "{name} {value}")
     } else {
@@ -202,19 +203,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_add_up() {
+    fn buckets_are_cumulative() {
         let metrics = Metrics::default();
         for millis in [2, 30, 400_000] {
             let method = Method::from_bytes(b"INVENTED").unwrap();
-            metrics.request(&method, "/x", 200, Duration::from_millis(millis));
+            metrics.record_request(&method, "/x", 200, Duration::from_millis(millis));
         }
-        let now = Now {
+        let load = CurrentLoad {
             running: 1,
             queued: 2,
             sessions: 3,
             resident_bytes: None,
         };
-        let text = metrics.render(&now);
+        let text = metrics.render(&load);
         for expected in [
             "skillbox_http_requests_total{method=\"other\",route=\"/x\",status=\"200\"} 3",
             "skillbox_http_request_duration_seconds_bucket{le=\"0.0025\"} 1",

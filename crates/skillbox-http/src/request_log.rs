@@ -1,4 +1,4 @@
-//! Around every request: its id, its span, its count, and the headers of every answer.
+//! Adds to every request an id, a span and a count, and to every response the common headers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,13 +12,13 @@ use tracing::Instrument;
 use crate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const LONGEST_ID: usize = 128;
+const MAX_REQUEST_ID_BYTES: usize = 128;
 
-/// Gives the request an id, and its answer what every answer has.
+/// Logs and counts a request, and adds the common headers to its response.
 pub(crate) async fn log_request(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let id = request_id(&request);
     let method = request.method().clone();
-    // The pattern, not the path: what is counted must not grow with what clients invent.
+    // The route pattern, not the path: the number of metrics must not grow with the paths that clients invent.
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let route = matched.as_ref().map_or("(none)", MatchedPath::as_str);
     let span = tracing::info_span!(
@@ -30,18 +30,18 @@ pub(crate) async fn log_request(State(app): State<Arc<App>>, request: Request, n
         tenant = tracing::field::Empty,
         status = tracing::field::Empty,
     );
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
     span.record("status", response.status().as_u16());
     app.metrics
-        .request(&method, route, response.status().as_u16(), begun.elapsed());
+        .record_request(&method, route, response.status().as_u16(), started.elapsed());
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    // No answer is a page that may act; the one that is for people brings its own rule.
+    // No response may act as a web page; the HTML page sets its own policy.
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(
@@ -50,15 +50,15 @@ pub(crate) async fn log_request(State(app): State<Arc<App>>, request: Request, n
     response
 }
 
-/// The client's own, where it is harmless, else a new one.
+/// The client's id if it is valid, else a new one.
 fn request_id(request: &Request) -> HeaderValue {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let given = request.headers().get(REQUEST_ID).filter(|given| {
         let bytes = given.as_bytes();
-        !bytes.is_empty() && bytes.len() <= LONGEST_ID && bytes.iter().all(is_plain)
+        !bytes.is_empty() && bytes.len() <= MAX_REQUEST_ID_BYTES && bytes.iter().all(is_plain)
     });
     given.cloned().unwrap_or_else(|| {
-        let made = uuid::Uuid::now_v7().simple().to_string();
-        HeaderValue::from_str(&made).unwrap_or_else(|error| unreachable!("a UUID is a header's value: {error}"))
+        let new_id = uuid::Uuid::now_v7().simple().to_string();
+        HeaderValue::from_str(&new_id).unwrap_or_else(|error| unreachable!("a UUID is a valid header value: {error}"))
     })
 }

@@ -1,4 +1,4 @@
-//! The server: from its address to its end.
+//! The server: starts, accepts connections, shuts down.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use skillbox_repository::{WatchError, WatchHandle};
-use skillbox_runtime::{AgentOptions, ChangesEnter, RunError, Runtime};
+use skillbox_runtime::{AgentOptions, RefreshPolicy, RunError, Runtime};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -18,47 +18,47 @@ use crate::app::App;
 use crate::connection;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::openapi::{Door, document, readable};
-use crate::routes::{router, tables};
-use crate::runs::Gate;
+use crate::openapi::{Authentication, document, html_page};
+use crate::routes::{route_tables, router};
+use crate::runs::RunQueue;
 use crate::tenant::Tenants;
 use crate::token::TokenHash;
 
-/// How often sessions that nobody uses are looked for.
-const SWEEP: Duration = Duration::from_secs(600);
-/// How long the last answers may take once the last run is over.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
-/// Connections that the kernel keeps before they are accepted.
-const BACKLOG: u32 = 4_096;
-/// After a connection could not be accepted, most often because there are no descriptors left.
-const BREATH: Duration = Duration::from_millis(50);
+/// How often idle sessions are removed.
+const GARBAGE_INTERVAL: Duration = Duration::from_secs(600);
+/// How long the last responses may take after the last run has ended.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The number of connections that the kernel queues before they are accepted.
+const LISTEN_BACKLOG: u32 = 4_096;
+/// The delay after a failed accept, most often for lack of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Anybody who can reach the address could run scripts.
-    #[error("{0} can be reached from other machines, and no token is configured")]
+    /// Without tokens, any host that reaches the address could run scripts.
+    #[error("{0} is reachable from other hosts, but no token is configured")]
     NoTokens(SocketAddr),
-    /// The address cannot be had.
+    /// The address cannot be used.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The threads or the signals that a server needs are not to be had.
-    #[error("the server cannot start")]
+    /// Threads or signal handlers cannot be created.
+    #[error("cannot start the server")]
     Start(#[source] io::Error),
-    /// What former servers left cannot be removed.
-    #[error("the sessions of servers that are gone cannot be removed")]
-    LeftBehind(#[source] RunError),
-    /// Changes of the skills would pass unseen.
-    #[error("the skills cannot be watched")]
+    /// Leftovers of former servers cannot be removed.
+    #[error("cannot remove leftover sessions of former servers")]
+    Cleanup(#[source] RunError),
+    /// Changes of skills cannot be detected.
+    #[error("cannot watch the skills for changes")]
     Watch(#[from] WatchError),
 }
 
-/// A server that has not begun.
+/// A server that is ready to start.
 #[derive(Debug)]
 pub struct Server {
     app: Arc<App>,
@@ -67,7 +67,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares to serve those who have one of the tokens; without any, programs of this machine.
+    /// Prepares a server for the clients with one of the tokens. Without tokens, it accepts clients of this host only.
     pub fn new(
         runtime: Arc<Runtime>,
         mut options: AgentOptions,
@@ -75,31 +75,32 @@ impl Server {
         limits: Limits,
     ) -> Result<Self, ServeError> {
         options.session = None;
-        // Requests know no turns of each other: what the watch has seen is there with the next one.
-        options.changes = ChangesEnter::EveryCall;
+        // Requests have no turns, so changes on disk apply from the next request on.
+        options.refresh = RefreshPolicy::EveryCall;
         let watch = runtime.repository().watch()?;
-        let door = if tokens.is_empty() { Door::Open } else { Door::Tokens };
-        let tables = tables();
-        let description = document(&tables.everybody, &tables.known, door);
+        let authentication = if tokens.is_empty() {
+            Authentication::None
+        } else {
+            Authentication::BearerToken
+        };
+        let tables = route_tables();
+        let description = document(&tables.public, &tables.authenticated, authentication);
         let app = Arc::new(App {
             tenants: Tenants::new(runtime.clone(), tokens),
             runtime,
             options,
-            gate: Gate::new(limits.runs, limits.queued),
-            uploads: Arc::new(Semaphore::new(Limits::UPLOADS)),
+            queue: RunQueue::new(limits.runs, limits.queued),
+            uploads: Arc::new(Semaphore::new(Limits::MAX_UPLOADS)),
             metrics: Metrics::default(),
             stopping: CancellationToken::new(),
             killing: CancellationToken::new(),
             work: TaskTracker::new(),
             openapi: description.to_string().into(),
-            docs: readable(&description).into(),
+            docs: html_page(&description).into(),
             limits,
         });
         for tenant in app.tenants.all() {
-            tenant
-                .runtime
-                .remove_ownerless_sessions()
-                .map_err(ServeError::LeftBehind)?;
+            tenant.runtime.remove_orphaned_sessions().map_err(ServeError::Cleanup)?;
         }
         Ok(Self {
             router: router(tables, &app),
@@ -108,8 +109,8 @@ impl Server {
         })
     }
 
-    /// Serves on an address until a signal comes; `ready` is told where. Then runs have their time to end, and what
-    /// still goes on after it is killed.
+    /// Serves on an address until a signal arrives, and calls `ready` with the bound address. After the signal, runs may
+    /// finish within the grace period; then they are killed.
     pub fn serve(self, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
         if !address.ip().is_loopback() && matches!(self.app.tenants, Tenants::Local(_)) {
             return Err(ServeError::NoTokens(address));
@@ -117,8 +118,8 @@ impl Server {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder
             .enable_all()
-            .worker_threads(threads_for_connections())
-            .max_blocking_threads(self.app.limits.runs + Limits::UPLOADS + 64);
+            .worker_threads(connection_threads())
+            .max_blocking_threads(self.app.limits.runs + Limits::MAX_UPLOADS + 64);
         let threads = builder.build().map_err(ServeError::Start)?;
         let served = threads.block_on(self.listen(address, ready));
         threads.shutdown_background();
@@ -129,26 +130,27 @@ impl Server {
         stop_on_signal(self.app.stopping.clone()).map_err(ServeError::Start)?;
         let listener = bind(address).map_err(|source| ServeError::Listen { address, source })?;
         ready(listener.local_addr().map_err(ServeError::Start)?);
-        let sweeping = tokio::spawn(sweep(self.app.clone()));
+        let garbage_collection = tokio::spawn(collect_garbage(self.app.clone()));
         let connections = TaskTracker::new();
         tokio::select! {
             () = accept(&self.app, &self.router, listener, &connections) => {}
             () = self.app.stopping.cancelled() => {}
         }
-        sweeping.abort();
+        garbage_collection.abort();
         connections.close();
-        end(&self.app, &connections).await;
+        shut_down(&self.app, &connections).await;
         Ok(())
     }
 }
 
-/// Half of the processors: serving is little work, and what is served needs the others. Each thread more is one more
-/// that is woken, for nothing, when an answer is ready.
-fn threads_for_connections() -> usize {
+/// Half of the processors: serving needs little CPU time, and runs need the rest. Every additional thread is one more
+/// that wakes up in vain when a response is ready.
+fn connection_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
-/// A crowd that comes at once waits in the kernel's queue, instead of being told nothing and trying again.
+/// Binds with a long backlog, so that a burst of connections waits in the kernel's queue instead of being dropped and
+/// retried.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -156,43 +158,52 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(LISTEN_BACKLOG)
 }
 
 async fn accept(app: &Arc<App>, router: &Router, listener: TcpListener, connections: &TaskTracker) {
-    let places = Arc::new(Semaphore::new(app.limits.connections.max(1)));
+    let permits = Arc::new(Semaphore::new(app.limits.connections.max(1)));
     loop {
-        // Beyond the limit clients wait where the kernel keeps them, and cost us nothing.
-        let Ok(place) = places.clone().acquire_owned().await else {
+        // Beyond the limit, clients wait in the kernel's queue.
+        let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let guest = connection::Guest::new(app.clone(), place);
-                connections.spawn(connection::talk(guest, router.clone(), stream));
+                let guard = connection::ConnectionGuard::new(app.clone(), permit);
+                connections.spawn(connection::serve_connection(guard, router.clone(), stream));
             }
             Err(error) => {
-                tracing::warn!("a connection cannot be accepted: {error}");
-                tokio::time::sleep(BREATH).await;
+                tracing::warn!("cannot accept a connection: {error}");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
 }
 
-/// The end, in order: runs finish or are killed, their answers go out, and nobody waits for anybody else.
-async fn end(app: &App, connections: &TaskTracker) {
+/// Waits for runs to finish, kills the remaining ones, then waits for the last responses.
+async fn shut_down(app: &App, connections: &TaskTracker) {
     app.work.close();
     if tokio::time::timeout(app.limits.grace, app.work.wait()).await.is_err() {
         app.killing.cancel();
         for tenant in app.tenants.all() {
             tenant.runs.all().iter().for_each(|run| run.cancel());
         }
-        if tokio::time::timeout(Limits::LAST_RUNS, app.work.wait()).await.is_err() {
-            tracing::error!("runs are still going on; they die with the server");
+        if tokio::time::timeout(Limits::KILL_TIMEOUT, app.work.wait())
+            .await
+            .is_err()
+        {
+            tracing::error!("some runs did not end; they are killed with the server");
         }
     }
-    if tokio::time::timeout(LAST_ANSWERS, connections.wait()).await.is_err() {
-        tracing::info!("{} connections are cut", connections.len());
+    if tokio::time::timeout(RESPONSE_TIMEOUT, connections.wait())
+        .await
+        .is_err()
+    {
+        tracing::info!(
+            "closing {} connections before their responses are complete",
+            connections.len()
+        );
     }
 }
 
@@ -208,20 +219,20 @@ fn stop_on_signal(stopping: CancellationToken) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what nobody uses any more, now and then.
-async fn sweep(app: Arc<App>) {
+/// Removes idle sessions and unreferenced content periodically.
+async fn collect_garbage(app: Arc<App>) {
     loop {
-        tokio::time::sleep(SWEEP).await;
+        tokio::time::sleep(GARBAGE_INTERVAL).await;
         let app = app.clone();
-        let swept = tokio::task::spawn_blocking(move || {
+        let collected = tokio::task::spawn_blocking(move || {
             for tenant in app.tenants.all() {
                 if let Err(error) = tenant.runtime.collect_garbage(app.limits.session_idle) {
-                    tracing::warn!(tenant = tenant.label(), "something that nobody uses stays: {error}");
+                    tracing::warn!(tenant = tenant.label(), "garbage collection is incomplete: {error}");
                 }
             }
         });
-        if let Err(error) = swept.await {
-            tracing::error!("looking for what nobody uses failed: {error}");
+        if let Err(error) = collected.await {
+            tracing::error!("garbage collection failed: {error}");
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Those who share the server. What one has, no other can name.
+//! Tenants: clients that share the server and are isolated from each other.
 
 use std::sync::Arc;
 
 use skillbox_model::TenantName;
 use skillbox_runtime::Runtime;
 
-use crate::runs::Registry;
+use crate::runs::RunRegistry;
 use crate::token::{self, TokenHash};
 
-/// One tenant: a runtime with stores of its own, and the runs that it started.
+/// A tenant with its own runtime and runs.
 #[derive(Debug)]
 pub(crate) struct Tenant {
-    /// None for the host's own user, where no token is asked for.
+    /// `None` for the host's own user on a server without tokens.
     pub name: Option<TenantName>,
     pub runtime: Arc<Runtime>,
-    pub runs: Registry,
+    pub runs: RunRegistry,
 }
 
 impl Tenant {
@@ -22,22 +22,22 @@ impl Tenant {
         Arc::new(Self {
             name,
             runtime,
-            runs: Registry::default(),
+            runs: RunRegistry::default(),
         })
     }
 
-    /// For logs.
+    /// The name for logs; empty for the host's own user.
     pub(crate) fn label(&self) -> &str {
         self.name.as_ref().map_or("", TenantName::as_str)
     }
 }
 
-/// Who is let in.
+/// All tenants of the server.
 #[derive(Debug)]
 pub(crate) enum Tenants {
-    /// Everybody on this machine is the host's own user, with the sessions that the command line has too.
+    /// Without tokens, every client is the host's own user and shares the sessions of the command line.
     Local(Arc<Tenant>),
-    /// Whoever has a token is its tenant; places in the two lists belong together.
+    /// The tenant of each token; equal indices of the two lists belong together.
     ByToken(Vec<TokenHash>, Vec<Arc<Tenant>>),
 }
 
@@ -47,11 +47,13 @@ impl Tenants {
             return Self::Local(Tenant::new(None, runtime));
         }
         let mut tenants: Vec<Arc<Tenant>> = Vec::new();
-        for line in &tokens {
-            let known = tenants.iter().find(|tenant| tenant.name.as_ref() == Some(&line.tenant));
-            let tenant = known.cloned().unwrap_or_else(|| {
-                let own = runtime.for_tenant(&line.tenant);
-                Tenant::new(Some(line.tenant.clone()), own.into())
+        for token in &tokens {
+            let existing = tenants
+                .iter()
+                .find(|tenant| tenant.name.as_ref() == Some(&token.tenant));
+            let tenant = existing.cloned().unwrap_or_else(|| {
+                let runtime = runtime.for_tenant(&token.tenant);
+                Tenant::new(Some(token.tenant.clone()), runtime.into())
             });
             tenants.push(tenant);
         }
@@ -59,25 +61,25 @@ impl Tenants {
     }
 
     /// The tenant of a token.
-    pub(crate) fn of_token(&self, token: &str) -> Option<&Arc<Tenant>> {
+    pub(crate) fn by_token(&self, token: &str) -> Option<&Arc<Tenant>> {
         match self {
             Self::Local(_) => None,
-            Self::ByToken(tokens, tenants) => tenants.get(token::matching(tokens, token)?),
+            Self::ByToken(tokens, tenants) => tenants.get(token::find_token(tokens, token)?),
         }
     }
 
-    /// Every tenant once.
+    /// All tenants without duplicates.
     pub(crate) fn all(&self) -> Vec<&Arc<Tenant>> {
         match self {
             Self::Local(tenant) => vec![tenant],
             Self::ByToken(_, tenants) => {
-                let mut once: Vec<&Arc<Tenant>> = Vec::new();
+                let mut distinct: Vec<&Arc<Tenant>> = Vec::new();
                 for tenant in tenants {
-                    if !once.iter().any(|known| Arc::ptr_eq(known, tenant)) {
-                        once.push(tenant);
+                    if !distinct.iter().any(|known| Arc::ptr_eq(known, tenant)) {
+                        distinct.push(tenant);
                     }
                 }
-                once
+                distinct
             }
         }
     }

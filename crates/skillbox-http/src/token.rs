@@ -1,4 +1,4 @@
-//! Bearer tokens: what a client sends, and what the configuration keeps of it.
+//! Bearer tokens: the secret of a client, and its hash in the configuration.
 
 use std::fmt;
 use std::fs::File;
@@ -8,38 +8,38 @@ use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, TenantName};
 use subtle::ConstantTimeEq;
 
-/// Says what kind of secret it is, to people and to programs that look for lost ones.
+/// Identifies the kind of secret, for people and for secret scanners.
 const PREFIX: &str = "skb_";
 
-/// A token as the configuration keeps it, `TENANT:sha256:HEX`: whose it is, and what it hashes to.
+/// The configured form of a token, `TENANT:sha256:HEX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenHash {
-    /// Whose sessions, runs and artifacts the token opens.
+    /// The tenant that the token belongs to.
     pub tenant: TenantName,
     digest: Digest,
 }
 
-/// Why a text is no token's line.
+/// A text that is not a token hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not TENANT:sha256:HEX, as `skillbox serve token TENANT` prints it")]
+#[error("{0:?} is not of the form TENANT:sha256:HEX, which `skillbox serve token TENANT` prints")]
 pub struct TokenError(String);
 
 impl TokenHash {
-    /// Parses a line of the configuration.
-    pub fn parse(line: &str) -> Result<Self, TokenError> {
+    /// Parses an entry of the configuration.
+    pub fn parse(entry: &str) -> Result<Self, TokenError> {
         let parts = || {
-            let (tenant, digest) = line.split_once(':')?;
+            let (tenant, digest) = entry.split_once(':')?;
             Some(Self {
                 tenant: TenantName::parse(tenant).ok()?,
                 digest: Digest::parse(digest).ok()?,
             })
         };
-        // What stands there may be a token by mistake, so it is not repeated whole.
-        parts().ok_or_else(|| TokenError(line.chars().take(12).chain("…".chars()).collect()))
+        // The entry may be a secret token by mistake, so the error does not contain all of it.
+        parts().ok_or_else(|| TokenError(entry.chars().take(12).chain("…".chars()).collect()))
     }
 
-    /// Whether a token hashes to this, found out in a time that does not tell how close it came.
-    fn is_of(&self, digest: &Digest) -> bool {
+    /// Compares in constant time.
+    fn matches(&self, digest: &Digest) -> bool {
         self.digest.as_bytes().ct_eq(digest.as_bytes()).into()
     }
 }
@@ -50,13 +50,13 @@ impl fmt::Display for TokenHash {
     }
 }
 
-/// The place of the line that a token belongs to. Every line is looked at, whichever fits.
-pub(crate) fn matching(lines: &[TokenHash], token: &str) -> Option<usize> {
+/// The index of the entry that a token matches. All entries are compared, so the time does not depend on the match.
+pub(crate) fn find_token(entries: &[TokenHash], token: &str) -> Option<usize> {
     let digest = digest_of(token);
     let mut found = None;
-    for (place, line) in lines.iter().enumerate() {
-        if line.is_of(&digest) {
-            found = Some(place);
+    for (index, entry) in entries.iter().enumerate() {
+        if entry.matches(&digest) {
+            found = Some(index);
         }
     }
     found
@@ -66,33 +66,33 @@ fn digest_of(token: &str) -> Digest {
     Digest::from_sha256(Sha256::digest(token.as_bytes()).into())
 }
 
-/// A token that was just made. It is shown once and kept nowhere.
+/// A new token. It is printed once and stored nowhere.
 #[derive(Clone)]
 pub struct NewToken {
-    /// What the client sends.
+    /// The secret of the client.
     pub token: String,
-    /// What the configuration keeps.
-    pub line: TokenHash,
+    /// The entry for the configuration.
+    pub entry: TokenHash,
 }
 
 impl NewToken {
-    /// Makes one of 256 bits that nobody can guess.
-    pub fn make(tenant: TenantName) -> io::Result<Self> {
+    /// Generates a token of 256 random bits.
+    pub fn generate(tenant: TenantName) -> io::Result<Self> {
         let mut secret = [0_u8; 32];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         let token = format!("{PREFIX}{hex}");
-        let line = TokenHash {
+        let entry = TokenHash {
             tenant,
             digest: digest_of(&token),
         };
-        Ok(Self { token, line })
+        Ok(Self { token, entry })
     }
 }
 
 impl fmt::Debug for NewToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NewToken({})", self.line)
+        write!(f, "NewToken({})", self.entry)
     }
 }
 
@@ -101,21 +101,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_token_fits_its_own_line_and_no_other() {
-        let make = |name: &str| NewToken::make(TenantName::parse(name).unwrap()).unwrap();
-        let (one, other) = (make("a"), make("b"));
-        let lines = [&one, &other].map(|token| TokenHash::parse(&token.line.to_string()).unwrap());
-        assert_eq!(matching(&lines, &one.token), Some(0));
-        assert_eq!(matching(&lines, &other.token), Some(1));
-        assert_eq!(matching(&lines, &one.token.to_uppercase()), None);
-        assert_eq!(matching(&lines, ""), None);
+    fn a_token_matches_its_own_entry_only() {
+        let generate = |name: &str| NewToken::generate(TenantName::parse(name).unwrap()).unwrap();
+        let (one, other) = (generate("a"), generate("b"));
+        let entries = [&one, &other].map(|token| TokenHash::parse(&token.entry.to_string()).unwrap());
+        assert_eq!(find_token(&entries, &one.token), Some(0));
+        assert_eq!(find_token(&entries, &other.token), Some(1));
+        assert_eq!(find_token(&entries, &one.token.to_uppercase()), None);
+        assert_eq!(find_token(&entries, ""), None);
     }
 
     #[test]
-    fn a_token_in_place_of_its_hash_is_refused_and_not_repeated() {
-        let token = NewToken::make(TenantName::parse("a").unwrap()).unwrap().token;
-        let told = TokenHash::parse(&format!("a:{token}")).unwrap_err().to_string();
-        assert!(!told.contains(&token[..20]), "{told}");
+    fn a_secret_in_place_of_its_hash_is_refused_and_not_printed() {
+        let token = NewToken::generate(TenantName::parse("a").unwrap()).unwrap().token;
+        let message = TokenHash::parse(&format!("a:{token}")).unwrap_err().to_string();
+        assert!(!message.contains(&token[..20]), "{message}");
         for bad in ["", "a", "a:sha256:12", "../x:sha256:00", ":sha256:00"] {
             assert!(TokenHash::parse(bad).is_err(), "{bad}");
         }

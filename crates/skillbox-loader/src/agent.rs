@@ -1,4 +1,4 @@
-//! Agents of a session: the main one and those it starts.
+//! The agents of a session: the main agent and its sub-agents.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,21 +7,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skillbox_model::SkillName;
 
-/// The name under which an agent keeps what it has loaded.
+/// The name of an agent, under which the state stores its loaded skills.
 ///
-/// Invariants: 1 to 128 characters, no control character.
+/// Invariants: 1 to 128 characters, no control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct AgentName(Box<str>);
 
-/// Why a text is not an agent's name.
+/// A text that is not a valid agent name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an agent's name: 1 to 128 characters without control characters are taken")]
+#[error("{0:?} is not a valid agent name: expected 1 to 128 characters without control characters")]
 pub struct AgentNameError(pub String);
 
 impl AgentName {
-    /// Parses the name and keeps it exactly.
+    /// Parses a name without changing it.
     pub fn parse(text: impl Into<String>) -> Result<Self, AgentNameError> {
         let text = text.into();
         let length = text.chars().count();
@@ -36,17 +36,17 @@ impl AgentName {
         &self.0
     }
 
-    /// Whether this is the agent that a session has without being told of one.
+    /// Whether this is the main agent, which every session has.
     pub fn is_main(&self) -> bool {
-        &*self.0 == MAIN
+        &*self.0 == MAIN_AGENT
     }
 }
 
-const MAIN: &str = "main";
+const MAIN_AGENT: &str = "main";
 
 impl Default for AgentName {
     fn default() -> Self {
-        Self(MAIN.into())
+        Self(MAIN_AGENT.into())
     }
 }
 
@@ -70,31 +70,31 @@ impl From<AgentName> for String {
     }
 }
 
-/// What a sub-agent has loaded when it starts.
+/// Which skills a sub-agent has loaded when it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Inheritance {
-    /// Nothing; what the two load stays apart.
+    /// None. Parent and sub-agent load skills independently.
     #[default]
     Isolated,
-    /// What its parent has loaded at that moment; from then on the two are apart.
+    /// Those that its parent has loaded at that moment. From then on, the two load skills independently.
     Inherit,
 }
 
-/// Which skills an agent can see at all.
+/// Which skills an agent can see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillFilter {
     /// Every skill of the session.
     #[default]
     All,
-    /// These alone; with none named, the agent has no skills.
+    /// Only these; with an empty set, the agent has no skills.
     Only(BTreeSet<SkillName>),
 }
 
 impl SkillFilter {
-    /// Whether the skill is visible.
-    pub fn shows(&self, skill: &SkillName) -> bool {
+    /// Whether the filter includes the skill.
+    pub fn includes(&self, skill: &SkillName) -> bool {
         match self {
             Self::All => true,
             Self::Only(names) => names.contains(skill),
@@ -107,9 +107,9 @@ impl SkillFilter {
 pub struct AgentStart {
     /// The agent.
     pub agent: AgentName,
-    /// The agent that started it, and what comes over from there.
+    /// The agent that started it, and what it inherits from that agent.
     pub parent: Option<(AgentName, Inheritance)>,
-    /// What it can see.
+    /// The skills that it can see.
     pub filter: SkillFilter,
 }
 
@@ -119,8 +119,8 @@ impl AgentStart {
         Self::default()
     }
 
-    /// An agent that another one starts.
-    pub fn below(parent: AgentName, agent: AgentName, inheritance: Inheritance) -> Self {
+    /// A sub-agent that `parent` starts.
+    pub fn sub_agent(parent: AgentName, agent: AgentName, inheritance: Inheritance) -> Self {
         Self {
             agent,
             parent: Some((parent, inheritance)),
@@ -128,8 +128,8 @@ impl AgentStart {
         }
     }
 
-    /// The same agent, limited to some skills.
-    pub fn seeing(mut self, filter: SkillFilter) -> Self {
+    /// The same agent, limited to the skills of a filter.
+    pub fn with_filter(mut self, filter: SkillFilter) -> Self {
         self.filter = filter;
         self
     }

@@ -1,46 +1,47 @@
-//! From what a caller wrote to what a tool takes, with the wrong argument named.
+//! Parses the arguments of a tool call and names the argument that is invalid.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::loader_error::LoaderError;
 
-/// The arguments of one call, not yet read.
+/// The unparsed arguments of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallArguments<'a> {
-    /// The tool, as the caller knows it.
+    /// The name under which the caller knows the tool.
     pub tool: &'static str,
-    /// What the caller wrote.
+    /// The JSON value that the caller sent.
     pub value: &'a Value,
 }
 
 impl CallArguments<'_> {
-    /// Reads them as what the tool takes. A call without arguments means an empty object.
+    /// Parses the arguments into the tool's input type. A call without arguments counts as an empty object.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, LoaderError> {
         let empty = json!({});
         let value = if self.value.is_null() { &empty } else { self.value };
-        serde_path_to_error::deserialize(value).map_err(|error| LoaderError::WrongArguments {
+        serde_path_to_error::deserialize(value).map_err(|error| LoaderError::InvalidArguments {
             tool: self.tool,
-            field: wrong_field(&error),
+            field: find_invalid_field(&error),
             source: error.into_inner(),
         })
     }
 }
 
-/// The field that is wrong. A path ends above one that is missing, unknown or there twice; the message then names it.
-/// None where nothing in particular is wrong.
-pub fn wrong_field(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String> {
+/// Finds the field that a deserialisation error is about, if it is about one.
+///
+/// For a missing, unknown or duplicate field, the error's path ends at the parent; serde's message names the field.
+pub fn find_invalid_field(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String> {
     let path = error.path().to_string();
-    let above = (path != "." && path != "?").then_some(path);
+    let parent = (path != "." && path != "?").then_some(path);
     let message = error.inner().to_string();
     let named = ["missing field `", "unknown field `", "duplicate field `"]
         .iter()
         .find_map(|start| message.strip_prefix(start)?.split('`').next().map(str::to_owned));
-    match (above, named) {
-        (Some(above), Some(named)) if above != named && !above.ends_with(&format!(".{named}")) => {
-            Some(format!("{above}.{named}"))
+    match (parent, named) {
+        (Some(parent), Some(named)) if parent != named && !parent.ends_with(&format!(".{named}")) => {
+            Some(format!("{parent}.{named}"))
         }
-        (above, named) => above.or(named),
+        (parent, named) => parent.or(named),
     }
 }
 
@@ -51,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wrong_argument_is_named() {
+    fn errors_name_the_invalid_argument() {
         let check = |value: Value, expected: Option<&str>| {
             let arguments = CallArguments {
                 tool: "skill_run",
                 value: &value,
             };
-            let Err(LoaderError::WrongArguments { field, .. }) = arguments.parse::<RunRequest>() else {
-                panic!("{value} was taken");
+            let Err(LoaderError::InvalidArguments { field, .. }) = arguments.parse::<RunRequest>() else {
+                panic!("{value} was accepted");
             };
             assert_eq!(field.as_deref(), expected, "{value}");
         };

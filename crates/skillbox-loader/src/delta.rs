@@ -1,4 +1,4 @@
-//! Changes of a session's state, as operations that merge.
+//! Changes to a session's state, as operations that merge.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use skillbox_model::{RelPath, SkillName};
 
 use crate::agent::{AgentName, SkillFilter};
+use crate::catalog_snapshot::{CatalogSnapshot, SnapshotDiff};
+use crate::hooks::HookKey;
 use crate::skill_view::SkillView;
-use crate::snapshot::{Snapshot, SnapshotChange};
 use crate::state::{AgentState, DocSelection, LoadMode, LoadedSkill, PromptNote, ResourceView, SkillsState};
-use crate::steering::HookKey;
 
-/// A list of operations.
+/// A list of operations on a [`SkillsState`].
 ///
-/// Calls that ran in parallel against one state have each their own delta; applied one after the other, in any
-/// order, none of them undoes what another one added.
+/// Calls that run in parallel against one state each produce a delta. Applied one after the other, in any order, no
+/// delta undoes what another one added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StateDelta {
@@ -22,40 +22,42 @@ pub struct StateDelta {
     pub operations: Vec<StateOperation>,
 }
 
-/// One change.
+/// One change of the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum StateOperation {
-    /// Skills became known, became different, or are no more.
-    Skills {
-        /// New and different ones.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        seen: Vec<Arc<SkillView>>,
-        /// Those that are no more.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        gone: Vec<SkillName>,
+    /// Adds, replaces and removes skills.
+    #[serde(rename = "skills")]
+    UpdateSkills {
+        /// Skills that are new or have changed.
+        #[serde(rename = "seen", default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<Arc<SkillView>>,
+        /// Skills that no longer exist.
+        #[serde(rename = "gone", default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<SkillName>,
     },
-    /// An agent took up work.
-    Agent {
+    /// Sets which skills an agent can see.
+    #[serde(rename = "agent")]
+    SetFilter {
         /// The agent.
         agent: AgentName,
-        /// What it can see.
+        /// The skills that it can see.
         filter: SkillFilter,
     },
-    /// A skill was loaded, or used again.
+    /// Loads a skill, or records another use of a loaded one.
     Load {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
         agent: AgentName,
         /// The skill.
         skill: SkillName,
-        /// How long it stays.
+        /// How long it stays loaded.
         mode: LoadMode,
-        /// What `$ARGUMENTS` stands for; without it, what it stood for before.
+        /// The value of `$ARGUMENTS`; without it, the previous value stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arguments: Option<Box<str>>,
     },
-    /// A skill left, with its documents.
+    /// Unloads a skill and clears its selected documents.
     Unload {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
@@ -63,7 +65,7 @@ pub enum StateOperation {
         /// The skill.
         skill: SkillName,
     },
-    /// The documents of a skill were chosen anew.
+    /// Replaces the selected documents of a skill.
     SelectDocs {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
@@ -73,61 +75,64 @@ pub enum StateOperation {
         /// `*` or a list.
         docs: DocSelection,
     },
-    /// Documents were added to those of a skill.
+    /// Adds to the selected documents of a skill.
     AddDocs {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
         agent: AgentName,
         /// The skill.
         skill: SkillName,
-        /// The added ones.
+        /// The documents to add.
         docs: Vec<RelPath>,
     },
-    /// The resources of a skill were looked for.
-    Resources {
+    /// Records the resources of a skill.
+    #[serde(rename = "resources")]
+    SetResources {
         /// The skill.
         skill: SkillName,
-        /// What was found.
+        /// The resources that a scan found.
         resources: Vec<ResourceView>,
     },
-    /// The session does without a skill from here on.
+    /// Disables a skill for the session.
     Disable {
         /// The skill.
         skill: SkillName,
     },
-    /// The session takes it back.
+    /// Enables a disabled skill again.
     Enable {
         /// The skill.
         skill: SkillName,
     },
-    /// A hook has fired and fires no more.
-    HookFired {
+    /// Records that a hook has fired and must not fire again.
+    #[serde(rename = "hook_fired")]
+    MarkHookFired {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
         agent: AgentName,
         /// The hook.
         hook: HookKey,
     },
-    /// A hook has something to say in the next prompt.
+    /// Adds a hook's note to the next prompt.
     AddNote {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
         agent: AgentName,
-        /// What it says.
+        /// The note.
         note: PromptNote,
     },
-    /// That was said.
-    NoteShown {
+    /// Removes a note that a prompt has shown.
+    #[serde(rename = "note_shown")]
+    RemoveNote {
         /// The agent.
         #[serde(default, skip_serializing_if = "AgentName::is_main")]
         agent: AgentName,
-        /// What it said.
+        /// The note.
         note: PromptNote,
     },
 }
 
 impl StateDelta {
-    /// Whether nothing changes.
+    /// Whether the delta contains no operation.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -153,46 +158,46 @@ impl FromIterator<StateOperation> for StateDelta {
     }
 }
 
-impl From<SnapshotChange> for StateOperation {
-    fn from(change: SnapshotChange) -> Self {
-        Self::Skills {
-            seen: change.seen,
-            gone: change.gone,
+impl From<SnapshotDiff> for StateOperation {
+    fn from(diff: SnapshotDiff) -> Self {
+        Self::UpdateSkills {
+            changed: diff.changed,
+            removed: diff.removed,
         }
     }
 }
 
 impl SkillsState {
-    /// Makes the changes of a delta. Every operation can be made on every state, and making it twice counts as
-    /// one more use but changes nothing else.
+    /// Applies a delta. Every operation is valid on every state. Applying an operation twice counts one more use
+    /// and changes nothing else.
     pub fn apply(&mut self, delta: &StateDelta) {
         for operation in &delta.operations {
-            self.apply_one(operation);
+            self.apply_operation(operation);
         }
     }
 
-    fn apply_one(&mut self, operation: &StateOperation) {
+    fn apply_operation(&mut self, operation: &StateOperation) {
         match operation {
-            StateOperation::Skills { seen, gone } => self.change_skills(seen, gone),
-            StateOperation::Agent { agent, filter } => self.agent(agent).filter = filter.clone(),
+            StateOperation::UpdateSkills { changed, removed } => self.update_skills(changed, removed),
+            StateOperation::SetFilter { agent, filter } => self.agent_mut(agent).filter = filter.clone(),
             StateOperation::Load {
                 agent,
                 skill,
                 mode,
                 arguments,
-            } => self.agent(agent).load(skill, *mode, arguments.as_deref()),
-            StateOperation::Unload { agent, skill } => self.agent(agent).unload(skill),
+            } => self.agent_mut(agent).load(skill, *mode, arguments.as_deref()),
+            StateOperation::Unload { agent, skill } => self.agent_mut(agent).unload(skill),
             StateOperation::SelectDocs { agent, skill, docs } => {
-                let agent = self.agent(agent);
+                let agent = self.agent_mut(agent);
                 agent.docs.insert(skill.clone(), docs.clone());
-                agent.touch(skill);
+                agent.record_use(skill);
             }
             StateOperation::AddDocs { agent, skill, docs } => {
-                let agent = self.agent(agent);
+                let agent = self.agent_mut(agent);
                 agent.docs.entry(skill.clone()).or_default().add(docs.iter().cloned());
-                agent.touch(skill);
+                agent.record_use(skill);
             }
-            StateOperation::Resources { skill, resources } => {
+            StateOperation::SetResources { skill, resources } => {
                 self.resources.insert(skill.clone(), resources.clone());
             }
             StateOperation::Disable { skill } => {
@@ -201,35 +206,35 @@ impl SkillsState {
             StateOperation::Enable { skill } => {
                 self.disabled.remove(skill);
             }
-            StateOperation::HookFired { agent, hook } => {
-                self.agent(agent).fired.insert(hook.clone());
+            StateOperation::MarkHookFired { agent, hook } => {
+                self.agent_mut(agent).fired_hooks.insert(hook.clone());
             }
             StateOperation::AddNote { agent, note } => {
-                let notes = &mut self.agent(agent).notes;
+                let notes = &mut self.agent_mut(agent).notes;
                 if !notes.contains(note) {
                     notes.push(note.clone());
                 }
             }
-            StateOperation::NoteShown { agent, note } => self.agent(agent).notes.retain(|known| known != note),
+            StateOperation::RemoveNote { agent, note } => self.agent_mut(agent).notes.retain(|known| known != note),
         }
     }
 
-    fn agent(&mut self, agent: &AgentName) -> &mut AgentState {
+    fn agent_mut(&mut self, agent: &AgentName) -> &mut AgentState {
         self.agents.entry(agent.clone()).or_default()
     }
 
-    /// A skill that is gone takes along what was loaded of it; one that reads differently stays loaded.
-    fn change_skills(&mut self, seen: &[Arc<SkillView>], gone: &[SkillName]) {
-        let change = SnapshotChange {
-            seen: seen.to_vec(),
-            gone: gone.to_vec(),
+    /// Unloads skills that no longer exist; a changed skill stays loaded.
+    fn update_skills(&mut self, changed: &[Arc<SkillView>], removed: &[SkillName]) {
+        let diff = SnapshotDiff {
+            changed: changed.to_vec(),
+            removed: removed.to_vec(),
         };
-        let changed = match &self.skills {
-            Some(skills) => skills.with(&change),
-            None => Snapshot::new(change.seen),
+        let skills = match &self.skills {
+            Some(skills) => skills.apply(&diff),
+            None => CatalogSnapshot::new(diff.changed),
         };
-        self.skills = Some(changed);
-        for skill in gone {
+        self.skills = Some(skills);
+        for skill in removed {
             self.resources.remove(skill);
             for agent in self.agents.values_mut() {
                 agent.unload(skill);
@@ -245,10 +250,10 @@ impl AgentState {
                 skill: skill.clone(),
                 mode,
                 arguments: None,
-                used: 0,
+                last_use: 0,
             });
         }
-        self.touch(skill);
+        self.record_use(skill);
         for loaded in self.loaded.iter_mut().filter(|loaded| loaded.skill == *skill) {
             loaded.mode = mode;
             if let Some(arguments) = arguments {
@@ -260,14 +265,14 @@ impl AgentState {
     fn unload(&mut self, skill: &SkillName) {
         self.loaded.retain(|loaded| loaded.skill != *skill);
         self.docs.remove(skill);
-        self.fired.retain(|hook| hook.skill != *skill);
+        self.fired_hooks.retain(|hook| hook.skill != *skill);
     }
 
-    fn touch(&mut self, skill: &SkillName) {
-        self.uses += 1;
-        let now = self.uses;
+    fn record_use(&mut self, skill: &SkillName) {
+        self.use_count += 1;
+        let now = self.use_count;
         for loaded in self.loaded.iter_mut().filter(|loaded| loaded.skill == *skill) {
-            loaded.used = now;
+            loaded.last_use = now;
         }
     }
 }

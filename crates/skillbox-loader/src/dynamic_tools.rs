@@ -1,4 +1,4 @@
-//! Tools that become visible with the skills that need them.
+//! Host tools that become visible when a skill that needs them is loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use crate::agent::AgentName;
 use crate::policy::ToolName;
 use crate::state::SkillsState;
 
-/// The host's own tools that it keeps back until a skill is loaded, by name.
+/// Names of host tools that stay hidden until a skill is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct DynamicTools {
     /// Tools that belong to a skill.
-    pub grouped: BTreeMap<SkillName, Vec<String>>,
-    /// Tools that a skill may name in its `allowed-tools`.
-    pub known: BTreeSet<String>,
+    pub by_skill: BTreeMap<SkillName, Vec<String>>,
+    /// Tools that a skill can unlock by naming them in its `allowed-tools`.
+    pub unlockable: BTreeSet<String>,
 }
 
 impl DynamicTools {
-    /// The tools that the agent sees: the given ones, then those of each loaded skill, each once.
+    /// The tools that the agent sees: the given ones, then those of each loaded skill, without duplicates.
     ///
-    /// It is told from the state, not from the conversation: only a load that succeeded counts, and trimming
-    /// the history takes nothing away.
+    /// The state decides, not the conversation: only a successful load counts, and trimming the history hides
+    /// nothing.
     pub fn visible(&self, always: &[String], state: &SkillsState, agent: &AgentName) -> Vec<String> {
         let mut visible: Vec<String> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -32,15 +32,15 @@ impl DynamicTools {
         };
         always.iter().for_each(|tool| show(tool));
         for (loaded, skill) in state.loaded_views(agent) {
-            self.grouped
+            self.by_skill
                 .get(&loaded.skill)
                 .into_iter()
                 .flatten()
                 .for_each(|tool| show(tool));
             for entry in skill.grant().entries {
-                self.known
+                self.unlockable
                     .iter()
-                    .filter(|tool| entry.names(&ToolName::new(tool)))
+                    .filter(|tool| entry.matches_tool(&ToolName::new(tool)))
                     .for_each(|tool| show(tool));
             }
         }

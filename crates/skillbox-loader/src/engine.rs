@@ -1,9 +1,9 @@
-//! One call's view of everything: settings, catalogue, state and agent.
+//! The context of one call: settings, catalog, state and agent.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use skillbox_repository::{Catalog, SkillEntry, nearest};
+use skillbox_repository::{Catalog, SkillEntry, nearest_names};
 
 use crate::agent::AgentName;
 use crate::delta::StateDelta;
@@ -12,22 +12,22 @@ use crate::loader_error::LoaderError;
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::state::SkillsState;
-use crate::turn_texts::TurnTexts;
+use crate::turn_text_cache::TurnTextCache;
 
-/// The operations behind the tools. Each looks at the state, changes nothing, and answers with a delta.
+/// The operations behind the tools. An operation reads the state, changes nothing, and returns a delta.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine<'e> {
-    /// How the host wants it.
+    /// The settings of the session.
     pub settings: &'e Settings,
-    /// Where skills are opened.
+    /// The catalog, to open skills.
     pub catalog: &'e Catalog,
-    /// What the session remembers.
+    /// The state of the session.
     pub state: &'e SkillsState,
-    /// What this turn has read.
-    pub texts: &'e TurnTexts,
-    /// Whose call it is.
+    /// The texts that this turn has read.
+    pub texts: &'e TurnTextCache,
+    /// The agent that makes the call.
     pub agent: &'e AgentName,
-    /// On whose behalf.
+    /// On whose behalf the agent makes the call.
     pub caller: Caller,
 }
 
@@ -35,29 +35,29 @@ pub struct Engine<'e> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caller {
-    /// The model by itself.
+    /// The model's own decision.
     #[default]
     Model,
-    /// A person.
+    /// A request of the user.
     User,
 }
 
-/// What an operation gives.
+/// The outcome of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer<T> {
     /// The result, for programs.
     pub result: T,
-    /// The same in the words of the dialect, for the model.
+    /// The result as the dialect's text, for the model.
     pub text: String,
-    /// What it changes.
+    /// The change of the state.
     pub delta: StateDelta,
 }
 
 impl<T> Answer<T> {
-    /// The same with another form of the result.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+    /// Converts the result and keeps the rest.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Answer<U> {
         Answer {
-            result: change(self.result),
+            result: convert(self.result),
             text: self.text,
             delta: self.delta,
         }
@@ -65,14 +65,14 @@ impl<T> Answer<T> {
 }
 
 impl<'e> Engine<'e> {
-    /// The skill of that name, which the agent must be able to see.
-    pub(crate) fn skill(&self, name: &str) -> Result<&'e Arc<SkillView>, LoaderError> {
+    /// Finds a skill by name; it must be visible to the agent and enabled.
+    pub(crate) fn find_skill(&self, name: &str) -> Result<&'e Arc<SkillView>, LoaderError> {
         let skill = self
             .state
             .known_skill(self.agent, name)
             .ok_or_else(|| self.unknown_skill(name))?;
         if self.state.disabled().contains(&skill.name) {
-            // Where there is no way to take it back, a disabled skill is no skill.
+            // A dialect without a tool that enables skills reports a disabled skill as unknown.
             return Err(match self.settings.dialect {
                 Dialect::Skillbox => LoaderError::Disabled(name.to_owned()),
                 _ => self.unknown_skill(name),
@@ -81,11 +81,11 @@ impl<'e> Engine<'e> {
         Ok(skill)
     }
 
-    /// The same as the catalogue has it, to be opened.
-    pub(crate) fn entry(&self, skill: &SkillView) -> Result<&'e SkillEntry, LoaderError> {
+    /// The catalog entry of a skill, to open it.
+    pub(crate) fn catalog_entry(&self, skill: &SkillView) -> Result<&'e SkillEntry, LoaderError> {
         self.catalog
             .get(skill.name.as_str())
-            .ok_or_else(|| LoaderError::Vanished {
+            .ok_or_else(|| LoaderError::SkillMissing {
                 name: skill.name.to_string(),
                 path: skill.path.as_ref().into(),
             })
@@ -93,17 +93,17 @@ impl<'e> Engine<'e> {
 
     pub(crate) fn unknown_skill(&self, name: &str) -> LoaderError {
         let visible = self.state.visible(self.agent).map(|skill| skill.name.as_str());
-        let known = match self.settings.dialect {
+        let suggestions = match self.settings.dialect {
             Dialect::Deepagents => visible.collect(),
-            _ => nearest(name, visible, 3),
+            _ => nearest_names(name, visible, 3),
         };
         LoaderError::UnknownSkill {
             name: name.to_owned(),
-            known: known.into_iter().map(str::to_owned).collect(),
+            suggestions: suggestions.into_iter().map(str::to_owned).collect(),
         }
     }
 
-    /// The names of what the agent has loaded.
+    /// The names of the skills that the agent has loaded.
     pub(crate) fn loaded_names(&self) -> Vec<String> {
         self.state
             .loaded(self.agent)

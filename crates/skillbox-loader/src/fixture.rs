@@ -1,11 +1,11 @@
-//! Small skills for unit tests.
+//! Minimal skills for unit tests.
 
 use skillbox_model::SkillName;
 
 use crate::skill_view::SkillView;
 
-/// A skill of a project.
-pub(crate) fn view(name: &str, description: &str) -> SkillView {
+/// A project skill with a path below `/skills`.
+pub(crate) fn skill_view(name: &str, description: &str) -> SkillView {
     let mut skill = SkillView::new(
         SkillName::parse(name).unwrap(),
         description,

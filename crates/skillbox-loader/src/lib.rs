@@ -1,57 +1,63 @@
-//! What an agent is shown of skills, and when: overview, instructions, chosen documents.
+//! Decides what an agent sees of skills, and when: the overview, the instructions, the selected documents.
 //!
-//! The second step of the flow, after discovery: an entry of the catalogue becomes a loaded skill and a delta of
-//! the session's state. A [`Session`] offers the hooks that a host calls; below it an [`Engine`] offers the
-//! operations behind the tools. Both speak five dialects. This crate starts no process, knows no Docker, and
-//! writes no file; it reads skills only through the catalogue.
+//! The second step of the flow, after discovery: a catalog entry becomes a loaded skill and a delta of the
+//! session's state. A [`Session`] offers the hooks that a host calls. Below it, an [`Engine`] offers the operations
+//! behind the tools. Both support five dialects. This crate starts no process, does not know Docker, and writes no
+//! file. It reads skills only through the catalog.
 
 mod agent;
-mod call;
+mod cached_field;
 mod call_arguments;
+mod catalog_snapshot;
 mod delta;
-mod derived;
 mod dialect;
 mod dynamic_tools;
 mod engine;
+mod fire_hooks;
 #[cfg(test)]
 mod fixture;
+mod hooks;
 mod loader_error;
-mod one_line;
 mod operations;
 mod policy;
 mod prompt;
+mod prompt_template;
+mod sanitize;
 mod session;
 mod settings;
 mod skill_view;
-mod snapshot;
+mod snapshot_cache;
+mod source_view;
 mod state;
-mod steering;
-mod tools;
-mod turn;
-mod turn_texts;
-mod views;
+mod tool;
+mod tool_call;
+mod tool_interface;
+mod turn_start;
+mod turn_text_cache;
 
 pub use agent::{AgentName, AgentNameError, AgentStart, Inheritance, SkillFilter};
-pub use call::Reply;
-pub use call_arguments::{CallArguments, wrong_field};
+pub use call_arguments::{CallArguments, find_invalid_field};
+pub use catalog_snapshot::{CatalogSnapshot, SnapshotDiff};
 pub use delta::{StateDelta, StateOperation};
 pub use dialect::{Dialect, DialectError, changed_keys, executor_not_configured, state_keys};
 pub use dynamic_tools::DynamicTools;
 pub use engine::{Answer, Caller, Engine};
+pub use hooks::{FiredHook, HookEvent, HookHandler, HookKey, SkillHooks};
 pub use loader_error::LoaderError;
 pub use policy::{PolicyKind, default_always_allowed};
-pub use prompt::{PromptTemplate, SourceView, TemplateError};
-pub use session::{History, PromptSection, Session, ToolPass};
+pub use prompt_template::{PromptTemplate, TemplateError};
+pub use session::{FiredHooks, History, PromptSection, Session};
 pub use settings::{AtLimit, Delivery, PromptFrame, Settings, ShownPaths};
-pub use skill_view::{FirstSeen, Owner, SkillView, SteeringView};
-pub use snapshot::{Snapshot, SnapshotChange};
+pub use skill_view::{FirstLocation, InvocationView, Owner, SkillView};
+pub use snapshot_cache::SnapshotCache;
+pub use source_view::SourceView;
 pub use state::{DocSelection, LoadMode, LoadedSkill, PromptNote, ResourceType, ResourceView, SkillsState};
-pub use steering::{FiredHook, HookEvent, HookHandler, HookKey, SkillHooks};
-pub use tools::{
+pub use tool::Tool;
+pub use tool_call::Reply;
+pub use tool_interface::{
     DisableResult, DocText, DocsMode, ListInput, ListResult, ListedSkill, LoadInput, LoadResult, ReadInput, ReadResult,
-    SearchHit, SearchInput, SearchResult, SelectDocsInput, SelectDocsResult, SkillInput, SkillPointer, Tool,
+    SearchHit, SearchInput, SearchResult, SelectDocsInput, SelectDocsResult, SkillInput, SkillNameOrPath,
     ToolDefinition, ToolFormat, UnloadResult,
 };
-pub use turn::{TurnStart, refresh};
-pub use turn_texts::TurnTexts;
-pub use views::ViewCache;
+pub use turn_start::{TurnStart, compute_skills_update};
+pub use turn_text_cache::TurnTextCache;

@@ -1,4 +1,4 @@
-//! Why a call was refused. A refused call changes nothing.
+//! The reasons for refusing a call. A refused call changes nothing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,49 +8,49 @@ use skillbox_repository::SkillReadError;
 
 use crate::skill_view::SkillView;
 
-/// A refusal, by what the caller can do about it. [`body`](Self::body) gives the words of a dialect.
+/// A refused call, by what the caller can do about it. [`body`](Self::body) gives the message of a dialect.
 #[derive(Debug, thiserror::Error)]
 pub enum LoaderError {
-    /// No skill of that name is there for this agent.
+    /// The agent can see no skill of that name.
     #[error("unknown skill {name:?}")]
     UnknownSkill {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Names to choose from: the nearest, or all where the dialect lists all.
-        known: Vec<String>,
+        /// The most similar names, or all names in dialects that list all.
+        suggestions: Vec<String>,
     },
-    /// The session does without it.
+    /// The skill is disabled in this session.
     #[error("the skill {0:?} is disabled in this session")]
     Disabled(String),
-    /// Only a person may load it.
-    #[error("the skill {0:?} is loaded by the user only")]
+    /// Only the user may load the skill.
+    #[error("only the user can load the skill {0:?}")]
     ManualOnly(String),
-    /// As many are loaded as may be.
-    #[error("{limit} skills are loaded already, so {name:?} is not")]
+    /// The agent has loaded as many skills as it may.
+    #[error("cannot load the skill {name:?}: the limit of {limit} loaded skills is reached")]
     LoadLimit {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// How many may be loaded.
+        /// How many skills may be loaded.
         limit: usize,
-        /// What is loaded.
+        /// The loaded skills.
         loaded: Vec<String>,
     },
-    /// It was listed, and is not there any more.
+    /// The skill was listed and no longer exists.
     #[error("the skill {name:?} is no longer at {}", .path.display())]
-    Vanished {
+    SkillMissing {
         /// The skill.
         name: String,
         /// Where it was.
         path: PathBuf,
     },
-    /// It is there and cannot be read.
+    /// The skill exists and cannot be read.
     #[error("the skill {name:?} cannot be read")]
     Unreadable {
         /// The skill.
         name: String,
-        /// Its SKILL.md.
+        /// Path of its SKILL.md.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: SkillReadError,
     },
     /// The skill has no such document or file.
@@ -58,81 +58,81 @@ pub enum LoaderError {
     UnknownDoc {
         /// The skill.
         skill: String,
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// The nearest there are.
-        nearest: Vec<String>,
+        /// The most similar paths.
+        suggestions: Vec<String>,
     },
-    /// A path that is none inside a skill.
+    /// The path is not a path inside a skill.
     #[error("{path:?} is not a path inside a skill")]
-    BadPath {
-        /// What was given.
+    InvalidPath {
+        /// The given path.
         path: String,
-        /// The argument it came in.
+        /// The argument that contains it.
         field: &'static str,
-        /// Why not.
+        /// The cause.
         source: RelPathError,
     },
-    /// A file that can only be read in pieces smaller than its kind allows.
-    #[error("{path:?} of the skill {skill:?} has {size} bytes, more than the {limit} that can be read")]
+    /// The file is too large to be read.
+    #[error("{path:?} of the skill {skill:?} has {size} bytes, more than the limit of {limit}")]
     TooLarge {
         /// The skill.
         skill: String,
         /// The file.
         path: String,
-        /// What it has.
+        /// Its size in bytes.
         size: u64,
-        /// What can be read.
+        /// The largest size in bytes that can be read.
         limit: u64,
     },
-    /// The host wants a skill loaded before it runs.
+    /// The host requires that a skill is loaded before it runs.
     #[error("the skill {0:?} is not loaded")]
     NotLoaded(String),
     /// The policy blocks the call.
-    #[error("the tool {tool:?} is not allowed by the loaded skills")]
+    #[error("the loaded skills do not allow the tool {tool:?}")]
     ToolNotAllowed {
         /// The tool.
         tool: String,
-        /// The loaded skills, whose declarations together are what is allowed.
+        /// The loaded skills, whose declarations together are allowed.
         skills: Vec<Arc<SkillView>>,
-        /// Why a pattern did not cover the call.
-        because: Option<String>,
+        /// Why no pattern matches the call.
+        reason: Option<String>,
     },
     /// The dialect has no such tool, or the host did not register it.
     #[error("unknown tool {tool:?}")]
     UnknownTool {
-        /// What was called.
+        /// The called name.
         tool: String,
-        /// What there is.
-        known: Vec<&'static str>,
+        /// The names of the tools that exist.
+        available: Vec<&'static str>,
     },
-    /// A skill was called as if it were a tool.
+    /// The called name is that of a skill, not of a tool.
     #[error("{skill:?} is a skill, not a tool")]
-    SkillIsNoTool {
+    SkillCalledAsTool {
         /// The skill.
         skill: String,
-        /// The tool that loads it.
-        load: Option<&'static str>,
+        /// The tool that loads skills.
+        load_tool: Option<&'static str>,
     },
-    /// The arguments are not what the tool takes.
-    #[error("wrong arguments for {tool}")]
-    WrongArguments {
+    /// The arguments do not match what the tool accepts.
+    #[error("invalid arguments for {tool}")]
+    InvalidArguments {
         /// The tool.
         tool: &'static str,
-        /// The argument, such as `inputs[0].to`, where it is one of them.
+        /// The invalid argument, such as `inputs[0].to`, if it can be named.
         field: Option<String>,
-        /// What is wrong.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// Neither a name nor a path.
+    /// The call gives neither a name nor a path.
     #[error("skill_name or skill_path is required")]
-    NothingNamed,
-    /// A name and a path of different skills.
+    SkillNotNamed,
+    /// The name and the path are those of different skills.
     #[error("skill_name {name:?} and skill_path {path:?} must refer to the same skill")]
-    NamesDiffer {
-        /// The name.
+    SkillMismatch {
+        /// The given name.
         name: String,
-        /// The path.
+        /// The given path.
         path: String,
     },
 }
@@ -145,16 +145,17 @@ impl LoaderError {
             Self::Disabled(_) => ErrorCode::SkillDisabled,
             Self::ManualOnly(_) => ErrorCode::ManualOnly,
             Self::LoadLimit { .. } => ErrorCode::LoadLimit,
-            Self::Vanished { .. } | Self::Unreadable { .. } => ErrorCode::SkillUnreadable,
+            Self::SkillMissing { .. } | Self::Unreadable { .. } => ErrorCode::SkillUnreadable,
             Self::UnknownDoc { .. } => ErrorCode::UnknownDoc,
-            Self::BadPath { source, .. } if source.is_escape() => ErrorCode::PathEscape,
+            Self::InvalidPath { source, .. } if source.is_escape() => ErrorCode::PathEscape,
             Self::TooLarge { .. } => ErrorCode::LimitExceeded,
             Self::NotLoaded(_) => ErrorCode::NotLoaded,
             Self::ToolNotAllowed { .. } => ErrorCode::ToolNotAllowed,
-            Self::UnknownTool { .. } | Self::SkillIsNoTool { .. } => ErrorCode::UnknownTool,
-            Self::BadPath { .. } | Self::WrongArguments { .. } | Self::NothingNamed | Self::NamesDiffer { .. } => {
-                ErrorCode::InvalidRequest
-            }
+            Self::UnknownTool { .. } | Self::SkillCalledAsTool { .. } => ErrorCode::UnknownTool,
+            Self::InvalidPath { .. }
+            | Self::InvalidArguments { .. }
+            | Self::SkillNotNamed
+            | Self::SkillMismatch { .. } => ErrorCode::InvalidRequest,
         }
     }
 }

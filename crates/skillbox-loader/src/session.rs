@@ -1,4 +1,4 @@
-//! The hooks that a host calls, over one session's state.
+//! A session: one state, and the methods that a host calls on it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,82 +6,84 @@ use serde_json::Value;
 use skillbox_repository::Catalog;
 
 use crate::agent::{AgentName, AgentStart};
-use crate::call::Reply;
 use crate::delta::{StateDelta, StateOperation};
 use crate::engine::{Caller, Engine};
+use crate::fire_hooks::{HookTrigger, fire_hooks};
+use crate::hooks::{FiredHook, HookEvent};
 use crate::loader_error::LoaderError;
 use crate::policy::{Grant, PolicyKind, Verdict, check};
-use crate::prompt::{PromptInput, prompt_section};
+use crate::prompt::{PromptInput, render_section};
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
+use crate::snapshot_cache::SnapshotCache;
 use crate::state::{LoadMode, SkillsState};
-use crate::steering::{FiredHook, HookEvent, Moment, fire};
-use crate::tools::{Tool, ToolDefinition, definitions};
-use crate::turn::{TurnStart, refresh};
-use crate::turn_texts::TurnTexts;
-use crate::views::ViewCache;
+use crate::tool::Tool;
+use crate::tool_call::Reply;
+use crate::tool_interface::{ToolDefinition, define_tools};
+use crate::turn_start::{TurnStart, compute_skills_update};
+use crate::turn_text_cache::TurnTextCache;
 
-/// One session: a state, and the settings by which it is disclosed.
+/// One session: its state, and the settings that decide how skills are presented.
 ///
-/// Every method looks and changes in one step, so that parallel calls lose nothing and the limit on loaded
-/// skills holds. What a method changed it also returns, for stores and event streams.
+/// Every method reads and changes the state under one lock, so that parallel calls lose nothing and the limit on loaded
+/// skills holds. A method also returns what it changed, for stores and event streams.
 #[derive(Debug)]
 pub struct Session {
     settings: Settings,
-    views: Arc<ViewCache>,
+    snapshots: Arc<SnapshotCache>,
     state: Mutex<SkillsState>,
-    texts: TurnTexts,
+    texts: TurnTextCache,
 }
 
-/// What is added to the system prompt of one model call.
+/// A section for the system prompt of one model call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptSection {
-    /// The section.
+    /// The text of the section.
     pub text: String,
-    /// What showing it changes: skills that were loaded for one prompt go.
+    /// What showing it changes: skills that were loaded for one prompt are unloaded.
     pub delta: StateDelta,
 }
 
 impl PromptSection {
-    /// The system prompt with the section at its end.
+    /// Returns the system prompt with the section appended.
     pub fn appended_to(&self, system_prompt: &str) -> String {
         let gap = if system_prompt.is_empty() { "" } else { "\n\n" };
         format!("{system_prompt}{gap}{}", self.text)
     }
 }
 
-/// Whether the conversation still holds the results of earlier tool calls.
+/// Whether the conversation still contains the results of earlier tool calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum History {
-    /// It does.
+    /// All of them.
     #[default]
     Whole,
-    /// It was trimmed or summarised: what stood in results alone is put into the prompt.
+    /// The conversation was trimmed or summarised: the prompt repeats texts that only results contained.
     Trimmed,
 }
 
-/// A tool call that may go on.
+/// Hooks that fired before or after a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolPass {
-    /// Hooks that come first, for the host to carry out.
+pub struct FiredHooks {
+    /// The hooks, for the host to run.
     pub hooks: Vec<FiredHook>,
-    /// What changes.
+    /// The change of the state.
     pub delta: StateDelta,
 }
 
 impl Session {
-    /// A session that has yet to begin.
-    pub fn new(settings: Settings, views: Arc<ViewCache>) -> Self {
-        Self::resume(settings, views, SkillsState::default())
+    /// Creates a session with an empty state.
+    pub fn new(settings: Settings, snapshots: Arc<SnapshotCache>) -> Self {
+        Self::resume(settings, snapshots, SkillsState::default())
     }
 
-    /// A session with a state from a store.
-    pub fn resume(settings: Settings, views: Arc<ViewCache>, state: SkillsState) -> Self {
+    /// Creates a session with a stored state.
+    pub fn resume(settings: Settings, snapshots: Arc<SnapshotCache>, state: SkillsState) -> Self {
         Self {
             settings,
-            views,
+            snapshots,
             state: Mutex::new(state),
-            texts: TurnTexts::default(),
+            texts: TurnTextCache::default(),
         }
     }
 
@@ -90,33 +92,33 @@ impl Session {
         &self.settings
     }
 
-    /// The state as it is now.
+    /// Returns a copy of the state.
     pub fn state(&self) -> SkillsState {
         self.lock().clone()
     }
 
-    /// Goes on from a state that a store gave, in place of its own.
-    pub fn adopt(&self, state: SkillsState) {
+    /// Replaces the state with a stored one.
+    pub fn replace_state(&self, state: SkillsState) {
         *self.lock() = state;
     }
 
-    /// Makes changes that were found elsewhere.
+    /// Applies a delta that was computed elsewhere.
     pub fn apply(&self, delta: &StateDelta) {
         self.lock().apply(delta);
     }
 
-    /// Takes in what changed on disk without starting a turn, for hosts that have none: what is loaded stays,
-    /// and its words are read anew. None where no skill came, went or reads differently.
+    /// Takes in what changed on disk without starting a turn, for hosts without turns: loaded skills stay loaded, and
+    /// their texts are read again. Returns `None` if no skill was added, changed or removed.
     pub fn refresh(&self, catalog: &Catalog) -> Option<StateDelta> {
-        let newer = self.views.snapshot(catalog);
+        let newer = self.snapshots.snapshot(catalog);
         let mut state = self.lock();
         self.texts.clear();
-        let delta = StateDelta::from(refresh(&state, &newer)?);
+        let delta = StateDelta::from(compute_skills_update(&state, &newer)?);
         state.apply(&delta);
         Some(delta)
     }
 
-    /// Starts an agent's turn; none where nothing changes.
+    /// Starts an agent's turn. Returns `None` if nothing changes.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -128,12 +130,12 @@ impl Session {
     /// # let mut settings = Settings::default();
     /// let session = Session::new(settings, Arc::new(ViewCache::default()));
     /// let turn = session.before_agent(&catalog, &AgentStart::main());
-    /// assert!(turn.is_some(), "the first turn takes the skills in");
+    /// assert!(turn.is_some(), "the first turn discovers the skills");
     /// let again = session.before_agent(&catalog, &AgentStart::main());
-    /// assert!(again.is_none(), "with nothing new, a second start changes nothing");
+    /// assert!(again.is_none(), "a second start without changes on disk changes nothing");
     /// ```
     pub fn before_agent(&self, catalog: &Catalog, start: &AgentStart) -> Option<TurnStart> {
-        let newer = self.views.snapshot(catalog);
+        let newer = self.snapshots.snapshot(catalog);
         let mut state = self.lock();
         if start.parent.is_none() {
             self.texts.clear();
@@ -145,7 +147,7 @@ impl Session {
         (turn != TurnStart::default()).then_some(turn)
     }
 
-    /// What to add to the system prompt of the next model call; none where there is nothing to say.
+    /// Renders the section for the system prompt of the next model call, if there is one.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -173,20 +175,20 @@ impl Session {
         let mut state = self.lock();
         let engine = self.engine(catalog, &state, agent, Caller::Model);
         let in_prompt = self.settings.delivery().in_prompt() || history == History::Trimmed;
-        let bodies = if in_prompt { engine.bodies() } else { Vec::new() };
-        let text = prompt_section(&PromptInput {
+        let bodies = if in_prompt { engine.loaded_bodies() } else { Vec::new() };
+        let text = render_section(&PromptInput {
             settings: &self.settings,
             state: &state,
             agent,
             bodies: &bodies,
             warnings,
         })?;
-        let delta = shown_once(&state, agent);
+        let delta = discard_shown_once(&state, agent);
         state.apply(&delta);
         Some(PromptSection { text, delta })
     }
 
-    /// Decides a tool call, ours or the host's, before it is made.
+    /// Checks a tool call, of our tools or the host's, before it is made.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -201,39 +203,42 @@ impl Session {
     /// # session.before_agent(&catalog, &AgentStart::main());
     /// # let agent = AgentName::default();
     /// let arguments = json!({"command": "curl example.com"});
-    /// assert!(session.wrap_tool_call(&agent, "Bash", &arguments).is_ok(), "nothing is loaded yet");
+    /// assert!(session.wrap_tool_call(&agent, "Bash", &arguments).is_ok(), "no skill is loaded yet");
     /// session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
     /// let blocked = session.wrap_tool_call(&agent, "WebFetch", &json!({})).unwrap_err();
     /// assert_eq!(blocked.body(Dialect::Skillbox).code.as_str(), "tool_not_allowed");
     /// # Ok::<(), LoaderError>(())
     /// ```
-    pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<ToolPass, LoaderError> {
+    pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<FiredHooks, LoaderError> {
         let mut state = self.lock();
         let skills = loaded_skills(&state, agent);
         self.check_policy(&skills, tool, arguments)?;
-        // No hook is asked about dropping a skill: it could keep its own skill for ever.
-        let drops_skill = matches!(self.settings.dialect.tool(tool), Some(Tool::Unload | Tool::Disable));
-        let asked: &[_] = if drops_skill { &[] } else { &skills };
-        let pass = fire_all(&state, agent, asked, HookEvent::PreToolUse, tool);
-        state.apply(&pass.delta);
-        Ok(pass)
+        // Hooks do not fire for a call that unloads a skill: a skill's hook could block its own removal forever.
+        let removes_skill = matches!(
+            self.settings.dialect.find_tool(tool),
+            Some(Tool::Unload | Tool::Disable)
+        );
+        let hooked_skills: &[_] = if removes_skill { &[] } else { &skills };
+        let fired = fire_tool_hooks(&state, agent, hooked_skills, HookEvent::PreToolUse, tool);
+        state.apply(&fired.delta);
+        Ok(fired)
     }
 
-    /// What is to be done after a tool call.
-    pub fn after_tool_call(&self, agent: &AgentName, tool: &str) -> ToolPass {
+    /// Fires the hooks that follow a tool call.
+    pub fn after_tool_call(&self, agent: &AgentName, tool: &str) -> FiredHooks {
         let mut state = self.lock();
-        let pass = fire_all(
+        let fired = fire_tool_hooks(
             &state,
             agent,
             &loaded_skills(&state, agent),
             HookEvent::PostToolUse,
             tool,
         );
-        state.apply(&pass.delta);
-        pass
+        state.apply(&fired.delta);
+        fired
     }
 
-    /// The tools that the agent is offered, with the names of the skills it can see.
+    /// The definitions of the tools that the agent can call, with the names of the skills that it can see.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -254,22 +259,22 @@ impl Session {
     pub fn tools(&self, agent: &AgentName) -> Vec<ToolDefinition> {
         let state = self.lock();
         let names: Vec<&str> = state.visible(agent).map(|skill| skill.name.as_str()).collect();
-        definitions(
+        define_tools(
             self.settings.dialect,
-            |tool| self.settings.registered.contains(&tool),
+            |tool| self.settings.registered_tools.contains(&tool),
             &names,
         )
     }
 
-    /// Whether there is a tool of that name; a refusal says what there is instead.
-    pub fn knows_tool(&self, catalog: &Catalog, agent: &AgentName, tool: &str) -> Result<(), LoaderError> {
+    /// Checks that a tool exists. The error names the tools that do.
+    pub fn check_tool_exists(&self, catalog: &Catalog, agent: &AgentName, tool: &str) -> Result<(), LoaderError> {
         let state = self.lock();
         self.engine(catalog, &state, agent, Caller::Model)
-            .tool(tool)
+            .find_tool(tool)
             .map(|_| ())
     }
 
-    /// Makes one call of one of our tools, within the policy.
+    /// Calls one of our tools, if the policy allows it.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -283,13 +288,13 @@ impl Session {
     /// # session.before_agent(&catalog, &AgentStart::main());
     /// # let agent = AgentName::default();
     /// let load = session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
-    /// let Reply::Done(answer) = load else { unreachable!() };
+    /// let Reply::Done { answer, .. } = load else { unreachable!() };
     /// assert_eq!(answer.result["skill"], "csv-report");
     /// assert!(session.state().loaded(&agent).any(|loaded| loaded.skill.as_str() == "csv-report"));
     ///
     /// let run = json!({"skill": "csv-report", "command": "ls"});
     /// let run = session.call(&catalog, &agent, Caller::Model, "skill_run", &run)?;
-    /// assert!(matches!(run, Reply::Run(_)), "what runs is the executor's business");
+    /// assert!(matches!(run, Reply::Run(_)), "the executor runs the command");
     /// # Ok::<(), LoaderError>(())
     /// ```
     pub fn call(
@@ -302,11 +307,11 @@ impl Session {
     ) -> Result<Reply, LoaderError> {
         let mut state = self.lock();
         let engine = self.engine(catalog, &state, agent, caller);
-        // No policy speaks of what is no tool; its caller is told what there is.
-        engine.tool(tool)?;
+        // The caller of an unknown tool gets the list of tools, not a policy error.
+        engine.find_tool(tool)?;
         self.check_policy(&loaded_skills(&state, agent), tool, arguments)?;
         let reply = engine.call(tool, arguments)?;
-        if let Reply::Done(answer) = &reply {
+        if let Reply::Done { answer, .. } = &reply {
             state.apply(&answer.delta);
         }
         Ok(reply)
@@ -320,12 +325,12 @@ impl Session {
         let grants: Vec<Grant<'_>> = skills.iter().map(|skill| skill.grant()).collect();
         match check(policy, &self.settings.always_allowed, &grants, tool, arguments) {
             Verdict::Allowed => Ok(()),
-            Verdict::Blocked(because) => {
+            Verdict::Blocked(reason) => {
                 tracing::warn!(tool, policy = policy.as_str(), "tool blocked by allowed-tools policy");
                 Err(LoaderError::ToolNotAllowed {
                     tool: tool.to_owned(),
                     skills: skills.iter().map(|skill| Arc::clone(skill)).collect(),
-                    because,
+                    reason,
                 })
             }
         }
@@ -357,34 +362,35 @@ fn loaded_skills<'s>(state: &'s SkillsState, agent: &AgentName) -> Vec<&'s Arc<S
     state.loaded_views(agent).map(|(_, skill)| skill).collect()
 }
 
-fn fire_all(
+fn fire_tool_hooks(
     state: &SkillsState,
     agent: &AgentName,
     skills: &[&Arc<SkillView>],
     event: HookEvent,
     tool: &str,
-) -> ToolPass {
-    // A matcher for Bash means our shell too.
+) -> FiredHooks {
+    // A matcher for Bash also matches our own shell tools.
     let subjects: &[&str] = match tool {
         "skill_run" | "skill_exec" => &[tool, "Bash"],
         _ => &[tool],
     };
-    let mut pass = ToolPass::default();
+    let mut fired = FiredHooks::default();
     for skill in skills {
-        let moment = Moment::tool_call(event, subjects);
-        pass.hooks.extend(fire(state, agent, skill, moment, &mut pass.delta));
+        let trigger = HookTrigger::tool_call(event, subjects);
+        let hooks = fire_hooks(state, agent, skill, trigger, &mut fired.delta);
+        fired.hooks.extend(hooks);
     }
-    pass
+    fired
 }
 
-/// What has stood in a prompt once and goes.
-fn shown_once(state: &SkillsState, agent: &AgentName) -> StateDelta {
+/// Unloads the skills, and removes the notes, that one prompt shows once.
+fn discard_shown_once(state: &SkillsState, agent: &AgentName) -> StateDelta {
     let once = state.loaded(agent).filter(|loaded| loaded.mode == LoadMode::Once);
     let unload = once.map(|loaded| StateOperation::Unload {
         agent: agent.clone(),
         skill: loaded.skill.clone(),
     });
-    let notes = state.notes(agent).iter().map(|note| StateOperation::NoteShown {
+    let notes = state.notes(agent).iter().map(|note| StateOperation::RemoveNote {
         agent: agent.clone(),
         note: note.clone(),
     });

@@ -1,4 +1,4 @@
-//! How a host wants skills disclosed.
+//! The settings of a session.
 
 use std::collections::BTreeSet;
 
@@ -7,42 +7,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 use crate::policy::{PolicyKind, default_always_allowed};
-use crate::prompt::{PromptTemplate, SourceView};
+use crate::prompt_template::PromptTemplate;
+use crate::source_view::SourceView;
 use crate::state::LoadMode;
-use crate::tools::Tool;
+use crate::tool::Tool;
 
-/// Settings of a session, made once by the host.
+/// How a session presents skills. The host makes the settings once.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Names, parameters and texts.
+    /// Tool names, parameters and texts.
     pub dialect: Dialect,
-    /// What `allowed-tools` means.
+    /// How `allowed-tools` is enforced.
     pub policy: PolicyKind,
-    /// Tools that no policy blocks. A given set replaces the default, an empty one included.
+    /// Tools that no policy blocks. A given set replaces the default, even if it is empty.
     pub always_allowed: BTreeSet<String>,
-    /// Characters of the list of skills in a prompt.
+    /// Maximum length in characters of the list of skills in a prompt.
     pub description_budget: usize,
-    /// Skills that one agent may have loaded at once.
+    /// How many skills an agent may have loaded at once.
     pub max_loaded: usize,
-    /// What happens to one more.
+    /// What happens when an agent loads one more.
     pub at_limit: AtLimit,
-    /// How long a loaded skill stays.
+    /// How long a skill stays loaded.
     pub load_mode: LoadMode,
-    /// Where the words of a loaded skill go; without it, where the dialect puts them.
+    /// Where the text of a loaded skill appears; by default, the dialect decides.
     pub delivery: Option<Delivery>,
     /// Whether a skill must be loaded before it runs.
     pub require_loaded: bool,
-    /// The tools that are really there, as far as the dialect has them.
-    pub registered: BTreeSet<Tool>,
-    /// Where skills come from, lowest priority first, for dialects that say so.
+    /// The tools that the host offers, as far as the dialect has them.
+    pub registered_tools: BTreeSet<Tool>,
+    /// The sources of skills, lowest priority first, for dialects that list them.
     pub sources: Vec<SourceView>,
-    /// The frame of the prompt section.
+    /// The text around the list of skills in the prompt section.
     pub prompt: PromptFrame,
-    /// Which path of a skill prompts show; without it, the one the dialect's tools can use.
+    /// Which path of a skill prompts show; by default, the one that the dialect's tools can use.
     pub shown_paths: Option<ShownPaths>,
-    /// Bytes of one document that are shown; the rest is read with a tool.
+    /// Maximum bytes shown of one document; a tool can read the rest.
     pub max_doc_bytes: usize,
-    /// Bytes of all documents of one skill that are shown.
+    /// Maximum bytes shown of all documents of one skill.
     pub max_docs_bytes: usize,
 }
 
@@ -59,7 +60,7 @@ impl Settings {
             load_mode: LoadMode::default(),
             delivery: None,
             require_loaded: false,
-            registered: Tool::ALL.iter().copied().collect(),
+            registered_tools: Tool::ALL.iter().copied().collect(),
             sources: Vec::new(),
             prompt: PromptFrame::default(),
             shown_paths: None,
@@ -68,19 +69,29 @@ impl Settings {
         }
     }
 
-    /// Where the words of a loaded skill go.
+    /// Where the text of a loaded skill appears.
     pub fn delivery(&self) -> Delivery {
-        self.delivery.unwrap_or_else(|| self.dialect.delivery())
+        self.delivery.unwrap_or(match self.dialect {
+            Dialect::Skillbox | Dialect::Trpc => Delivery::Both,
+            Dialect::Deepagents | Dialect::Saa => Delivery::Result,
+            Dialect::Agentskills => Delivery::Prompt,
+        })
     }
 
     /// Which path of a skill prompts show.
     pub fn shown_paths(&self) -> ShownPaths {
-        self.shown_paths.unwrap_or_else(|| self.dialect.shown_paths())
+        self.shown_paths.unwrap_or(match self.dialect {
+            Dialect::Skillbox | Dialect::Trpc => ShownPaths::Workspace,
+            // The hosts of these dialects read a skill's files with tools of their own.
+            Dialect::Deepagents | Dialect::Saa | Dialect::Agentskills => ShownPaths::Catalog,
+        })
     }
 
-    /// The name of a tool, if the dialect has it and the host registered it.
+    /// The name of a tool, if the dialect has it and the host registers it.
     pub fn tool_name(&self, tool: Tool) -> Option<&'static str> {
-        self.dialect.tool_name(tool).filter(|_| self.registered.contains(&tool))
+        self.dialect
+            .tool_name(tool)
+            .filter(|_| self.registered_tools.contains(&tool))
     }
 }
 
@@ -90,36 +101,36 @@ impl Default for Settings {
     }
 }
 
-/// What happens to a skill that would be one too many.
+/// What happens when an agent at the load limit loads another skill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimit {
-    /// It is refused.
+    /// The call is refused.
     #[default]
     Refuse,
-    /// The one that was used least recently makes room.
+    /// The least recently used skill is unloaded.
     EvictLeastRecent,
 }
 
-/// Where the words of a loaded skill go.
+/// Where the text of a loaded skill appears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// Into the prompt section; the tool's result only says so.
+    /// In the prompt section; the tool result only says so.
     Prompt,
-    /// Into the tool's result; the prompt only marks the skill.
+    /// In the tool result; the prompt only marks the skill as loaded.
     Result,
-    /// Into both.
+    /// In both.
     Both,
 }
 
 impl Delivery {
-    /// Whether the prompt section carries them.
+    /// Whether the prompt section contains the text.
     pub fn in_prompt(self) -> bool {
         self != Self::Result
     }
 
-    /// Whether the tool's result carries them.
+    /// Whether the tool result contains the text.
     pub fn in_result(self) -> bool {
         self != Self::Prompt
     }
@@ -129,20 +140,20 @@ impl Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShownPaths {
-    /// `/workspace/skills/<name>`, where its scripts run.
+    /// `/workspace/skills/<name>`, where the skill's scripts run.
     Workspace,
-    /// Where the catalogue found it, for hosts with file tools of their own.
+    /// The path in the catalog, for hosts with file tools of their own.
     Catalog,
 }
 
-/// The frame of the prompt section.
+/// The text around the list of skills in the prompt section.
 #[derive(Clone, Debug, Default)]
 pub enum PromptFrame {
-    /// The dialect's own.
+    /// The dialect's own text.
     #[default]
     Dialect,
-    /// The host's.
+    /// The host's template.
     Template(PromptTemplate),
-    /// No section at all; tools and state work as ever.
+    /// No prompt section at all; tools and state work as usual.
     Absent,
 }

@@ -8,95 +8,94 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillbox_model::SkillName;
 
-use crate::derived::Derived;
-use crate::one_line::{Flatness, Markup};
-use crate::policy::{Entry, Grant};
-use crate::steering::SkillHooks;
+use crate::cached_field::CachedField;
+use crate::hooks::SkillHooks;
+use crate::policy::{AllowedTool, Grant};
+use crate::sanitize::{LineSafety, Markup};
 
-/// A skill as the catalogue described it when the turn began.
+/// A skill as the catalog described it when the turn began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SkillView {
-    /// The name that tools take.
+    /// The name that tools accept.
     pub name: SkillName,
-    /// What it does and when to use it, as written.
+    /// What the skill does and when to use it, as its author wrote it.
     pub description: Box<str>,
-    /// Path of its SKILL.md, as the catalogue shows it. It is for reading only: files are opened through the
-    /// catalogue.
+    /// Path of its SKILL.md, for display only: files are opened through the catalog.
     pub path: Box<str>,
-    /// The source it came from, for people.
+    /// The source it comes from, for display.
     pub source: Box<str>,
-    /// Whose skill it is.
+    /// Whether the skill belongs to the user or to the project.
     pub owner: Owner,
-    /// Rank of its source: the list is in order of sources, then of paths.
+    /// Rank of its source: lists are sorted by source, then by path.
     pub source_rank: u32,
-    /// Where a skill of this name was first seen, if a later source then took the name over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_seen: Option<Box<FirstSeen>>,
-    /// Licence.
+    /// The first location of a skill with this name, if a later source overrides it.
+    #[serde(rename = "first_seen", default, skip_serializing_if = "Option::is_none")]
+    pub first_location: Option<Box<FirstLocation>>,
+    /// The licence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<Box<str>>,
-    /// What it needs around it.
+    /// What it requires of its environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compatibility: Option<Box<str>>,
-    /// Entries of `allowed-tools`; empty where it declares nothing.
+    /// Entries of `allowed-tools`; empty if the skill declares none.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub allowed_tools: Box<[Box<str>]>,
-    /// Free entries of its author.
+    /// The author's own key-value pairs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<Box<str>, Box<str>>,
-    /// What steers how it is invoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steering: Option<Box<SteeringView>>,
-    /// What it declares, read.
+    /// Frontmatter that controls how the skill is invoked.
+    #[serde(rename = "steering", default, skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<Box<InvocationView>>,
+    /// `allowed_tools`, parsed.
     #[serde(skip)]
-    pub(crate) grants: Derived<Box<[Entry]>>,
-    /// What of its texts can stand in a line as it is: every prompt asks, and the answer stays.
+    pub(crate) parsed_allowed_tools: CachedField<Box<[AllowedTool]>>,
+    /// Which of its texts fit on one line unchanged.
     #[serde(skip)]
-    pub(crate) flatness: Derived<TextFlatness>,
+    pub(crate) line_safety: CachedField<TextLineSafety>,
 }
 
-/// What is known about the texts of a skill that stand in lists.
+/// The line safety of the texts that lists show.
 #[derive(Debug)]
-pub(crate) struct TextFlatness {
-    name: Flatness,
-    description: Flatness,
-    path: Flatness,
+pub(crate) struct TextLineSafety {
+    name: LineSafety,
+    description: LineSafety,
+    path: LineSafety,
 }
 
-/// Frontmatter that steers how a skill is invoked.
+/// Frontmatter that controls how a skill is invoked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SteeringView {
-    /// Only a person may load it.
+pub struct InvocationView {
+    /// Only the user may load the skill, not the model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual_only: bool,
-    /// Hidden from the commands that people pick from.
+    /// The skill is not among the commands that a user can pick.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden_from_users: bool,
     /// What to write as arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<Box<str>>,
-    /// The model it asks for.
+    /// The model that the skill asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Box<str>>,
-    /// The context it asks for, such as `fork`.
+    /// The context that the skill asks for, such as `fork`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<str>>,
     /// Its hooks, as written.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub hooks: Value,
-    /// The same, read.
+    /// `hooks`, parsed.
     #[serde(skip)]
-    pub(crate) read_hooks: Derived<SkillHooks>,
+    pub(crate) parsed_hooks: CachedField<SkillHooks>,
 }
 
-impl SteeringView {
+impl InvocationView {
     /// Its hooks as typed events.
     pub fn hooks(&self) -> &SkillHooks {
-        self.read_hooks.get(|| SkillHooks::parse(&self.hooks))
+        self.parsed_hooks.get_or_compute(|| SkillHooks::parse(&self.hooks))
     }
 }
 
-/// Whose skill it is; two of the dialects list them apart.
+/// Whose skill it is. Two of the dialects list the two kinds separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
@@ -106,24 +105,24 @@ pub enum Owner {
     Project,
 }
 
-/// The place of a skill that another one of the same name has replaced.
+/// Where the first skill of a name is, if a later one of the same name overrides it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirstSeen {
+pub struct FirstLocation {
     /// Rank of its source.
     pub source_rank: u32,
     /// Path of its SKILL.md.
     pub path: Box<str>,
 }
 
-/// A place in the list: a source, and a path below it.
+/// A position in the list of skills: a source, and a path below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ListPlace<'p> {
+pub(crate) struct ListPosition<'p> {
     source_rank: u32,
     path: &'p str,
 }
 
-impl Ord for ListPlace<'_> {
-    /// By source, then by path, component for component.
+impl Ord for ListPosition<'_> {
+    /// By source, then by path, component by component.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_path = || {
             let (a, b) = (self.path.as_bytes(), other.path.as_bytes());
@@ -135,15 +134,15 @@ impl Ord for ListPlace<'_> {
     }
 }
 
-impl PartialOrd for ListPlace<'_> {
+impl PartialOrd for ListPosition<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl FirstSeen {
-    pub(crate) fn place(&self) -> ListPlace<'_> {
-        ListPlace {
+impl FirstLocation {
+    pub(crate) fn position(&self) -> ListPosition<'_> {
+        ListPosition {
             source_rank: self.source_rank,
             path: &self.path,
         }
@@ -151,7 +150,7 @@ impl FirstSeen {
 }
 
 impl SkillView {
-    /// A skill of a project that says nothing but what it is for.
+    /// Creates a project skill with nothing but a description.
     pub fn new(name: SkillName, description: impl Into<Box<str>>, path: impl Into<Box<str>>) -> Self {
         Self {
             name,
@@ -160,83 +159,85 @@ impl SkillView {
             source: Box::default(),
             owner: Owner::Project,
             source_rank: 0,
-            first_seen: None,
+            first_location: None,
             license: None,
             compatibility: None,
             allowed_tools: Box::default(),
             metadata: BTreeMap::new(),
-            steering: None,
-            grants: Derived::default(),
-            flatness: Derived::default(),
+            invocation: None,
+            parsed_allowed_tools: CachedField::default(),
+            line_safety: CachedField::default(),
         }
     }
 
-    /// What it declares. An entry that cannot be read covers nothing.
+    /// The tools that the skill declares. An entry that does not parse allows nothing.
     pub(crate) fn grant(&self) -> Grant<'_> {
-        let read = || {
+        let parse = || {
             self.allowed_tools
                 .iter()
-                .filter_map(|text| Entry::parse(text))
+                .filter_map(|text| AllowedTool::parse(text))
                 .collect()
         };
         Grant {
             is_declared: !self.allowed_tools.is_empty(),
-            entries: self.grants.get(read),
+            entries: self.parsed_allowed_tools.get_or_compute(parse),
         }
     }
 
-    /// Its name as it may stand in one line of a prompt.
+    /// Its name, safe for one line of a prompt.
     pub(crate) fn name_line(&self, markup: Markup) -> Cow<'_, str> {
-        self.flatness().name.line(self.name.as_str(), markup)
+        self.line_safety().name.line(self.name.as_str(), markup)
     }
 
-    /// Its description as it may stand in one line of a prompt.
+    /// Its description, safe for one line of a prompt.
     pub(crate) fn description_line(&self, markup: Markup) -> Cow<'_, str> {
-        self.flatness().description.line(&self.description, markup)
+        self.line_safety().description.line(&self.description, markup)
     }
 
-    /// Its path as it may stand in one line of a prompt.
+    /// Its path, safe for one line of a prompt.
     pub(crate) fn path_line(&self, markup: Markup) -> Cow<'_, str> {
-        self.flatness().path.line(&self.path, markup)
+        self.line_safety().path.line(&self.path, markup)
     }
 
-    fn flatness(&self) -> &TextFlatness {
-        self.flatness.get(|| TextFlatness {
-            name: Flatness::of(self.name.as_str()),
-            description: Flatness::of(&self.description),
-            path: Flatness::of(&self.path),
+    fn line_safety(&self) -> &TextLineSafety {
+        self.line_safety.get_or_compute(|| TextLineSafety {
+            name: LineSafety::check(self.name.as_str()),
+            description: LineSafety::check(&self.description),
+            path: LineSafety::check(&self.path),
         })
     }
 
-    /// The skill's directory, as the catalogue shows it.
+    /// The skill's directory, as the catalog shows it.
     pub fn directory(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 
-    /// The place of this skill itself, by which lists are ordered.
-    pub(crate) fn place(&self) -> ListPlace<'_> {
-        ListPlace {
+    /// The skill's own position, by which lists are sorted.
+    pub(crate) fn position(&self) -> ListPosition<'_> {
+        ListPosition {
             source_rank: self.source_rank,
             path: &self.path,
         }
     }
 
-    /// The place where its name was first seen.
-    pub(crate) fn first_place(&self) -> ListPlace<'_> {
-        self.first_seen
+    /// The position of the first skill with this name.
+    pub(crate) fn first_position(&self) -> ListPosition<'_> {
+        self.first_location
             .as_ref()
-            .map_or_else(|| self.place(), |first| first.place())
+            .map_or_else(|| self.position(), |first| first.position())
     }
 
-    /// Whether only a person may load it.
+    /// Whether only the user may load it.
     pub fn is_manual_only(&self) -> bool {
-        self.steering.as_ref().is_some_and(|steering| steering.manual_only)
+        self.invocation
+            .as_ref()
+            .is_some_and(|invocation| invocation.manual_only)
     }
 
     /// What to write as arguments.
     pub fn argument_hint(&self) -> Option<&str> {
-        self.steering
+        self.invocation
             .as_ref()
-            .and_then(|steering| steering.argument_hint.as_deref())
+            .and_then(|invocation| invocation.argument_hint.as_deref())
     }
 }

@@ -1,4 +1,4 @@
-//! What a session remembers: the skills it knows, and what each agent has loaded of them.
+//! The state of a session: the skills it knows, and which of them each agent has loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,48 +8,48 @@ use serde::{Deserialize, Serialize};
 use skillbox_model::{RelPath, SkillName};
 
 use crate::agent::{AgentName, SkillFilter};
+use crate::catalog_snapshot::CatalogSnapshot;
+use crate::hooks::HookKey;
 use crate::skill_view::SkillView;
-use crate::snapshot::Snapshot;
-use crate::steering::HookKey;
 
-/// The state of one session. It changes only by [`apply`](Self::apply), so that every change is a delta that
-/// can be stored, sent and merged.
+/// The state of one session. Only [`apply`](Self::apply) changes it, so that every change is a delta that can be
+/// stored, sent and merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SkillsState {
-    /// The skills as the turn found them; none before the first turn.
+    /// The skills as of the start of the turn; none before the first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) skills: Option<Snapshot>,
+    pub(crate) skills: Option<CatalogSnapshot>,
     /// What each agent has loaded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) agents: BTreeMap<AgentName, AgentState>,
-    /// Resources of skills that were loaded, as far as they were looked for.
+    /// Resources of loaded skills, as far as they have been scanned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) resources: BTreeMap<SkillName, Vec<ResourceView>>,
-    /// Skills that this session does without.
+    /// Skills that are disabled in this session.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) disabled: BTreeSet<SkillName>,
 }
 
-/// What one agent has loaded.
+/// The state of one agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AgentState {
     #[serde(default)]
     pub(crate) filter: SkillFilter,
-    /// In the order of loading.
+    /// In loading order.
     #[serde(default)]
     pub(crate) loaded: Vec<LoadedSkill>,
-    /// Documents that go with a skill once it is loaded.
+    /// Selected documents by skill, shown while the skill is loaded.
     #[serde(default)]
     pub(crate) docs: BTreeMap<SkillName, DocSelection>,
-    /// Hooks that have fired and fire no more.
-    #[serde(default)]
-    pub(crate) fired: BTreeSet<HookKey>,
-    /// What hooks have to say in the next prompt.
+    /// Hooks that have fired and must not fire again.
+    #[serde(rename = "fired", default)]
+    pub(crate) fired_hooks: BTreeSet<HookKey>,
+    /// Notes of hooks for the next prompt.
     #[serde(default)]
     pub(crate) notes: Vec<PromptNote>,
-    /// Counts uses, so that the least recent can be found.
-    #[serde(default)]
-    pub(crate) uses: u64,
+    /// Counts uses of skills, to find the least recently used one.
+    #[serde(rename = "uses", default)]
+    pub(crate) use_count: u64,
 }
 
 /// One loaded skill.
@@ -57,17 +57,17 @@ pub(crate) struct AgentState {
 pub struct LoadedSkill {
     /// The skill.
     pub skill: SkillName,
-    /// How long it stays.
+    /// How long it stays loaded.
     pub mode: LoadMode,
-    /// What `$ARGUMENTS` stands for in its instructions.
+    /// The value of `$ARGUMENTS` in its instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<str>>,
-    /// When it was last used, in the agent's count of uses.
-    #[serde(default)]
-    pub(crate) used: u64,
+    /// The agent's use count at the last use.
+    #[serde(rename = "used", default)]
+    pub(crate) last_use: u64,
 }
 
-/// How long a loaded skill stays.
+/// How long a skill stays loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadMode {
@@ -76,12 +76,12 @@ pub enum LoadMode {
     Session,
     /// Until the agent's next turn starts.
     Turn,
-    /// Until it has stood in one prompt.
+    /// Until one prompt has shown it.
     Once,
 }
 
 impl LoadMode {
-    /// The word on the wire and on the command line.
+    /// The name in JSON and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -91,12 +91,12 @@ impl LoadMode {
     }
 }
 
-/// Which documents of a loaded skill stand in the prompt.
+/// Which documents of a loaded skill are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocSelection {
-    /// All there are.
+    /// All documents.
     All,
-    /// These, in this order, each once.
+    /// These, in this order, without duplicates.
     Chosen(Vec<RelPath>),
 }
 
@@ -107,7 +107,7 @@ impl Default for DocSelection {
 }
 
 impl DocSelection {
-    /// Documents in the given order, each once.
+    /// Selects documents in the given order and drops duplicates.
     pub fn chosen(docs: impl IntoIterator<Item = RelPath>) -> Self {
         let mut selection = Self::default();
         selection.add(docs);
@@ -119,7 +119,7 @@ impl DocSelection {
         matches!(self, Self::Chosen(docs) if docs.is_empty())
     }
 
-    /// Adds documents; to all of them nothing can be added.
+    /// Adds documents. Adding to [`All`](Self::All) changes nothing.
     pub fn add(&mut self, more: impl IntoIterator<Item = RelPath>) {
         let Self::Chosen(docs) = self else { return };
         for doc in more {
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for DocSelection {
         match Wire::deserialize(deserializer)? {
             Wire::Star(star) if star == "*" => Ok(Self::All),
             Wire::Star(other) => Err(serde::de::Error::custom(format!(
-                "{other:?} is no selection of documents: `*` or a list of paths is expected"
+                "{other:?} is not a document selection: expected `*` or a list of paths"
             ))),
             Wire::Docs(docs) => Ok(Self::chosen(docs)),
         }
@@ -162,12 +162,12 @@ impl<'de> Deserialize<'de> for DocSelection {
 pub struct ResourceView {
     /// Path below the skill.
     pub path: RelPath,
-    /// What it is, by its directory.
+    /// Its type, which follows from its directory.
     #[serde(rename = "type")]
     pub kind: ResourceType,
 }
 
-/// What a resource is. The order is that of the names.
+/// The type of a resource. Variants are sorted by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceType {
@@ -182,7 +182,7 @@ pub enum ResourceType {
 }
 
 impl ResourceType {
-    /// The word on the wire.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Asset => "asset",
@@ -193,23 +193,23 @@ impl ResourceType {
     }
 }
 
-/// A text that a skill's hook puts into the next prompt.
+/// A text that a skill's hook adds to the next prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptNote {
     /// The skill whose hook it is.
     pub skill: SkillName,
-    /// What it says.
+    /// The text.
     pub text: Box<str>,
 }
 
 impl SkillsState {
-    /// The skills as the turn found them; none before the first turn.
-    pub fn snapshot(&self) -> Option<&Snapshot> {
+    /// The skills as of the start of the turn; none before the first turn.
+    pub fn snapshot(&self) -> Option<&CatalogSnapshot> {
         self.skills.as_ref()
     }
 
-    /// The same without the skills it knows, for stores of hosts that look for skills at every start anyway. What
-    /// is loaded comes back into sight with the next turn.
+    /// Returns the state without its snapshot, for hosts that discover skills at every start anyway. Loaded skills
+    /// are visible again after the next turn starts.
     pub fn without_snapshot(&self) -> Self {
         Self {
             skills: None,
@@ -217,39 +217,41 @@ impl SkillsState {
         }
     }
 
-    /// The agents that have loaded or chosen something, or were given skills of their own.
+    /// The agents that have loaded a skill, selected a document, or have a filter.
     pub fn agents(&self) -> impl Iterator<Item = &AgentName> {
         self.agents.keys()
     }
 
-    /// The skills that the agent can see: not filtered away, not disabled.
+    /// The skills that the agent can see: those that its filter includes and that are not disabled.
     pub fn visible<'s>(&'s self, agent: &AgentName) -> impl Iterator<Item = &'s Arc<SkillView>> + Clone + use<'s> {
         let filter = self.agents.get(agent).map(|agent| &agent.filter);
-        let all = self.skills.as_ref().map_or(&[][..], Snapshot::skills);
+        let all = self.skills.as_ref().map_or(&[][..], CatalogSnapshot::skills);
         all.iter().filter(move |skill| {
-            filter.is_none_or(|filter| filter.shows(&skill.name)) && !self.disabled.contains(&skill.name)
+            filter.is_none_or(|filter| filter.includes(&skill.name)) && !self.disabled.contains(&skill.name)
         })
     }
 
-    /// The skill of that name, if the agent can see it.
+    /// Finds a skill by name, if the agent can see it.
     pub fn visible_skill(&self, agent: &AgentName, name: &str) -> Option<&Arc<SkillView>> {
         let skill = self.known_skill(agent, name)?;
         (!self.disabled.contains(&skill.name)).then_some(skill)
     }
 
-    /// The skill of that name, disabled or not, if the agent may know of it.
+    /// Finds a skill by name, disabled or not, if the agent's filter includes it.
     pub(crate) fn known_skill(&self, agent: &AgentName, name: &str) -> Option<&Arc<SkillView>> {
         let skill = self.skills.as_ref()?.get(name)?;
         let filter = self.agents.get(agent).map(|agent| &agent.filter);
-        filter.is_none_or(|filter| filter.shows(&skill.name)).then_some(skill)
+        filter
+            .is_none_or(|filter| filter.includes(&skill.name))
+            .then_some(skill)
     }
 
-    /// What the agent has loaded and can see, in the order of loading.
+    /// The skills that the agent has loaded and can see, in loading order.
     pub fn loaded<'s>(&'s self, agent: &AgentName) -> impl Iterator<Item = &'s LoadedSkill> + Clone + use<'s> {
         self.loaded_views(agent).map(|(loaded, _)| loaded)
     }
 
-    /// The same, each with what is known about it.
+    /// The skills that the agent has loaded and can see, each with its view.
     pub(crate) fn loaded_views<'s>(
         &'s self,
         agent: &AgentName,
@@ -257,9 +259,9 @@ impl SkillsState {
         let agent = self.agents.get(agent);
         let loaded = agent.map_or(&[][..], |agent| &agent.loaded);
         loaded.iter().filter_map(move |loaded| {
-            let shows = agent.is_some_and(|agent| agent.filter.shows(&loaded.skill));
+            let is_included = agent.is_some_and(|agent| agent.filter.includes(&loaded.skill));
             let skill = self.skills.as_ref()?.get(loaded.skill.as_str())?;
-            (shows && !self.disabled.contains(&loaded.skill)).then_some((loaded, skill))
+            (is_included && !self.disabled.contains(&loaded.skill)).then_some((loaded, skill))
         })
     }
 
@@ -268,30 +270,30 @@ impl SkillsState {
         self.loaded(agent).any(|loaded| loaded.skill == *skill)
     }
 
-    /// The documents that go with the skill.
+    /// The selected documents of a skill.
     pub fn docs(&self, agent: &AgentName, skill: &SkillName) -> Option<&DocSelection> {
         self.agents.get(agent)?.docs.get(skill)
     }
 
-    /// The skill's resources, as far as they were looked for.
+    /// The resources of a skill, if they have been scanned.
     pub fn resources(&self, skill: &SkillName) -> Option<&[ResourceView]> {
         self.resources.get(skill).map(Vec::as_slice)
     }
 
-    /// Skills that this session does without.
+    /// Skills that are disabled in this session.
     pub fn disabled(&self) -> &BTreeSet<SkillName> {
         &self.disabled
     }
 
-    /// What hooks have to say in the agent's next prompt.
+    /// Notes of hooks for the agent's next prompt.
     pub fn notes(&self, agent: &AgentName) -> &[PromptNote] {
         self.agents.get(agent).map_or(&[], |agent| &agent.notes)
     }
 
-    /// The loaded skill that was used least recently.
+    /// The least recently used of the loaded skills.
     pub(crate) fn least_recently_used(&self, agent: &AgentName) -> Option<&SkillName> {
         self.loaded(agent)
-            .min_by_key(|loaded| loaded.used)
+            .min_by_key(|loaded| loaded.last_use)
             .map(|loaded| &loaded.skill)
     }
 }

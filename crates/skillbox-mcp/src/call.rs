@@ -1,5 +1,5 @@
-//! The way of one tool call: seated, in its turn, made on a thread of its own, told meanwhile, and answered, with a
-//! task where it takes long and the client knows tasks.
+//! One tool call: it waits for a slot, runs on a blocking thread, reports progress and returns its result. A call that
+//! takes long continues as a task if the client supports tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,230 +11,238 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
-use skillbox_executor::{Cancel, EventSink};
+use skillbox_executor::{CancelToken, EventSink};
 use skillbox_model::{EndedBy, ErrorCode};
-use skillbox_runtime::{ToolCall, ToolError, ToolOutcome};
+use skillbox_runtime::{Dialect, ToolCall, ToolError, ToolOutcome};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::host::{Host, failed};
-use crate::progress::News;
-use crate::seat::{HANDLE, Seated};
+use crate::blocking::internal_error;
+use crate::progress::ProgressBuffer;
+use crate::server_state::ServerState;
 use crate::session::ClientSession;
+use crate::session_resolver::{HANDLE_KEY, ResolvedSession};
 use crate::tools;
 
-/// A client that knows tasks waits so long for the answer itself.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A call that takes longer becomes a task if the client supports tasks.
+const TASK_THRESHOLD: Duration = Duration::from_millis(500);
 
-/// What a call came to.
-struct Given {
-    answer: Result<CallToolResult, ErrorData>,
-    /// Whether it ended because it was told to; one that was faster keeps its result.
+/// The end of a call.
+struct CallEnd {
+    result: Result<CallToolResult, ErrorData>,
+    /// Whether cancellation ended it. A call that was faster keeps its result.
     is_cancelled: bool,
 }
 
-/// Makes one call. A refused call is a result that the model can read; errors of the protocol are for the client.
+/// Makes one call. A refused call is a result that the model can read; protocol errors are for the client.
 pub(crate) async fn call(
-    host: &Arc<Host>,
-    seated: Seated,
+    server: &Arc<ServerState>,
+    resolved: ResolvedSession,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let knows_tasks = context
+    let supports_tasks = context
         .client_capabilities()
         .is_some_and(|capabilities| capabilities.supports_tasks());
-    let place = Place::take(host, &seated.session, context).await?;
-    let mut call = GoingOn::start(host, &seated, request, place, knows_tasks || is_told(context))?;
-    let answer = match call.attend(context, knows_tasks.then_some(PATIENCE)).await {
-        Some(given) => answer_of(given)?.into(),
-        None => match seated.session.tasks.begin(call.cancel.0.clone(), call.news.clone()) {
+    let slot = CallSlot::acquire(server, &resolved.session, context).await?;
+    let has_listener = supports_tasks || wants_progress(context);
+    let mut running = RunningCall::start(server, &resolved, request, slot, has_listener)?;
+    let response = match running.wait(context, supports_tasks.then_some(TASK_THRESHOLD)).await {
+        Some(end) => result_of(end)?.into(),
+        None => match resolved
+            .session
+            .tasks
+            .create(running.cancel.0.clone(), running.progress.clone())
+        {
             Some(task) => {
-                let meta = meta(call.handle.as_deref());
+                let meta = handle_meta(running.handle.as_deref());
                 let id = task.task_id.clone();
-                tokio::spawn(call.go_on_as(id));
+                tokio::spawn(running.finish_as_task(id));
                 let mut created = CreateTaskResult::new(task);
                 created.meta = meta;
                 CallToolResponse::Task(created)
             }
             None => {
-                let given = call.attend(context, None).await;
-                answer_of(given.ok_or_else(cancelled)?)?.into()
+                let end = running.wait(context, None).await;
+                result_of(end.ok_or_else(cancelled)?)?.into()
             }
         },
     };
     if !context.ct.is_cancelled() {
-        seated.told();
+        resolved.mark_announced();
     }
-    Ok(answer)
+    Ok(response)
 }
 
-/// Whether the client wants to hear what the call tells.
-fn is_told(context: &RequestContext<RoleServer>) -> bool {
+/// Whether the client asked for progress notifications.
+fn wants_progress(context: &RequestContext<RoleServer>) -> bool {
     context.meta.get_progress_token().is_some()
 }
 
-/// A call's part in its session, and among all calls.
-struct Place {
-    _here: OwnedRwLockReadGuard<()>,
-    _turn: OwnedSemaphorePermit,
+/// Keeps the session open, and counts against the server's limit of concurrent calls.
+struct CallSlot {
+    _session_guard: OwnedRwLockReadGuard<()>,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Place {
-    async fn take(
-        host: &Host,
+impl CallSlot {
+    async fn acquire(
+        server: &ServerState,
         session: &ClientSession,
         context: &RequestContext<RoleServer>,
     ) -> Result<Self, ErrorData> {
-        let here = session.enter()?;
-        let turn = tokio::select! {
-            turn = host.calls.clone().acquire_owned() => turn.map_err(|error| failed(&error))?,
+        let session_guard = session.begin_call()?;
+        let permit = tokio::select! {
+            permit = server.call_slots.clone().acquire_owned() => permit.map_err(|error| internal_error(&error))?,
             () = context.ct.cancelled() => return Err(cancelled()),
             () = session.ended().cancelled() => return Err(cancelled()),
         };
         Ok(Self {
-            _here: here,
-            _turn: turn,
+            _session_guard: session_guard,
+            _permit: permit,
         })
     }
 }
 
-/// Ends a run whose caller has gone, wherever that is noticed.
-struct EndsWithCaller(Cancel);
+/// Cancels the run when the caller drops it.
+struct CancelOnDrop(CancelToken);
 
-impl Drop for EndsWithCaller {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-/// A call that goes on. Dropping it ends it.
-struct GoingOn {
+/// A call in progress. Dropping it cancels it.
+struct RunningCall {
     session: Arc<ClientSession>,
-    work: JoinHandle<Given>,
-    cancel: EndsWithCaller,
-    news: Arc<News>,
-    told: f64,
+    work: JoinHandle<CallEnd>,
+    cancel: CancelOnDrop,
+    progress: Arc<ProgressBuffer>,
+    notifications: f64,
     handle: Option<String>,
-    _place: Place,
+    _slot: CallSlot,
 }
 
-impl GoingOn {
+impl RunningCall {
     fn start(
-        host: &Host,
-        seated: &Seated,
+        server: &ServerState,
+        resolved: &ResolvedSession,
         request: CallToolRequestParams,
-        place: Place,
-        is_heard: bool,
+        slot: CallSlot,
+        has_listener: bool,
     ) -> Result<Self, ErrorData> {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let call = ToolCall::new(request.name, arguments);
-        let answer = Answer {
+        let builder = ResultBuilder {
             tool: call.tool.clone(),
-            dialect: host.dialect(),
-            handle: seated.handle.clone(),
-            session: seated.session.clone(),
+            dialect: server.dialect(),
+            handle: resolved.handle.clone(),
+            session: resolved.session.clone(),
         };
-        let cancel = EndsWithCaller(Cancel::new().map_err(|error| failed(&error))?);
-        let news = Arc::new(News::default());
+        let cancel = CancelOnDrop(CancelToken::new().map_err(|error| internal_error(&error))?);
+        let progress = Arc::new(ProgressBuffer::default());
         let work = tokio::task::spawn_blocking({
-            let (session, cancel, news) = (seated.session.clone(), cancel.0.clone(), news.clone());
+            let (session, cancel, progress) = (resolved.session.clone(), cancel.0.clone(), progress.clone());
             let span = tracing::Span::current();
             move || {
-                let _inside = span.entered();
-                let mut listener = |event| news.take(&event);
-                let events = if is_heard {
+                let _entered = span.entered();
+                let mut listener = |event| progress.push(&event);
+                let events = if has_listener {
                     EventSink::to(&mut listener)
                 } else {
                     EventSink::silent()
                 };
-                // The answer is put together here as well: a large one takes a while.
-                answer.give(session.agent.call_with(&call, events, Some(&cancel)))
+                // The result is built on this thread as well, because a large one takes a while.
+                builder.build(session.agent.call_with(&call, events, Some(&cancel)))
             }
         });
         Ok(Self {
-            session: seated.session.clone(),
+            session: resolved.session.clone(),
             work,
             cancel,
-            news,
-            told: 0.0,
-            handle: seated.handle.clone(),
-            _place: place,
+            progress,
+            notifications: 0.0,
+            handle: resolved.handle.clone(),
+            _slot: slot,
         })
     }
 
-    /// Waits for the outcome and passes on what is told; none where patience ends first.
-    async fn attend(
+    /// Waits for the end of the call and sends progress meanwhile; `None` if the timeout passes first.
+    async fn wait(
         &mut self,
         context: &RequestContext<RoleServer>,
-        patience: Option<Duration>,
-    ) -> Option<Result<Given, JoinError>> {
-        let patience = async {
-            match patience {
-                Some(patience) => tokio::time::sleep(patience).await,
+        timeout: Option<Duration>,
+    ) -> Option<Result<CallEnd, JoinError>> {
+        let timeout = async {
+            match timeout {
+                Some(timeout) => tokio::time::sleep(timeout).await,
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(patience);
+        tokio::pin!(timeout);
         let mut is_cancelled = false;
-        let given = loop {
+        let end = loop {
             tokio::select! {
-                given = &mut self.work => break given,
+                end = &mut self.work => break end,
                 () = context.ct.cancelled(), if !is_cancelled => is_cancelled = true,
                 () = self.session.ended().cancelled(), if !is_cancelled => is_cancelled = true,
-                () = &mut patience, if !is_cancelled => return None,
-                text = self.news.next(), if is_told(context) => self.tell(context, text).await,
+                () = &mut timeout, if !is_cancelled => return None,
+                text = self.progress.next_text(), if wants_progress(context) => self.send_progress(context, text).await,
             }
             if is_cancelled {
                 self.cancel.0.cancel();
             }
         };
-        if let Some(text) = self.news.rest() {
-            self.tell(context, text).await;
+        if let Some(text) = self.progress.take_text() {
+            self.send_progress(context, text).await;
         }
-        Some(given)
+        Some(end)
     }
 
-    async fn tell(&mut self, context: &RequestContext<RoleServer>, text: String) {
+    async fn send_progress(&mut self, context: &RequestContext<RoleServer>, text: String) {
         let Some(token) = context.meta.get_progress_token() else {
             return;
         };
-        self.told += 1.0;
-        let progress = ProgressNotificationParam::new(token, self.told).with_message(text);
+        self.notifications += 1.0;
+        let notification = ProgressNotificationParam::new(token, self.notifications).with_message(text);
         tokio::select! {
-            // A client that is gone is noticed by the connection.
-            _unheard = context.peer.notify_progress(progress) => {}
-            // The connection takes no news any more, and the answer must not wait for it.
-            () = self.session.silent().cancelled() => {}
+            // The connection itself notices a client that has disconnected.
+            _ = context.peer.notify_progress(notification) => {}
+            // The connection accepts no more notifications, and the result must not wait for them.
+            () = self.session.input_closed().cancelled() => {}
         }
     }
 
-    /// Goes on without a request, until the outcome is the task's.
-    async fn go_on_as(mut self, task: String) {
-        let given = tokio::select! {
-            given = &mut self.work => given,
+    /// Continues without a request, and stores the end of the call in its task.
+    async fn finish_as_task(mut self, task: String) {
+        let end = tokio::select! {
+            end = &mut self.work => end,
             () = self.session.ended().cancelled() => {
                 self.cancel.0.cancel();
                 (&mut self.work).await
             }
         };
-        let payload = match given {
-            Ok(Given { is_cancelled: true, .. }) => TaskPayload::Cancelled,
-            given => payload(answer_of(given)),
+        let payload = match end {
+            Ok(CallEnd { is_cancelled: true, .. }) => TaskPayload::Cancelled,
+            end => task_payload(result_of(end)),
         };
-        self.session.tasks.settle(&task, payload);
+        self.session.tasks.complete(&task, payload);
     }
 }
 
-fn answer_of(given: Result<Given, JoinError>) -> Result<CallToolResult, ErrorData> {
-    given.map_err(|error| failed(&error))?.answer
+fn result_of(end: Result<CallEnd, JoinError>) -> Result<CallToolResult, ErrorData> {
+    end.map_err(|error| internal_error(&error))?.result
 }
 
-fn payload(answer: Result<CallToolResult, ErrorData>) -> TaskPayload {
-    match answer {
+fn task_payload(result: Result<CallToolResult, ErrorData>) -> TaskPayload {
+    match result {
         Ok(result) => TaskPayload::Completed {
-            result: object(&result),
+            result: to_object(&result),
         },
-        Err(error) => TaskPayload::Failed { error: object(&error) },
+        Err(error) => TaskPayload::Failed {
+            error: to_object(&error),
+        },
     }
 }
 
@@ -248,44 +256,44 @@ fn was_cancelled(outcome: &Result<ToolOutcome, ToolError>) -> bool {
     }
 }
 
-/// How the answer to a call is put.
-struct Answer {
+/// Builds the result of a call from its outcome.
+struct ResultBuilder {
     tool: String,
-    dialect: skillbox_runtime::Dialect,
+    dialect: Dialect,
     handle: Option<String>,
     session: Arc<ClientSession>,
 }
 
-impl Answer {
-    fn give(&self, outcome: Result<ToolOutcome, ToolError>) -> Given {
+impl ResultBuilder {
+    fn build(&self, outcome: Result<ToolOutcome, ToolError>) -> CallEnd {
         let is_cancelled = was_cancelled(&outcome);
-        let answer = match outcome {
-            Ok(outcome) => Ok(tools::success(outcome, &self.session)),
+        let result = match outcome {
+            Ok(outcome) => Ok(tools::success_result(outcome, &self.session)),
             Err(error) if error.code() == ErrorCode::UnknownTool => {
                 let message = format!("unknown tool {:?}: {error}", self.tool);
                 Err(ErrorData::invalid_params(message, None))
             }
-            Err(error) => Ok(tools::refusal(&error.body(self.dialect))),
+            Err(error) => Ok(tools::error_result(&error.body(self.dialect))),
         };
-        let told = |mut result: CallToolResult| {
-            result.meta = meta(self.handle.as_deref());
+        let with_handle = |mut result: CallToolResult| {
+            result.meta = handle_meta(self.handle.as_deref());
             result
         };
-        Given {
-            answer: answer.map(told),
+        CallEnd {
+            result: result.map(with_handle),
             is_cancelled,
         }
     }
 }
 
-/// What leads a client without a connection of its own back to its session.
-fn meta(handle: Option<&str>) -> Option<MetaObject> {
+/// The `_meta` object that carries the handle of the session.
+fn handle_meta(handle: Option<&str>) -> Option<MetaObject> {
     let mut meta = JsonObject::new();
-    meta.insert(HANDLE.to_owned(), json!(handle?));
+    meta.insert(HANDLE_KEY.to_owned(), json!(handle?));
     Some(MetaObject(meta))
 }
 
-fn object(value: &impl serde::Serialize) -> JsonObject {
+fn to_object(value: &impl serde::Serialize) -> JsonObject {
     match serde_json::to_value(value) {
         Ok(Value::Object(object)) => object,
         _ => JsonObject::new(),
@@ -293,5 +301,5 @@ fn object(value: &impl serde::Serialize) -> JsonObject {
 }
 
 fn cancelled() -> ErrorData {
-    ErrorData::invalid_request("cancelled before it began", None)
+    ErrorData::invalid_request("the call was cancelled before it started", None)
 }

@@ -1,4 +1,4 @@
-//! Tells clients that the lists of tools, prompts and resources have changed with the skills.
+//! Notifies clients when changed skills change the lists of tools, prompts and resources.
 
 use std::sync::mpsc::Receiver;
 
@@ -7,60 +7,60 @@ use rmcp::service::{Peer, SubscriptionContext};
 use skillbox_repository::CatalogChange;
 use tokio::sync::broadcast;
 
-/// Passes the watch's news on to whoever listens, until the watch ends.
-pub(crate) fn announce(news: Receiver<CatalogChange>) -> broadcast::Sender<()> {
+/// Forwards the changes of the catalog to all subscribers until the watch ends.
+pub(crate) fn broadcast_changes(changes: Receiver<CatalogChange>) -> broadcast::Sender<()> {
     let (sender, _) = broadcast::channel(16);
-    let announcing = sender.clone();
+    let forwarding = sender.clone();
     std::thread::spawn(move || {
-        for change in news {
+        for change in changes {
             if !change.is_empty() {
-                // Nobody listens: then nobody needs to know.
-                let _unheard = announcing.send(());
+                // Fails only without subscribers.
+                let _ = forwarding.send(());
             }
         }
     });
     sender
 }
 
-/// Waits for the next change; false once there will be none.
-async fn next(news: &mut broadcast::Receiver<()>) -> bool {
+/// Waits for the next change; returns false when there are no more.
+async fn next_change(changes: &mut broadcast::Receiver<()>) -> bool {
     use broadcast::error::RecvError;
-    // Several changes that were missed are one change to a client that asks for the whole list anyway.
-    !matches!(news.recv().await, Err(RecvError::Closed))
+    // Missed changes count as one: the client reads the whole list again anyway.
+    !matches!(changes.recv().await, Err(RecvError::Closed))
 }
 
-/// Tells a client that began with `initialize`, for as long as it is there.
-pub(crate) async fn tell_peer(peer: Peer<RoleServer>, mut news: broadcast::Receiver<()>) {
-    while next(&mut news).await {
-        let told = async {
+/// Notifies a client that started with `initialize`, until it disconnects.
+pub(crate) async fn notify_peer(peer: Peer<RoleServer>, mut changes: broadcast::Receiver<()>) {
+    while next_change(&mut changes).await {
+        let notified = async {
             peer.notify_tool_list_changed().await?;
             peer.notify_prompt_list_changed().await?;
             peer.notify_resource_list_changed().await
         };
-        if told.await.is_err() {
+        if notified.await.is_err() {
             return;
         }
     }
 }
 
-/// Tells a client that subscribed, what it subscribed to.
-pub(crate) async fn tell_subscriber(subscription: &SubscriptionContext, mut news: broadcast::Receiver<()>) {
-    let wants = subscription.accepted().clone();
-    while next(&mut news).await {
+/// Notifies a client of the lists that it subscribed to.
+pub(crate) async fn notify_subscriber(subscription: &SubscriptionContext, mut changes: broadcast::Receiver<()>) {
+    let filter = subscription.accepted().clone();
+    while next_change(&mut changes).await {
         let sink = subscription.sink();
-        let told = async {
-            if wants.tools_list_changed == Some(true) {
+        let notified = async {
+            if filter.tools_list_changed == Some(true) {
                 sink.notify_tool_list_changed().await?;
             }
-            if wants.prompts_list_changed == Some(true) {
+            if filter.prompts_list_changed == Some(true) {
                 sink.notify_prompt_list_changed().await?;
             }
-            if wants.resources_list_changed == Some(true) {
+            if filter.resources_list_changed == Some(true) {
                 sink.notify_resource_list_changed().await?;
             }
             Ok::<_, rmcp::service::SubscriptionSendError>(())
         };
-        if told.await.is_err() {
+        if notified.await.is_err() {
             return;
         }
     }

@@ -1,7 +1,7 @@
-//! Which sessions of the older revisions still have somebody at the other end.
+//! Detects clients of the older protocol revisions that have disconnected.
 //!
-//! Such a session outlives its connections, and a client that is killed does not say so. What is seen is an answer or
-//! a stream of news that was broken off: a client that still lives comes back at once.
+//! A protocol session outlives its connections, and a client that is killed does not end it. The server only sees a
+//! response or an event stream break off. A client that is still alive reconnects at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,37 +15,37 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::{StreamExt, stream};
 
-use crate::host::locked;
+use crate::lock::lock;
 
 const SESSION_ID: &str = "mcp-session-id";
-/// Who has broken off and is not back after so long is gone. Clients try again after a second.
-const COMES_BACK: Duration = Duration::from_secs(10);
+/// A client that does not reconnect for this long has ended. Clients retry after a second.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An answer waits so long for its end before it begins to be sent.
-const SOON: Duration = Duration::from_millis(10);
+/// A response stream is buffered for this long before it is sent.
+const BUFFER_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The connections of every session, by the name that the protocol gives it.
+/// The connections of every protocol session, by its id.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Connections(Arc<Mutex<HashMap<String, Connected>>>);
+pub(crate) struct Connections(Arc<Mutex<HashMap<String, SessionStreams>>>);
 
 #[derive(Debug, Default)]
-struct Connected {
-    streams: usize,
-    broken_off: Option<Instant>,
+struct SessionStreams {
+    open: usize,
+    broken_at: Option<Instant>,
 }
 
 impl Connections {
-    /// Watches one request of a session, to the end of its answer.
-    pub(crate) async fn watch(State(self_): State<Self>, request: Request, next: Next) -> Response {
+    /// Middleware: tracks one request of a session until the end of its response.
+    pub(crate) async fn track(State(self_): State<Self>, request: Request, next: Next) -> Response {
         let Some(id) = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()) else {
             return next.run(request).await;
         };
         let is_end = request.method() == Method::DELETE;
         let is_call = request.method() == Method::POST;
-        let stream = self_.opened(id);
+        let stream = self_.open_stream(id);
         let mut response = next.run(request).await;
         if is_end && response.status() == StatusCode::ACCEPTED {
-            // Clients of the older revisions take this for an end, and anything else for a failure.
+            // Clients of the older revisions treat every other status as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         if response.status() == StatusCode::NOT_FOUND {
@@ -57,17 +57,17 @@ impl Connections {
             return response;
         }
         if !is_call {
-            return response.map(|body| watched(body, stream));
+            return response.map(|body| track_stream(body, stream));
         }
         let (head, body) = response.into_parts();
-        Response::from_parts(head, in_one_piece(watched(body, stream)).await)
+        Response::from_parts(head, buffer_short_stream(track_stream(body, stream)).await)
     }
 
-    fn opened(&self, id: &str) -> OpenStream {
-        let mut connections = locked(&self.0);
-        let connected = connections.entry(id.to_owned()).or_default();
-        connected.streams += 1;
-        connected.broken_off = None;
+    fn open_stream(&self, id: &str) -> OpenStream {
+        let mut connections = lock(&self.0);
+        let streams = connections.entry(id.to_owned()).or_default();
+        streams.open += 1;
+        streams.broken_at = None;
         OpenStream {
             connections: self.clone(),
             id: id.to_owned(),
@@ -75,22 +75,22 @@ impl Connections {
         }
     }
 
-    /// The sessions whose client is gone, each told once.
-    pub(crate) fn deserted(&self) -> Vec<String> {
-        let mut deserted = Vec::new();
-        locked(&self.0).retain(|id, connected| {
-            let is_deserted =
-                connected.streams == 0 && connected.broken_off.is_some_and(|at| at.elapsed() > COMES_BACK);
-            if is_deserted {
-                deserted.push(id.clone());
+    /// Removes and returns the sessions whose client has ended.
+    pub(crate) fn take_abandoned(&self) -> Vec<String> {
+        let mut abandoned = Vec::new();
+        lock(&self.0).retain(|id, streams| {
+            let is_abandoned =
+                streams.open == 0 && streams.broken_at.is_some_and(|at| at.elapsed() > RECONNECT_TIMEOUT);
+            if is_abandoned {
+                abandoned.push(id.clone());
             }
-            !is_deserted
+            !is_abandoned
         });
-        deserted
+        abandoned
     }
 }
 
-/// One answer, or one stream of news, until it is complete or broken off.
+/// One response or event stream, until it is complete or breaks off.
 struct OpenStream {
     connections: Connections,
     id: String,
@@ -98,48 +98,49 @@ struct OpenStream {
 }
 
 impl OpenStream {
-    /// Everything was sent.
+    /// The whole stream was sent.
     fn complete(mut self) {
         self.is_complete = true;
     }
 
-    /// There is no such session.
+    /// The session does not exist.
     fn forget(mut self) {
         self.is_complete = true;
-        locked(&self.connections.0).remove(&self.id);
+        lock(&self.connections.0).remove(&self.id);
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        let mut connections = locked(&self.connections.0);
-        let Some(connected) = connections.get_mut(&self.id) else {
+        let mut connections = lock(&self.connections.0);
+        let Some(streams) = connections.get_mut(&self.id) else {
             return;
         };
-        connected.streams = connected.streams.saturating_sub(1);
+        streams.open = streams.open.saturating_sub(1);
         if !self.is_complete {
-            connected.broken_off = Some(Instant::now());
-        } else if connected.streams == 0 && connected.broken_off.is_none() {
-            // Nothing is known against a client that is merely quiet.
+            streams.broken_at = Some(Instant::now());
+        } else if streams.open == 0 && streams.broken_at.is_none() {
+            // A client without open streams is idle, not disconnected.
             connections.remove(&self.id);
         }
     }
 }
 
-/// A stream that ends soon goes out as a whole, with its head: the client is woken once and not three times.
-async fn in_one_piece(body: Body) -> Body {
+/// Buffers a stream that ends soon, so that its head and body reach the client in one packet: it wakes up once, not three
+/// times.
+async fn buffer_short_stream(body: Body) -> Body {
     let mut parts = body.into_data_stream();
-    let mut early = Vec::new();
-    let ended = tokio::time::timeout(SOON, async {
+    let mut buffered = Vec::new();
+    let ended = tokio::time::timeout(BUFFER_TIMEOUT, async {
         while let Some(part) = parts.next().await {
-            early.extend_from_slice(&part?);
+            buffered.extend_from_slice(&part?);
         }
         Ok::<_, axum::Error>(())
     });
     match ended.await {
-        Ok(Ok(())) => Body::from(early),
-        Ok(Err(error)) => Body::from_stream(stream::iter([Ok(Bytes::from(early)), Err(error)])),
-        Err(_) => Body::from_stream(stream::iter([Ok(Bytes::from(early))]).chain(parts)),
+        Ok(Ok(())) => Body::from(buffered),
+        Ok(Err(error)) => Body::from_stream(stream::iter([Ok(Bytes::from(buffered)), Err(error)])),
+        Err(_) => Body::from_stream(stream::iter([Ok(Bytes::from(buffered))]).chain(parts)),
     }
 }
 
@@ -148,7 +149,7 @@ fn is_stream(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-fn watched(body: Body, stream: OpenStream) -> Body {
+fn track_stream(body: Body, stream: OpenStream) -> Body {
     let parts = stream::unfold((body.into_data_stream(), stream), |(mut parts, stream)| async move {
         match parts.next().await {
             Some(part) => Some((part, (parts, stream))),

@@ -1,4 +1,4 @@
-//! Many clients over streamable HTTP, at `/mcp`.
+//! Serves many clients over streamable HTTP, at `/mcp`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,25 +11,26 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 
 use crate::connections::Connections;
-use crate::door;
-use crate::host::Host;
-use crate::seat::{Seat, Which};
+use crate::http_accept;
 use crate::server::SkillServer;
+use crate::server_state::ServerState;
+use crate::session_handles::SessionsToEnd;
+use crate::session_resolver::SessionResolver;
 use crate::stdio::{ServeError, stop_on_signal};
 
-/// A session of the older revisions that says nothing for so long is over; the longest run is shorter.
-const LONGEST_SILENCE: Duration = Duration::from_secs(70 * 60);
-/// How often sessions that nobody uses are looked for.
-const SWEEP: Duration = Duration::from_secs(30);
-/// How often clients that are gone are looked for.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long answers that are under way may take once the server is to end.
-const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// A protocol session of the older revisions ends after this time without requests. The longest run is shorter.
+const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(70 * 60);
+/// How often idle sessions are ended.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+/// How often sessions of disconnected clients are ended.
+const ABANDONED_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time for the requests in progress to finish once the server stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves clients on an address until a signal comes; `ready` is told where. Only this machine is let in: requests
-/// for other hosts are refused, and those of web pages unless their origin is among `origins`.
+/// Serves clients on a loopback address until a signal arrives; `ready` receives the actual address. Requests for other
+/// host names are refused, and requests of web pages unless `origins` contains their origin.
 pub fn serve_http(
-    host: Arc<Host>,
+    server: Arc<ServerState>,
     address: SocketAddr,
     origins: &[String],
     ready: impl FnOnce(SocketAddr),
@@ -38,21 +39,21 @@ pub fn serve_http(
         return Err(ServeError::NotLoopback(address));
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().worker_threads(threads_for_connections());
+    builder.enable_all().worker_threads(worker_threads());
     let runtime = builder.build().map_err(ServeError::Start)?;
-    let served = runtime.block_on(serve(host, address, origins, ready));
+    let served = runtime.block_on(serve(server, address, origins, ready));
     runtime.shutdown_background();
     served
 }
 
-/// Half of the processors: serving is little work, and what is served needs the others. A message passes through
-/// several tasks, and with more threads most of its way would be from one thread to another.
-fn threads_for_connections() -> usize {
+/// Half of the processors: serving is little work, and runs need the others. A message passes through several tasks, and
+/// more threads would mostly move it from one thread to another.
+fn worker_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
 async fn serve(
-    host: Arc<Host>,
+    server: Arc<ServerState>,
     address: SocketAddr,
     origins: &[String],
     ready: impl FnOnce(SocketAddr),
@@ -63,57 +64,62 @@ async fn serve(
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().map_err(ServeError::Start)?;
     ready(address);
-    let own = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("http://{name}:{}", address.port()));
+    let own_origins = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("http://{name}:{}", address.port()));
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_origins(origins.iter().chain(&own))
+        .with_allowed_origins(origins.iter().chain(&own_origins))
         .enforce_origin_validation()
-        .with_max_request_body_bytes(door::MAX_REQUEST)
+        .with_max_request_body_bytes(http_accept::MAX_REQUEST_BYTES)
         .with_cancellation_token(stopped.child_token());
-    let mut silence = SessionConfig::default();
-    silence.keep_alive = Some(LONGEST_SILENCE);
+    let mut session_config = SessionConfig::default();
+    session_config.keep_alive = Some(SESSION_IDLE_TIMEOUT);
     let mut sessions = LocalSessionManager::default();
-    sessions.session_config = silence;
+    sessions.session_config = session_config;
     let sessions = Arc::new(sessions);
     let service = StreamableHttpService::new(
         {
-            let host = host.clone();
-            move || Ok(SkillServer::new(host.clone(), Seat::guest()))
+            let server = server.clone();
+            move || Ok(SkillServer::new(server.clone(), SessionResolver::http()))
         },
         sessions.clone(),
         config,
     );
     let connections = Connections::default();
-    let sweeping = tokio::spawn({
-        let (host, connections) = (host.clone(), connections.clone());
-        async move { tokio::join!(sweep_handles(&host), end_deserted(&sessions, &connections)) }
+    let ending_sessions = tokio::spawn({
+        let (server, connections) = (server.clone(), connections.clone());
+        async move {
+            tokio::join!(
+                end_idle_sessions(&server),
+                end_abandoned_sessions(&sessions, &connections)
+            )
+        }
     });
     let router = Router::new()
         .nest_service("/mcp", service)
-        .layer(middleware::from_fn(door::take_whole))
-        .layer(middleware::from_fn_with_state(connections, Connections::watch));
+        .layer(middleware::from_fn(http_accept::buffer_body))
+        .layer(middleware::from_fn_with_state(connections, Connections::track));
     tokio::select! {
-        () = door::serve(listener, router, &stopped) => {}
-        () = async { stopped.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
+        () = http_accept::serve_connections(listener, router, &stopped) => {}
+        () = async { stopped.cancelled().await; tokio::time::sleep(SHUTDOWN_TIMEOUT).await } => {}
     }
-    sweeping.abort();
-    host.handles.sweep(Which::All).await;
-    host.end_sessions().await;
+    ending_sessions.abort();
+    server.handles.end_sessions(SessionsToEnd::All).await;
+    server.end_sessions().await;
     Ok(())
 }
 
-async fn sweep_handles(host: &Host) {
+async fn end_idle_sessions(server: &ServerState) {
     loop {
-        tokio::time::sleep(SWEEP).await;
-        host.handles.sweep(Which::Idle).await;
+        tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
+        server.handles.end_sessions(SessionsToEnd::Idle).await;
     }
 }
 
-async fn end_deserted(sessions: &LocalSessionManager, connections: &Connections) {
+async fn end_abandoned_sessions(sessions: &LocalSessionManager, connections: &Connections) {
     loop {
-        tokio::time::sleep(LOOK).await;
-        for id in connections.deserted() {
+        tokio::time::sleep(ABANDONED_CHECK_INTERVAL).await;
+        for id in connections.take_abandoned() {
             if let Err(error) = sessions.close_session(&id.as_str().into()).await {
-                tracing::warn!(session = %id, "the session of a client that is gone cannot be closed: {error}");
+                tracing::warn!(session = %id, "cannot close the session of a disconnected client: {error}");
             }
         }
     }

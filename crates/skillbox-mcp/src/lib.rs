@@ -1,28 +1,31 @@
-//! Skills over the Model Context Protocol: described, read as resources, offered as prompts, and run.
+//! Serves skills over the Model Context Protocol: as tools, resources and prompts.
 //!
-//! A front door of the runtime. `server` is what a client talks to, `session` what one client has, `skills` the
-//! protocol's extension for skills; everything that is decided is decided by the runtime. Nothing here prints, and
-//! nothing but the protocol is ever written to standard output.
+//! A front end of the runtime, which makes all decisions. `server` answers the requests of a client, `session` is the state
+//! of one client, `skills` the protocol's extension for skills. This crate prints nothing; only protocol messages are
+//! written to standard output.
 
+mod blocking;
 mod call;
 mod changes;
 mod connections;
-mod door;
-mod host;
 mod http;
+mod http_accept;
+mod lock;
 mod output_uri;
 mod page;
 mod progress;
 mod prompts;
 mod resources;
-mod seat;
 mod server;
+mod server_state;
 mod session;
+mod session_handles;
+mod session_resolver;
 mod skills;
 mod stdio;
 mod tasks;
 mod tools;
 
-pub use host::{Host, HostError};
 pub use http::serve_http;
+pub use server_state::{ServerState, StartError};
 pub use stdio::{ServeError, serve_stdio};

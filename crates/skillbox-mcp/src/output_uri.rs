@@ -1,12 +1,12 @@
-//! `artifact://NAME@VERSION` and `workspace://PATH` as addresses: what a report names plainly, a client takes for a
-//! URI, and refuses where it is none.
+//! Converts `artifact://NAME@VERSION` and `workspace://PATH` references of reports into valid URIs and back. Clients reject
+//! references with unescaped characters.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 pub(crate) const ARTIFACT: &str = "artifact://";
 pub(crate) const WORKSPACE: &str = "workspace://";
 
-/// Everything but what a path carries as it is.
+/// The characters to be escaped: all but the unreserved ones and `/`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -14,8 +14,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// The address of a file that a report refers to.
-pub(crate) fn uri_of(reference: &str) -> String {
+/// The URI of a file that a report refers to.
+pub(crate) fn to_uri(reference: &str) -> String {
     if let Some(path) = reference.strip_prefix(WORKSPACE) {
         return format!("{WORKSPACE}{}", utf8_percent_encode(path, ENCODED));
     }
@@ -28,14 +28,14 @@ pub(crate) fn uri_of(reference: &str) -> String {
     }
 }
 
-/// What the rest of an address may mean: decoded, or as a report spells it.
-pub(crate) fn meanings(rest: &str) -> Vec<String> {
+/// The references that a URI without its scheme may stand for: decoded, or exactly as a report spells it.
+pub(crate) fn candidate_references(rest: &str) -> Vec<String> {
     let decoded = percent_decode_str(rest).decode_utf8();
-    let mut meanings: Vec<String> = decoded.into_iter().map(|text| text.into_owned()).collect();
-    if meanings.first().is_none_or(|decoded| decoded != rest) {
-        meanings.push(rest.to_owned());
+    let mut candidates: Vec<String> = decoded.into_iter().map(|text| text.into_owned()).collect();
+    if candidates.first().is_none_or(|decoded| decoded != rest) {
+        candidates.push(rest.to_owned());
     }
-    meanings
+    candidates
 }
 
 #[cfg(test)]
@@ -43,17 +43,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_an_address_and_is_found_by_it() {
+    fn references_survive_the_round_trip_through_a_uri() {
         for (reference, uri) in [
             ("workspace://out/chart.svg", "workspace://out/chart.svg"),
             ("workspace://out/a b%ü.txt", "workspace://out/a%20b%25%C3%BC.txt"),
             ("artifact://a:b@c d@3", "artifact://a%3Ab%40c%20d@3"),
         ] {
-            assert_eq!(uri_of(reference), uri);
+            assert_eq!(to_uri(reference), uri);
             let (scheme, rest) = uri.split_once("://").unwrap();
-            assert_eq!(format!("{scheme}://{}", meanings(rest)[0]), reference);
+            assert_eq!(format!("{scheme}://{}", candidate_references(rest)[0]), reference);
         }
-        assert_eq!(meanings("out/100%"), ["out/100%"]);
-        assert_eq!(meanings("a%20b"), ["a b", "a%20b"]);
+        assert_eq!(candidate_references("out/100%"), ["out/100%"]);
+        assert_eq!(candidate_references("a%20b"), ["a b", "a%20b"]);
     }
 }

@@ -1,18 +1,18 @@
-//! Long lists in pages. A cursor names the last key of its page, so a list that changes meanwhile loses nothing.
+//! Splits long lists into pages. A cursor contains the last key of its page, so no item is lost if the list changes.
 
 use rmcp::ErrorData;
 
-const MARK: &str = "after:";
+const CURSOR_PREFIX: &str = "after:";
 
-/// One page, and how to get the next.
+/// One page, with the cursor of the next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page<T> {
     pub items: Vec<T>,
     pub next: Option<String>,
 }
 
-/// The page that a cursor means, of items sorted by their key.
-pub(crate) fn page<T>(
+/// The page after a cursor; `items` are sorted by their key.
+pub(crate) fn paginate<T>(
     items: Vec<T>,
     key: impl Fn(&T) -> &str,
     cursor: Option<&str>,
@@ -20,7 +20,7 @@ pub(crate) fn page<T>(
 ) -> Result<Page<T>, ErrorData> {
     let after = match cursor {
         None => None,
-        Some(cursor) => Some(cursor.strip_prefix(MARK).ok_or_else(|| {
+        Some(cursor) => Some(cursor.strip_prefix(CURSOR_PREFIX).ok_or_else(|| {
             let message = format!("{cursor:?} is not a cursor of this list: use nextCursor of its last page");
             ErrorData::invalid_params(message, None)
         })?),
@@ -32,7 +32,7 @@ pub(crate) fn page<T>(
     let next = rest
         .last()
         .filter(|_| !is_last)
-        .map(|last| format!("{MARK}{}", key(last)));
+        .map(|last| format!("{CURSOR_PREFIX}{}", key(last)));
     Ok(Page { items: rest, next })
 }
 
@@ -41,13 +41,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_join_to_the_whole_list_whatever_vanishes() {
+    fn a_removed_item_does_not_shift_the_next_page() {
         let list = || vec!["a", "b", "c", "d", "e"];
-        let first = page(list(), |item| item, None, 2).unwrap();
+        let first = paginate(list(), |item| item, None, 2).unwrap();
         assert_eq!((first.items, first.next.as_deref()), (vec!["a", "b"], Some("after:b")));
         let without_b = vec!["a", "c", "d", "e"];
-        let second = page(without_b, |item| item, Some("after:b"), 3).unwrap();
+        let second = paginate(without_b, |item| item, Some("after:b"), 3).unwrap();
         assert_eq!((second.items, second.next), (vec!["c", "d", "e"], None));
-        assert!(page(list(), |item| item, Some("2"), 2).is_err());
+        assert!(paginate(list(), |item| item, Some("2"), 2).is_err());
     }
 }

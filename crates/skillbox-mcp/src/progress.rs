@@ -1,6 +1,7 @@
-//! What a run tells while it goes on, gathered between two notifications.
+//! Collects the progress of a run between two notifications.
 //!
-//! The run never waits for the client: what comes faster than the client takes it is left out, and how much is said.
+//! The run never waits for the client. Output that arrives faster than the client reads it is dropped, and the number of
+//! dropped bytes is reported.
 
 use std::sync::Mutex;
 
@@ -8,83 +9,83 @@ use serde_json::json;
 use skillbox_model::{RunEvent, Stream};
 use tokio::sync::Notify;
 
-use crate::host::locked;
+use crate::lock::lock;
 
-/// Text that may wait for a client; more is left out.
-const MAX_WAITING: usize = 16 << 10;
+/// Bytes of text that wait for the client.
+const MAX_PENDING_BYTES: usize = 16 << 10;
 
-/// The news of one run.
+/// The progress of one run.
 #[derive(Debug, Default)]
-pub(crate) struct News {
-    waiting: Mutex<Waiting>,
+pub(crate) struct ProgressBuffer {
+    pending: Mutex<PendingText>,
     ready: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingText {
     text: String,
-    left_out: u64,
-    /// Beginnings of characters whose end has not come yet, by stream.
-    cut: [Vec<u8>; 2],
+    dropped_bytes: u64,
+    /// The first bytes of a character that is not complete yet, by stream.
+    partial: [Vec<u8>; 2],
 }
 
-impl News {
-    /// Takes an event in. Never waits.
-    pub(crate) fn take(&self, event: &RunEvent) {
+impl ProgressBuffer {
+    /// Adds an event. Never waits.
+    pub(crate) fn push(&self, event: &RunEvent) {
         {
-            let mut waiting = locked(&self.waiting);
+            let mut pending = lock(&self.pending);
             match event {
-                RunEvent::Output { stream, text, .. } => waiting.output(*stream, &text.0),
-                other => waiting.line(other),
+                RunEvent::Output { stream, text, .. } => pending.push_output(*stream, &text.0),
+                other => pending.push_line(other),
             }
         }
         self.ready.notify_one();
     }
 
-    /// The next text for the client.
-    pub(crate) async fn next(&self) -> String {
+    /// Waits for text for the client.
+    pub(crate) async fn next_text(&self) -> String {
         loop {
             self.ready.notified().await;
-            if let Some(text) = self.rest() {
+            if let Some(text) = self.take_text() {
                 return text;
             }
         }
     }
 
-    /// What is waiting now.
-    pub(crate) fn rest(&self) -> Option<String> {
-        let mut waiting = locked(&self.waiting);
-        let mut text = std::mem::take(&mut waiting.text);
-        let left_out = std::mem::take(&mut waiting.left_out);
-        if left_out > 0 {
-            text.push_str(&format!("\n[{left_out} bytes left out]\n"));
+    /// Takes the pending text.
+    pub(crate) fn take_text(&self) -> Option<String> {
+        let mut pending = lock(&self.pending);
+        let mut text = std::mem::take(&mut pending.text);
+        let dropped = std::mem::take(&mut pending.dropped_bytes);
+        if dropped > 0 {
+            text.push_str(&format!("\n[{dropped} bytes left out]\n"));
         }
         (!text.is_empty()).then_some(text)
     }
 }
 
-impl Waiting {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let cut = match stream {
-            Stream::Stdout => &mut self.cut[0],
-            Stream::Stderr => &mut self.cut[1],
+impl PendingText {
+    fn push_output(&mut self, stream: Stream, bytes: &[u8]) {
+        let partial = match stream {
+            Stream::Stdout => &mut self.partial[0],
+            Stream::Stderr => &mut self.partial[1],
         };
-        let mut whole = std::mem::take(cut);
+        let mut whole = std::mem::take(partial);
         whole.extend_from_slice(bytes);
-        // A character that is cut off at the end waits for the rest of it.
+        // An incomplete character at the end waits for its remaining bytes.
         let end = match std::str::from_utf8(&whole) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             _ => whole.len(),
         };
-        *cut = whole.split_off(end);
-        if self.text.len() + whole.len() > MAX_WAITING {
-            self.left_out += whole.len() as u64;
+        *partial = whole.split_off(end);
+        if self.text.len() + whole.len() > MAX_PENDING_BYTES {
+            self.dropped_bytes += whole.len() as u64;
         } else {
             self.text.push_str(&String::from_utf8_lossy(&whole));
         }
     }
 
-    fn line(&mut self, event: &RunEvent) {
+    fn push_line(&mut self, event: &RunEvent) {
         let line = match event {
             RunEvent::Accepted { run_id } => format!("[run {run_id} accepted]"),
             RunEvent::Staged { inputs } => format!("[{inputs} inputs staged]"),
@@ -94,7 +95,7 @@ impl Waiting {
             RunEvent::Saved { name, version } => format!("[saved {name}@{version}]"),
             RunEvent::Output { .. } => return,
         };
-        if self.text.len() + line.len() <= MAX_WAITING {
+        if self.text.len() + line.len() <= MAX_PENDING_BYTES {
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn out(bytes: &[u8]) -> RunEvent {
+    fn stdout_event(bytes: &[u8]) -> RunEvent {
         RunEvent::Output {
             stream: Stream::Stdout,
             text: OutputBytes(bytes.to_vec()),
@@ -119,18 +120,18 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_never_cut_and_floods_are_counted() {
-        let news = News::default();
-        news.take(&out("grü".as_bytes().split_last().unwrap().1));
-        assert_eq!(news.rest().unwrap(), "gr");
-        news.take(&out(&"ü".as_bytes()[1..]));
-        assert_eq!(news.rest().unwrap(), "ü");
+    fn characters_stay_whole_and_dropped_bytes_are_counted() {
+        let progress = ProgressBuffer::default();
+        progress.push(&stdout_event("grü".as_bytes().split_last().unwrap().1));
+        assert_eq!(progress.take_text().unwrap(), "gr");
+        progress.push(&stdout_event(&"ü".as_bytes()[1..]));
+        assert_eq!(progress.take_text().unwrap(), "ü");
         for _ in 0..100 {
-            news.take(&out(&[b'x'; 1024]));
+            progress.push(&stdout_event(&[b'x'; 1024]));
         }
-        let text = news.rest().unwrap();
-        assert!(text.len() < MAX_WAITING + 100, "{}", text.len());
+        let text = progress.take_text().unwrap();
+        assert!(text.len() < MAX_PENDING_BYTES + 100, "{}", text.len());
         assert!(text.ends_with(&format!("[{} bytes left out]\n", 84 * 1024)), "{text}");
-        assert!(news.rest().is_none());
+        assert!(progress.take_text().is_none());
     }
 }

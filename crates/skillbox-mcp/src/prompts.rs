@@ -1,4 +1,4 @@
-//! Skills as prompts: what a person starts by name, with the arguments that the skill hints at.
+//! Skills as prompts, which the user starts by name.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
@@ -6,53 +6,54 @@ use serde_json::{Value, json};
 use skillbox_repository::SkillMeta;
 use skillbox_runtime::{Caller, Dialect, ToolCall};
 
-use crate::host::{Host, failed};
-use crate::page::{Page, page};
+use crate::blocking::internal_error;
+use crate::page::{Page, paginate};
+use crate::server_state::ServerState;
 
-const PAGE: usize = 200;
-/// The one argument of a prompt: everything that is written after the skill's name.
-const ARGUMENTS: &str = "arguments";
+const PAGE_SIZE: usize = 200;
+/// The only argument of a prompt: the text after the skill's name.
+const ARGUMENTS_KEY: &str = "arguments";
 
-/// The skills that are offered to people, by name.
-pub(crate) fn list(host: &Host, cursor: Option<&str>) -> Result<Page<Prompt>, ErrorData> {
-    let catalog = host.runtime.catalog();
+/// The skills that users can invoke, by name.
+pub(crate) fn list(server: &ServerState, cursor: Option<&str>) -> Result<Page<Prompt>, ErrorData> {
+    let catalog = server.runtime.catalog();
     let mut prompts: Vec<Prompt> = catalog
         .skills()
         .map(|skill| &skill.meta)
         .filter(|meta| meta.user_invocable())
-        .map(prompt)
+        .map(to_prompt)
         .collect();
     prompts.sort_by(|a, b| a.name.cmp(&b.name));
-    page(prompts, |prompt| &prompt.name, cursor, PAGE)
+    paginate(prompts, |prompt| &prompt.name, cursor, PAGE_SIZE)
 }
 
-fn prompt(meta: &SkillMeta) -> Prompt {
-    let mut argument = PromptArgument::new(ARGUMENTS).with_required(false);
+fn to_prompt(meta: &SkillMeta) -> Prompt {
+    let mut argument = PromptArgument::new(ARGUMENTS_KEY).with_required(false);
     if let Some(hint) = meta.argument_hint() {
         argument = argument.with_description(hint);
     }
     Prompt::new(meta.name.as_str(), Some(&*meta.description), Some(vec![argument]))
 }
 
-/// A skill's instructions with the arguments put in, as the user's words.
-pub(crate) fn get(host: &Host, request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
-    let catalog = host.runtime.catalog();
-    let known = catalog.get(&request.name).filter(|skill| skill.meta.user_invocable());
-    let Some(skill) = known else {
+/// A skill's instructions with the arguments inserted, as a message of the user.
+pub(crate) fn get(server: &ServerState, request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
+    let catalog = server.runtime.catalog();
+    let invocable = catalog.get(&request.name).filter(|skill| skill.meta.user_invocable());
+    let Some(skill) = invocable else {
         let message = format!("no prompt is named {:?}", request.name);
         return Err(ErrorData::invalid_params(message, None));
     };
     let mut arguments = json!({"skill": request.name});
     for (name, value) in request.arguments.iter().flatten() {
         match value {
-            Value::String(text) if name == ARGUMENTS => arguments[ARGUMENTS] = json!(text),
+            Value::String(text) if name == ARGUMENTS_KEY => arguments[ARGUMENTS_KEY] = json!(text),
             _ => {
-                let message = format!("the prompt takes one text, {ARGUMENTS:?}; {name:?} is something else");
+                let message = format!("the prompt takes one string argument, {ARGUMENTS_KEY:?}; {name:?} is invalid");
                 return Err(ErrorData::invalid_params(message, None));
             }
         }
     }
-    let session = host.passing_session().map_err(|error| failed(&error))?;
+    let session = server.ephemeral_session().map_err(|error| internal_error(&error))?;
     let call = ToolCall {
         caller: Caller::User,
         ..ToolCall::new("skill_load", arguments)

@@ -1,4 +1,4 @@
-//! Resources: the skills' files, and what runs gave.
+//! Resources: the files of skills and the outputs of runs.
 
 use std::io::Read;
 
@@ -9,37 +9,38 @@ use skillbox_artifacts::{ArtifactRef, Scope};
 use skillbox_model::{ErrorCode, RelPath};
 use skillbox_runtime::RunError;
 
-use crate::host::{Host, failed};
-use crate::output_uri::{ARTIFACT, WORKSPACE, meanings};
-use crate::page::{Page, page};
+use crate::blocking::internal_error;
+use crate::output_uri::{ARTIFACT, WORKSPACE, candidate_references};
+use crate::page::{Page, paginate};
+use crate::server_state::ServerState;
 use crate::session::ClientSession;
 use crate::skills::{self, INDEX_URI, SCHEME};
 use crate::tools;
 
-const PAGE: usize = 200;
-/// One output may have so many bytes when it is read as a resource.
+const PAGE_SIZE: usize = 200;
+/// Size of an output that can be read as a resource.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
 /// The index, every SKILL.md and the files of this client's runs, sorted by URI.
 pub(crate) fn list(
-    host: &Host,
+    server: &ServerState,
     session: Option<&ClientSession>,
     cursor: Option<&str>,
 ) -> Result<Page<Resource>, ErrorData> {
-    let mut resources = vec![skills::index()];
-    for entry in host.runtime.catalog().skills() {
+    let mut resources = vec![skills::index_resource()];
+    for entry in server.runtime.catalog().skills() {
         match skills::skill_md_resource(entry) {
             Ok(resource) => resources.push(resource),
             Err(error) => tracing::warn!(skill = %entry.name(), "the skill cannot be listed: {error}"),
         }
     }
     let outputs = session.map(ClientSession::outputs).unwrap_or_default();
-    resources.extend(outputs.into_iter().map(tools::resource));
+    resources.extend(outputs.into_iter().map(tools::output_resource));
     resources.sort_by(|a, b| a.uri.cmp(&b.uri));
-    page(resources, |resource| &resource.uri, cursor, PAGE)
+    paginate(resources, |resource| &resource.uri, cursor, PAGE_SIZE)
 }
 
-/// What can be read besides what is listed.
+/// Templates of the resources that are not all listed.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("skill://{skill}/{+path}", "skill file").with_description("Any file of a skill"),
@@ -51,70 +52,79 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads one resource.
-pub(crate) fn read(host: &Host, session: Option<&ClientSession>, uri: &str) -> Result<ResourceContents, ErrorData> {
+pub(crate) fn read(
+    server: &ServerState,
+    session: Option<&ClientSession>,
+    uri: &str,
+) -> Result<ResourceContents, ErrorData> {
     let unknown = || ErrorData::resource_not_found(format!("unknown resource {uri:?}"), Some(json!({"uri": uri})));
     if uri == INDEX_URI {
-        return Ok(host.index());
+        return Ok(skills::index_contents(server));
     }
     if uri.starts_with(SCHEME) {
-        return skills::read(host, uri);
+        return skills::read_file(server, uri);
     }
     let session = session.ok_or_else(unknown)?;
-    let (read, rest): (Reader, &str) = match (uri.strip_prefix(ARTIFACT), uri.strip_prefix(WORKSPACE)) {
-        (Some(name), _) => (artifact, name),
-        (_, Some(path)) => (workspace_file, path),
+    let (open, rest): (OpenOutput, &str) = match (uri.strip_prefix(ARTIFACT), uri.strip_prefix(WORKSPACE)) {
+        (Some(name), _) => (open_artifact, name),
+        (_, Some(path)) => (open_workspace_file, path),
         (None, None) => return Err(unknown()),
     };
-    for meaning in meanings(rest) {
-        if let Some((content, mime_type)) = read(host, session, &meaning)? {
-            return Ok(skills::contents(uri, whole(content, uri)?, &mime_type));
+    for reference in candidate_references(rest) {
+        if let Some((content, mime_type)) = open(server, session, &reference)? {
+            return Ok(skills::to_contents(uri, read_all(content, uri)?, &mime_type));
         }
     }
     Err(unknown())
 }
 
+/// The content of an output, with its MIME type.
 type Content = (Box<dyn Read>, String);
-/// Finds a file of a session and its type.
-type Reader = fn(&Host, &ClientSession, &str) -> Result<Option<Content>, ErrorData>;
+/// Opens an output of a session, with its MIME type.
+type OpenOutput = fn(&ServerState, &ClientSession, &str) -> Result<Option<Content>, ErrorData>;
 
-fn artifact(host: &Host, session: &ClientSession, reference: &str) -> Result<Option<Content>, ErrorData> {
+fn open_artifact(server: &ServerState, session: &ClientSession, reference: &str) -> Result<Option<Content>, ErrorData> {
     let Ok(reference) = ArtifactRef::parse(reference) else {
         return Ok(None);
     };
-    let store = host.runtime.artifacts();
+    let store = server.runtime.artifacts();
     let scope = Scope::Session(session.id().clone());
     let artifact = match store.resolve(&scope, &reference) {
         Ok(artifact) => artifact,
         Err(error) if error.code() == ErrorCode::ArtifactMissing => return Ok(None),
-        Err(error) => return Err(failed(&error)),
+        Err(error) => return Err(internal_error(&error)),
     };
-    let content = store.open(&artifact).map_err(|error| failed(&error))?;
+    let content = store.open(&artifact).map_err(|error| internal_error(&error))?;
     let mime_type = artifact.mime_type.clone();
-    let mime_type = mime_type.unwrap_or_else(|| guessed(artifact.name.as_str()));
+    let mime_type = mime_type.unwrap_or_else(|| guess_mime_type(artifact.name.as_str()));
     Ok(Some((Box::new(content), mime_type)))
 }
 
-fn workspace_file(host: &Host, session: &ClientSession, path: &str) -> Result<Option<Content>, ErrorData> {
+fn open_workspace_file(
+    server: &ServerState,
+    session: &ClientSession,
+    path: &str,
+) -> Result<Option<Content>, ErrorData> {
     let Ok(path) = RelPath::parse(path) else {
         return Ok(None);
     };
-    match host.runtime.workspace_file(session.id(), &path) {
-        Ok(file) => Ok(Some((Box::new(file), guessed(&path.to_string())))),
+    match server.runtime.open_workspace_file(session.id(), &path) {
+        Ok(file) => Ok(Some((Box::new(file), guess_mime_type(&path.to_string())))),
         Err(RunError::Request(_)) => Ok(None),
-        Err(other) => Err(failed(&other)),
+        Err(other) => Err(internal_error(&other)),
     }
 }
 
-fn guessed(name: &str) -> String {
+fn guess_mime_type(name: &str) -> String {
     mime_guess::from_path(name).first_or_octet_stream().to_string()
 }
 
-fn whole(content: impl Read, uri: &str) -> Result<Vec<u8>, ErrorData> {
+fn read_all(content: impl Read, uri: &str) -> Result<Vec<u8>, ErrorData> {
     let mut bytes = Vec::new();
     let read = content.take(MAX_OUTPUT_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| failed(&error))?;
+    read.map_err(|error| internal_error(&error))?;
     if bytes.len() as u64 > MAX_OUTPUT_BYTES {
-        let message = format!("{uri} has more than the {MAX_OUTPUT_BYTES} bytes that are given as one resource");
+        let message = format!("{uri} is larger than {MAX_OUTPUT_BYTES} bytes, the limit for one resource");
         return Err(ErrorData::invalid_params(message, None));
     }
     Ok(bytes)

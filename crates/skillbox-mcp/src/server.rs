@@ -1,4 +1,4 @@
-//! What a client talks to: each request is handed to the part that answers it.
+//! Dispatches each request of a client to the module that answers it.
 
 use std::sync::Arc;
 
@@ -13,29 +13,31 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
-use crate::host::{Host, in_background};
-use crate::seat::Seat;
+use crate::blocking::run_blocking;
+use crate::server_state::ServerState;
+use crate::session_resolver::SessionResolver;
 use crate::{call, changes, prompts, resources, skills, tools};
 
-/// The server as one client sees it.
+/// The request handler of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct SkillServer {
-    host: Arc<Host>,
-    seat: Seat,
+    server: Arc<ServerState>,
+    resolver: SessionResolver,
 }
 
 impl SkillServer {
-    /// For the client of one seat.
-    pub(crate) fn new(host: Arc<Host>, seat: Seat) -> Self {
-        Self { host, seat }
+    /// Creates the handler of one client.
+    pub(crate) fn new(server: Arc<ServerState>, resolver: SessionResolver) -> Self {
+        Self { server, resolver }
     }
 
-    async fn with_host<T: Send + 'static>(
+    /// Runs blocking work on the state of the server.
+    async fn with_server<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Host) -> Result<T, ErrorData> + Send + 'static,
+        work: impl FnOnce(&ServerState) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let host = self.host.clone();
-        in_background(move || work(&host)).await
+        let server = self.server.clone();
+        run_blocking(move || work(&server)).await
     }
 }
 
@@ -66,9 +68,9 @@ fn cursor(request: &Option<PaginatedRequestParams>) -> Option<String> {
 
 impl ServerHandler for SkillServer {
     fn get_info(&self) -> ServerConfig {
-        let about = Implementation::new("skillbox", env!("CARGO_PKG_VERSION"));
-        let config = ServerConfig::new(capabilities()).with_server_info(about);
-        match self.host.overview() {
+        let implementation = Implementation::new("skillbox", env!("CARGO_PKG_VERSION"));
+        let config = ServerConfig::new(capabilities()).with_server_info(implementation);
+        match self.server.overview() {
             Some(overview) => config.with_instructions(overview),
             None => config,
         }
@@ -79,7 +81,7 @@ impl ServerHandler for SkillServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.with_host(tools::list).await?;
+        let tools = self.with_server(tools::list).await?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.cache_scope = Some(CacheScope::Private);
         Ok(result)
@@ -90,8 +92,8 @@ impl ServerHandler for SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let seated = self.seat.take(&self.host, &context).await?;
-        call::call(&self.host, seated, request, &context).await
+        let session = self.resolver.find_or_create(&self.server, &context).await?;
+        call::call(&self.server, session, request, &context).await
     }
 
     async fn get_task(
@@ -99,17 +101,19 @@ impl ServerHandler for SkillServer {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let session = self.seat.of_task(&self.host, &context, &request.task_id)?;
+        let session = self.resolver.find_by_task(&self.server, &context, &request.task_id)?;
         session.tasks.get(&request.task_id).map(GetTaskResult::new)
     }
 
-    /// No tool of ours ever asks for anything, so there is nothing that an answer could belong to.
+    /// Tools of skillbox never request input, so there is nothing to update.
     async fn update_task(
         &self,
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.seat.of_task(&self.host, &context, &request.task_id).map(drop)
+        self.resolver
+            .find_by_task(&self.server, &context, &request.task_id)
+            .map(drop)
     }
 
     async fn cancel_task(
@@ -117,7 +121,7 @@ impl ServerHandler for SkillServer {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let session = self.seat.of_task(&self.host, &context, &request.task_id)?;
+        let session = self.resolver.find_by_task(&self.server, &context, &request.task_id)?;
         session.tasks.cancel(&request.task_id)
     }
 
@@ -127,7 +131,7 @@ impl ServerHandler for SkillServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let page = self
-            .with_host(move |host| prompts::list(host, cursor(&request).as_deref()))
+            .with_server(move |server| prompts::list(server, cursor(&request).as_deref()))
             .await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -140,7 +144,7 @@ impl ServerHandler for SkillServer {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let result = self.with_host(move |host| prompts::get(host, &request)).await?;
+        let result = self.with_server(move |server| prompts::get(server, &request)).await?;
         Ok(result.into())
     }
 
@@ -149,9 +153,9 @@ impl ServerHandler for SkillServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let session = self.seat.look(&self.host, &context)?;
+        let session = self.resolver.find(&self.server, &context)?;
         let page = self
-            .with_host(move |host| resources::list(host, session.as_deref(), cursor(&request).as_deref()))
+            .with_server(move |server| resources::list(server, session.as_deref(), cursor(&request).as_deref()))
             .await?;
         let mut result = ListResourcesResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -172,9 +176,9 @@ impl ServerHandler for SkillServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let session = self.seat.look(&self.host, &context)?;
+        let session = self.resolver.find(&self.server, &context)?;
         let contents = self
-            .with_host(move |host| resources::read(host, session.as_deref(), &request.uri))
+            .with_server(move |server| resources::read(server, session.as_deref(), &request.uri))
             .await?;
         let result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         Ok(result.into())
@@ -186,16 +190,16 @@ impl ServerHandler for SkillServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let version = context.protocol_version();
-        let answer = self
-            .with_host(move |host| skills::answer(host, &request.method, request.params, version.as_ref()))
+        let result = self
+            .with_server(move |server| skills::answer(server, &request.method, request.params, version.as_ref()))
             .await?;
-        Ok(CustomResult::new(answer))
+        Ok(CustomResult::new(result))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let news = self.host.changes.subscribe();
-        // Ends with the connection, which then takes no news any more.
-        tokio::spawn(changes::tell_peer(context.peer, news));
+        let changes = self.server.changes.subscribe();
+        // Ends with the connection, which then rejects notifications.
+        tokio::spawn(changes::notify_peer(context.peer, changes));
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -203,9 +207,9 @@ impl ServerHandler for SkillServer {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let news = self.host.changes.subscribe();
+        let changes = self.server.changes.subscribe();
         tokio::select! {
-            () = changes::tell_subscriber(&subscription, news) => {}
+            () = changes::notify_subscriber(&subscription, changes) => {}
             () = subscription.cancelled() => {}
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What one client has: an agent's session with its state and workspace, gone when the client is.
+//! The session of one client: an agent session with its state and workspace, removed when the client disconnects.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use rmcp::ErrorData;
 use skillbox_model::{RunReport, SessionId};
 use skillbox_runtime::session::{Ownership, SessionError};
-use skillbox_runtime::{AgentSession, RunError, Runtime};
+use skillbox_runtime::{AgentOptions, AgentSession, RunError, Runtime};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::{Host, failed, in_background, locked};
-use crate::output_uri::uri_of;
+use crate::lock::lock;
+use crate::output_uri::to_uri;
 use crate::tasks::Tasks;
 
-/// How long the end of a client waits for its runs, which are cancelled, to be over.
-const LONGEST_END: Duration = Duration::from_secs(10);
-/// So many outputs are listed as resources; older ones can still be read.
-const LISTED_OUTPUTS: usize = 200;
+/// Time for cancelled runs to end before the session is removed.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// Outputs that are listed as resources; older ones can still be read.
+const MAX_LISTED_OUTPUTS: usize = 200;
 
 /// A client's session.
 #[derive(Debug)]
@@ -26,18 +26,18 @@ pub(crate) struct ClientSession {
     runtime: Arc<Runtime>,
     id: SessionId,
     ownership: Mutex<Option<Ownership>>,
-    /// Held by every call for reading, and by the end for writing.
-    busy: Arc<RwLock<()>>,
-    /// Thrown when the client says nothing more: it may still read answers, but takes no news.
-    silent: CancellationToken,
-    /// Thrown when the client is gone.
+    /// Calls hold it for reading, the end of the session for writing.
+    calls: Arc<RwLock<()>>,
+    /// Set when the client closes its input: it may still read results, but no notifications.
+    input_closed: CancellationToken,
+    /// Set when the client has disconnected.
     ended: CancellationToken,
     outputs: Mutex<Vec<Output>>,
     /// The calls that became tasks.
     pub(crate) tasks: Tasks,
 }
 
-/// A file that a run gave, as a resource.
+/// A file that a run produced, as a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Output {
     pub uri: String,
@@ -47,27 +47,19 @@ pub(crate) struct Output {
 }
 
 impl ClientSession {
-    /// Makes a session of a name that nobody can guess.
-    pub(crate) async fn open(host: &Arc<Host>) -> Result<Arc<Self>, ErrorData> {
-        let making = host.clone();
-        let made = in_background(move || Self::make(&making).map_err(|error| failed(&error)));
-        let session = Arc::new(made.await?);
-        host.note(&session);
-        Ok(session)
-    }
-
-    fn make(host: &Host) -> Result<Self, SessionError> {
+    /// Creates a session with a random id.
+    pub(crate) fn create(runtime: Arc<Runtime>, options: AgentOptions) -> Result<Self, SessionError> {
         let name = format!("mcp-{}", uuid::Uuid::new_v4().simple());
         let id = SessionId::parse(name).unwrap_or_else(|error| unreachable!("a UUID is an identifier: {error}"));
-        let ownership = host.runtime.sessions().own(&id)?;
-        let agent = AgentSession::open(host.runtime.clone(), host.options().stored_as(id.clone()))?;
+        let ownership = runtime.sessions().create_owned(&id)?;
+        let agent = AgentSession::open(runtime.clone(), options.stored_as(id.clone()))?;
         Ok(Self {
             agent,
-            runtime: host.runtime.clone(),
+            runtime,
             id,
             ownership: Mutex::new(Some(ownership)),
-            busy: Arc::default(),
-            silent: CancellationToken::new(),
+            calls: Arc::default(),
+            input_closed: CancellationToken::new(),
             ended: CancellationToken::new(),
             outputs: Mutex::default(),
             tasks: Tasks::default(),
@@ -78,53 +70,53 @@ impl ClientSession {
         &self.id
     }
 
-    /// Thrown when the client says nothing more.
-    pub(crate) fn silent(&self) -> &CancellationToken {
-        &self.silent
+    /// Set when the client closes its input.
+    pub(crate) fn input_closed(&self) -> &CancellationToken {
+        &self.input_closed
     }
 
-    /// Thrown when the client is gone.
+    /// Set when the client has disconnected.
     pub(crate) fn ended(&self) -> &CancellationToken {
         &self.ended
     }
 
-    /// Takes part in the session; refused once it has ended.
-    pub(crate) fn enter(&self) -> Result<OwnedRwLockReadGuard<()>, ErrorData> {
-        let gone = || ErrorData::invalid_request("the session has ended", None);
-        let guard = self.busy.clone().try_read_owned().map_err(|_| gone())?;
+    /// Keeps the session open during a call; refused once it has ended.
+    pub(crate) fn begin_call(&self) -> Result<OwnedRwLockReadGuard<()>, ErrorData> {
+        let ended = || ErrorData::invalid_request("the session has ended", None);
+        let guard = self.calls.clone().try_read_owned().map_err(|_| ended())?;
         if self.ended.is_cancelled() {
-            return Err(gone());
+            return Err(ended());
         }
         Ok(guard)
     }
 
-    /// Whether a call is going on, or the result of one is still kept.
+    /// Whether a call is in progress, or the client may still ask for a task.
     pub(crate) fn is_busy(&self) -> bool {
-        self.busy.try_write().is_err() || self.tasks.are_kept()
+        self.calls.try_write().is_err() || self.tasks.has_any()
     }
 
-    /// Remembers the files of a run.
-    pub(crate) fn note(&self, report: &RunReport) -> Vec<Output> {
-        let made = outputs_of(report);
-        let mut kept = locked(&self.outputs);
-        kept.retain(|old| made.iter().all(|new| new.uri != old.uri));
-        kept.extend(made.iter().cloned());
-        let excess = kept.len().saturating_sub(LISTED_OUTPUTS);
-        kept.drain(..excess);
-        made
+    /// Records the files of a run, and returns them.
+    pub(crate) fn record_outputs(&self, report: &RunReport) -> Vec<Output> {
+        let new_outputs = outputs_of(report);
+        let mut outputs = lock(&self.outputs);
+        outputs.retain(|old| new_outputs.iter().all(|new| new.uri != old.uri));
+        outputs.extend(new_outputs.iter().cloned());
+        let excess = outputs.len().saturating_sub(MAX_LISTED_OUTPUTS);
+        outputs.drain(..excess);
+        new_outputs
     }
 
     /// The files of the runs so far.
     pub(crate) fn outputs(&self) -> Vec<Output> {
-        locked(&self.outputs).clone()
+        lock(&self.outputs).clone()
     }
 
-    /// Ends what runs and removes everything of the session.
+    /// Cancels the runs of the session and removes its files.
     pub(crate) async fn end(&self) {
         self.ended.cancel();
-        let Ok(_alone) = tokio::time::timeout(LONGEST_END, self.busy.write()).await else {
-            // The lock goes with the process, and the next server removes what is left.
-            tracing::warn!(session = %self.id, "runs of the session are still going on; its files stay behind");
+        let Ok(_no_calls) = tokio::time::timeout(END_TIMEOUT, self.calls.write()).await else {
+            // The ownership lock ends with the process, and the next server removes the files.
+            tracing::warn!(session = %self.id, "runs of the session did not end in time; its files are not removed");
             return;
         };
         let (runtime, id) = (self.runtime.clone(), self.id.clone());
@@ -133,23 +125,23 @@ impl ClientSession {
             Err(error) => Err(error),
         });
         if let Ok(Err(error)) = removed.await {
-            tracing::warn!(session = %self.id, "the files of the session stay behind: {error}");
+            tracing::warn!(session = %self.id, "cannot remove the files of the session: {error}");
         }
-        *locked(&self.ownership) = None;
+        *lock(&self.ownership) = None;
     }
 }
 
-/// Saved files under their version, the others where they lie in the workspace.
+/// Saved files by their artifact version, the others by their path in the workspace.
 fn outputs_of(report: &RunReport) -> Vec<Output> {
     let collected = report.output_files.iter().map(|file| Output {
-        uri: uri_of(&file.reference),
+        uri: to_uri(&file.reference),
         name: file.name.clone(),
         mime_type: Some(file.mime_type.clone()),
         size: Some(file.size_bytes),
     });
     let mut outputs: Vec<Output> = collected.collect();
     for artifact in &report.artifact_files {
-        let uri = uri_of(&artifact.reference);
+        let uri = to_uri(&artifact.reference);
         if outputs.iter().all(|output| output.uri != uri) {
             outputs.push(Output {
                 uri,

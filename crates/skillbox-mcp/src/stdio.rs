@@ -1,4 +1,4 @@
-//! One client on standard input and output: the process is its session.
+//! Serves one client on standard input and output, with one session for the process.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,85 +14,93 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::Host;
-use crate::seat::Seat;
 use crate::server::SkillServer;
-use crate::session::ClientSession;
+use crate::server_state::ServerState;
+use crate::session_resolver::SessionResolver;
 
-/// What was asked for last may still end by itself for so long once the client has closed its side. Clients wait two
-/// seconds before they kill a server.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// Time for the last calls to end by themselves after the client has closed its input. Clients wait two seconds before
+/// they kill a server.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a server ended that should have gone on.
+/// The reason why a server could not start or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The threads or the signals that a server needs are not to be had.
+    /// The threads or signal handlers of the server cannot be created.
     #[error("the server cannot start")]
     Start(#[source] io::Error),
-    /// The session of the client cannot be made.
+    /// The session of the client cannot be created.
     #[error("the session cannot be opened: {0}")]
     Session(String),
-    /// Anybody who can reach the address could run scripts.
-    #[error("{0} can be reached from other machines, and clients do not show who they are")]
+    /// Every machine that can reach the address could run scripts.
+    #[error("{0} is reachable from other machines, and clients are not authenticated")]
     NotLoopback(SocketAddr),
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The client began with something that is not the protocol.
-    #[error("the client did not begin as the protocol asks")]
+    /// The first message of the client violates the protocol.
+    #[error("the first message of the client violates the protocol")]
     Client(#[source] Box<ServerInitializeError>),
 }
 
-/// Serves the client on standard input and output until it leaves or a signal comes. Then everything of it is gone.
-pub fn serve_stdio(host: Arc<Host>) -> Result<(), ServeError> {
+/// Serves the client on standard input and output until it disconnects or a signal arrives, then removes its session.
+pub fn serve_stdio(server: Arc<ServerState>) -> Result<(), ServeError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(ServeError::Start)?;
-    let served = runtime.block_on(serve(host));
-    // A thread may still be waiting for input that never comes.
+    let served = runtime.block_on(serve(server));
+    // A thread may still wait for input that never arrives.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(host: Arc<Host>) -> Result<(), ServeError> {
+async fn serve(server: Arc<ServerState>) -> Result<(), ServeError> {
     let stopped = stop_on_signal().map_err(ServeError::Start)?;
-    let session = ClientSession::open(&host)
+    let session = server
+        .create_session()
         .await
         .map_err(|error| ServeError::Session(error.message.into_owned()))?;
-    let left = session.silent().clone();
+    let input_closed = session.input_closed().clone();
     tokio::spawn({
-        let (left, stopped, ended) = (left.clone(), stopped.clone(), session.ended().clone());
+        let (input_closed, stopped, ended) = (input_closed.clone(), stopped.clone(), session.ended().clone());
         async move {
             tokio::select! {
                 () = stopped.cancelled() => {}
-                () = async { left.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
+                () = async { input_closed.cancelled().await; tokio::time::sleep(SHUTDOWN_TIMEOUT).await } => {}
             }
             ended.cancel();
         }
     });
-    let talked = talk(SkillServer::new(host, Seat::Process(session.clone())), left, stopped).await;
+    let resolver = SessionResolver::Stdio(session.clone());
+    let served = serve_client(SkillServer::new(server, resolver), input_closed, stopped).await;
     session.end().await;
-    talked
+    served
 }
 
-async fn talk(server: SkillServer, left: CancellationToken, stopped: CancellationToken) -> Result<(), ServeError> {
+async fn serve_client(
+    server: SkillServer,
+    input_closed: CancellationToken,
+    stopped: CancellationToken,
+) -> Result<(), ServeError> {
     let (reader, writer) = stdio_pipes();
-    let reader = TellsEnd { reader, ended: left };
+    let reader = EofNotifier {
+        reader,
+        end: input_closed,
+    };
     match server.serve_with_ct((reader, writer), stopped).await {
         Ok(running) => {
-            // However it ended, what is left to do is the same.
+            // The reason makes no difference to the shutdown.
             let _reason = running.waiting().await;
             Ok(())
         }
-        // Nobody ever spoke, or a signal came first.
+        // The client disconnected before its first message, or a signal arrived first.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(ServeError::Client(Box::new(error))),
     }
@@ -114,14 +122,14 @@ pub(crate) fn stop_on_signal() -> io::Result<CancellationToken> {
     Ok(stopped)
 }
 
-/// A reader that tells of its end at once. The protocol's own loop first waits for answers, and with them for runs
-/// that nobody can want any more.
-struct TellsEnd<R> {
+/// A reader that signals the end of input at once. The protocol's own loop first waits for pending results, and with them
+/// for runs whose client has disconnected.
+struct EofNotifier<R> {
     reader: R,
-    ended: CancellationToken,
+    end: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for TellsEnd<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for EofNotifier<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.reader).poll_read(cx, buffer);
@@ -131,7 +139,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for TellsEnd<R> {
             Poll::Pending => false,
         };
         if is_end {
-            self.ended.cancel();
+            self.end.cancel();
         }
         polled
     }

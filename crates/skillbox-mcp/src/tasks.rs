@@ -1,7 +1,7 @@
-//! The protocol's extension for tasks, `io.modelcontextprotocol/tasks`: a call that takes long goes on without its
-//! request, and the client asks for the result by the task's name.
+//! The protocol's extension for tasks, `io.modelcontextprotocol/tasks`: a long call continues after its request, and the
+//! client polls for the result by the task's id.
 //!
-//! Each session has tasks of its own, and they end with it.
+//! Each session has its own tasks, which end with it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,140 +10,142 @@ use std::time::{Duration, Instant};
 use rmcp::ErrorData;
 use rmcp::model::{DetailedTask, Task, TaskPayload, TaskStatus};
 use rmcp::task_manager::current_timestamp;
-use skillbox_executor::Cancel;
+use skillbox_executor::CancelToken;
 
-use crate::host::locked;
-use crate::progress::News;
+use crate::lock::lock;
+use crate::progress::ProgressBuffer;
 
-/// How long a task can be asked for. The longest run is shorter.
-const TTL: Duration = Duration::from_secs(70 * 60);
-/// A result is kept for at least so long, however long it took.
+/// Lifetime of a task. The longest run is shorter.
+const TASK_TTL: Duration = Duration::from_secs(70 * 60);
+/// Minimum lifetime of a result, however long the call took.
 const RESULT_TTL: Duration = Duration::from_secs(5 * 60);
-/// How often a client should ask.
+/// How often a client should poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// So many tasks of one session are kept, and so many bytes of their results. Further calls are answered as if the
-/// client knew no tasks.
+/// Tasks of one session, and bytes of their results. Calls beyond either limit do not become tasks.
 const MAX_TASKS: usize = 64;
 const MAX_RESULT_BYTES: usize = 64 << 20;
-/// Characters of a script's output that stand in the state of its task.
-const MAX_MESSAGE: usize = 200;
+/// Characters of a script's output in the status message of its task.
+const MAX_STATUS_CHARS: usize = 200;
 
 /// The tasks of one session.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<HashMap<String, Kept>>);
+pub(crate) struct Tasks(Mutex<HashMap<String, TaskRecord>>);
 
 #[derive(Debug)]
-struct Kept {
+struct TaskRecord {
     task: Task,
     created: Instant,
-    cancel: Cancel,
-    news: Arc<News>,
-    ended: Option<Ended>,
+    cancel: CancelToken,
+    progress: Arc<ProgressBuffer>,
+    end: Option<TaskEnd>,
 }
 
 #[derive(Debug)]
-struct Ended {
+struct TaskEnd {
     at: Instant,
     payload: TaskPayload,
     bytes: usize,
 }
 
 impl Tasks {
-    /// Makes a task of a call that goes on; none where too many are kept already.
-    pub(crate) fn begin(&self, cancel: Cancel, news: Arc<News>) -> Option<Task> {
-        let mut tasks = locked(&self.0);
-        forget_expired(&mut tasks);
-        let bytes: usize = tasks.values().filter_map(|kept| Some(kept.ended.as_ref()?.bytes)).sum();
+    /// Creates the task of a running call; `None` at the limits of the session.
+    pub(crate) fn create(&self, cancel: CancelToken, progress: Arc<ProgressBuffer>) -> Option<Task> {
+        let mut tasks = lock(&self.0);
+        remove_expired(&mut tasks);
+        let bytes: usize = tasks
+            .values()
+            .filter_map(|record| Some(record.end.as_ref()?.bytes))
+            .sum();
         if tasks.len() >= MAX_TASKS || bytes >= MAX_RESULT_BYTES {
             return None;
         }
         let now = current_timestamp();
-        // A name that cannot be guessed: where the protocol has no sessions, whoever knows it is the task's client.
+        // Random, because in the stateless revision the id is what proves that the task belongs to the client.
         let id = uuid::Uuid::new_v4().to_string();
         let task = Task::new(id.clone(), TaskStatus::Working, now.clone(), now)
-            .with_ttl_ms(millis(TTL))
+            .with_ttl_ms(millis(TASK_TTL))
             .with_poll_interval_ms(millis(POLL_INTERVAL));
-        let kept = Kept {
+        let record = TaskRecord {
             task: task.clone(),
             created: Instant::now(),
             cancel,
-            news,
-            ended: None,
+            progress,
+            end: None,
         };
-        tasks.insert(id, kept);
+        tasks.insert(id, record);
         Some(task)
     }
 
-    /// Notes how a task has ended.
-    pub(crate) fn settle(&self, id: &str, payload: TaskPayload) {
-        let mut tasks = locked(&self.0);
-        let Some(kept) = tasks.get_mut(id) else { return };
+    /// Stores the end of a task.
+    pub(crate) fn complete(&self, id: &str, payload: TaskPayload) {
+        let mut tasks = lock(&self.0);
+        let Some(record) = tasks.get_mut(id) else { return };
         let bytes = match &payload {
             TaskPayload::Completed { result } => serde_json::to_vec(result).map_or(0, |text| text.len()),
             _ => 0,
         };
-        kept.task.status_message = None;
-        kept.task.last_updated_at = current_timestamp();
-        kept.task.ttl_ms = Some(millis(TTL.max(kept.created.elapsed() + RESULT_TTL)));
-        kept.ended = Some(Ended {
+        record.task.status_message = None;
+        record.task.last_updated_at = current_timestamp();
+        record.task.ttl_ms = Some(millis(TASK_TTL.max(record.created.elapsed() + RESULT_TTL)));
+        record.end = Some(TaskEnd {
             at: Instant::now(),
             payload,
             bytes,
         });
     }
 
-    /// A task as it is now, with its result once there is one.
+    /// The current status of a task, with its result once it has ended.
     pub(crate) fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
-        let mut tasks = locked(&self.0);
-        forget_expired(&mut tasks);
-        let kept = tasks.get_mut(id).ok_or_else(|| unknown(id))?;
-        let Some(ended) = &kept.ended else {
-            if let Some(message) = kept.news.rest().as_deref().and_then(last_line) {
-                kept.task.status_message = Some(message);
-                kept.task.last_updated_at = current_timestamp();
+        let mut tasks = lock(&self.0);
+        remove_expired(&mut tasks);
+        let record = tasks.get_mut(id).ok_or_else(|| unknown_task(id))?;
+        let Some(end) = &record.end else {
+            if let Some(message) = record.progress.take_text().as_deref().and_then(last_line) {
+                record.task.status_message = Some(message);
+                record.task.last_updated_at = current_timestamp();
             }
-            return Ok(DetailedTask::new(kept.task.clone(), TaskPayload::Working));
+            return Ok(DetailedTask::new(record.task.clone(), TaskPayload::Working));
         };
-        Ok(DetailedTask::new(kept.task.clone(), ended.payload.clone()))
+        Ok(DetailedTask::new(record.task.clone(), end.payload.clone()))
     }
 
-    /// Ends the call behind a task. One that has ended stays as it is.
+    /// Cancels the call of a task. A task that has ended does not change.
     pub(crate) fn cancel(&self, id: &str) -> Result<(), ErrorData> {
-        let tasks = locked(&self.0);
-        let kept = tasks.get(id).ok_or_else(|| unknown(id))?;
-        kept.cancel.cancel();
+        let tasks = lock(&self.0);
+        let record = tasks.get(id).ok_or_else(|| unknown_task(id))?;
+        record.cancel.cancel();
         Ok(())
     }
 
-    /// Whether a task is one of these.
-    pub(crate) fn has(&self, id: &str) -> bool {
-        locked(&self.0).contains_key(id)
+    /// Whether the session has this task.
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        lock(&self.0).contains_key(id)
     }
 
-    /// Whether a client may still ask for a task.
-    pub(crate) fn are_kept(&self) -> bool {
-        let mut tasks = locked(&self.0);
-        forget_expired(&mut tasks);
+    /// Whether the session has tasks that its client may still ask for.
+    pub(crate) fn has_any(&self) -> bool {
+        let mut tasks = lock(&self.0);
+        remove_expired(&mut tasks);
         !tasks.is_empty()
     }
 }
 
-fn forget_expired(tasks: &mut HashMap<String, Kept>) {
-    tasks.retain(|_, kept| match &kept.ended {
+fn remove_expired(tasks: &mut HashMap<String, TaskRecord>) {
+    tasks.retain(|_, record| match &record.end {
         None => true,
-        Some(ended) => kept.created.elapsed() < TTL || ended.at.elapsed() < RESULT_TTL,
+        Some(end) => record.created.elapsed() < TASK_TTL || end.at.elapsed() < RESULT_TTL,
     });
 }
 
-/// The error of every name that is not a task of the client.
-pub(crate) fn unknown(id: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("no task is named {id:?}, or no longer"), None)
+/// The error for an id that is not a task of the client.
+pub(crate) fn unknown_task(id: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("no task has the id {id:?}, or it has expired"), None)
 }
 
-/// What a script said last, for people.
+/// The last line that is not blank.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    Some(line.trim().chars().take(MAX_MESSAGE).collect())
+    Some(line.trim().chars().take(MAX_STATUS_CHARS).collect())
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -157,8 +159,8 @@ mod tests {
 
     use super::*;
 
-    fn begin(tasks: &Tasks, news: &Arc<News>) -> Option<Task> {
-        tasks.begin(Cancel::new().unwrap(), news.clone())
+    fn create(tasks: &Tasks, progress: &Arc<ProgressBuffer>) -> Option<Task> {
+        tasks.create(CancelToken::new().unwrap(), progress.clone())
     }
 
     fn completed(bytes: usize) -> TaskPayload {
@@ -168,11 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_tells_what_its_script_says_and_then_its_result() {
-        let (tasks, news) = (Tasks::default(), Arc::new(News::default()));
-        let id = begin(&tasks, &news).unwrap().task_id;
+    fn a_task_shows_the_last_line_of_output_and_then_its_result() {
+        let (tasks, progress) = (Tasks::default(), Arc::new(ProgressBuffer::default()));
+        let id = create(&tasks, &progress).unwrap().task_id;
         assert_eq!(tasks.get(&id).unwrap().task.status_message, None);
-        news.take(&RunEvent::Output {
+        progress.push(&RunEvent::Output {
             stream: Stream::Stdout,
             text: OutputBytes(b"one\ntwo of three\n\n".to_vec()),
             offset: 0,
@@ -180,23 +182,23 @@ mod tests {
         let working = tasks.get(&id).unwrap();
         assert_eq!(working.task.status_message.as_deref(), Some("two of three"));
         assert_eq!(working.status(), TaskStatus::Working);
-        tasks.settle(&id, completed(1));
+        tasks.complete(&id, completed(1));
         assert_eq!(tasks.get(&id).unwrap().payload, completed(1));
         assert!(tasks.get("another").is_err() && tasks.cancel("another").is_err());
-        assert!(tasks.cancel(&id).is_ok(), "one that has ended may be cancelled");
+        assert!(tasks.cancel(&id).is_ok(), "a task that has ended may be cancelled");
     }
 
     #[test]
-    fn neither_tasks_nor_their_results_pile_up() {
-        let (tasks, news) = (Tasks::default(), Arc::new(News::default()));
+    fn tasks_and_their_results_are_limited() {
+        let (tasks, progress) = (Tasks::default(), Arc::new(ProgressBuffer::default()));
         for _ in 0..MAX_TASKS {
-            assert!(begin(&tasks, &news).is_some());
+            assert!(create(&tasks, &progress).is_some());
         }
-        assert!(begin(&tasks, &news).is_none());
+        assert!(create(&tasks, &progress).is_none());
 
         let tasks = Tasks::default();
-        let id = begin(&tasks, &news).unwrap().task_id;
-        tasks.settle(&id, completed(MAX_RESULT_BYTES));
-        assert!(begin(&tasks, &news).is_none());
+        let id = create(&tasks, &progress).unwrap().task_id;
+        tasks.complete(&id, completed(MAX_RESULT_BYTES));
+        assert!(create(&tasks, &progress).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The tools of the host's dialect: how they are listed, and how their results are put.
+//! Lists the tools of the server's dialect and converts their outcomes into results.
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, Tool};
@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 use skillbox_model::ErrorBody;
 use skillbox_runtime::{Dialect, ToolDefinition, ToolFormat, ToolOutcome};
 
-use crate::host::{Host, failed};
+use crate::blocking::internal_error;
+use crate::server_state::ServerState;
 use crate::session::{ClientSession, Output};
 
-/// The key that carries a result which is not an object.
-const RESULT: &str = "result";
+/// The key of a result that is not an object.
+const RESULT_KEY: &str = "result";
 
-/// The definitions, in the order of the dialect. Each says what its result looks like.
-pub(crate) fn list(host: &Host) -> Result<Vec<Tool>, ErrorData> {
-    let tools = host.tools().map_err(|error| failed(&error))?;
+/// The tool definitions in the order of the dialect, each with the schema of its result.
+pub(crate) fn list(server: &ServerState) -> Result<Vec<Tool>, ErrorData> {
+    let tools = server.tools().map_err(|error| internal_error(&error))?;
     tools.iter().map(definition).collect()
 }
 
@@ -23,53 +24,53 @@ fn definition(tool: &ToolDefinition) -> Result<Tool, ErrorData> {
     if tool.output_schema.is_none() {
         json["outputSchema"] = json!({
             "type": "object",
-            "properties": {RESULT: {"description": "What the tool gives."}},
-            "required": [RESULT],
+            "properties": {RESULT_KEY: {"description": "The result of the tool."}},
+            "required": [RESULT_KEY],
         });
     }
-    // Whatever a tool does happens in the sandbox or in the session's own state.
+    // Tools affect only the sandbox and the session's own state.
     json["annotations"]["openWorldHint"] = json!(false);
-    serde_json::from_value(json).map_err(|error| failed(&error))
+    serde_json::from_value(json).map_err(|error| internal_error(&error))
 }
 
-/// What a call gave, as text for the model, as data, and as links to its files.
-pub(crate) fn success(mut outcome: ToolOutcome, session: &ClientSession) -> CallToolResult {
+/// The result of a call: text for the model, structured content, and links to its files.
+pub(crate) fn success_result(mut outcome: ToolOutcome, session: &ClientSession) -> CallToolResult {
     let mut content = vec![ContentBlock::text(std::mem::take(&mut outcome.text))];
     if let Some(report) = &outcome.report {
-        content.extend(session.note(report).into_iter().map(link));
+        content.extend(session.record_outputs(report).into_iter().map(resource_link));
     }
     let mut result = CallToolResult::success(content);
-    result.structured_content = Some(structured(outcome));
+    result.structured_content = Some(structured_content(outcome));
     result
 }
 
-/// An object always: clients of the older revisions take nothing else.
-fn structured(outcome: ToolOutcome) -> Value {
-    if outcome.result.is_object() && has_schema_of_its_own(&outcome) {
+/// Always an object: clients of the older revisions accept nothing else.
+fn structured_content(outcome: ToolOutcome) -> Value {
+    if outcome.result.is_object() && has_object_schema(&outcome) {
         return outcome.into_json();
     }
     let state_delta = outcome.state_delta();
-    json!({RESULT: outcome.into_json(), "state_delta": state_delta})
+    json!({RESULT_KEY: outcome.into_json(), "state_delta": state_delta})
 }
 
-fn has_schema_of_its_own(outcome: &ToolOutcome) -> bool {
+fn has_object_schema(outcome: &ToolOutcome) -> bool {
     !matches!(outcome.dialect, Dialect::Deepagents | Dialect::Saa)
 }
 
-fn link(output: Output) -> ContentBlock {
-    ContentBlock::ResourceLink(resource(output))
+fn resource_link(output: Output) -> ContentBlock {
+    ContentBlock::ResourceLink(output_resource(output))
 }
 
-/// A file that a run gave, as clients list and read it.
-pub(crate) fn resource(output: Output) -> Resource {
+/// A file that a run produced, as a resource.
+pub(crate) fn output_resource(output: Output) -> Resource {
     let mut resource = Resource::new(output.uri, output.name);
     resource.mime_type = output.mime_type;
     resource.size = output.size;
     resource
 }
 
-/// Why a call was refused, for the model to read.
-pub(crate) fn refusal(body: &ErrorBody) -> CallToolResult {
+/// The result of a refused call, for the model to read.
+pub(crate) fn error_result(body: &ErrorBody) -> CallToolResult {
     let mut text = body.message.clone();
     if let Some(hint) = &body.hint {
         text.push_str(&format!("\nhint: {hint}"));

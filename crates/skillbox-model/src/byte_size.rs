@@ -1,4 +1,4 @@
-//! Sizes as people write them in profiles and settings.
+//! Sizes as profiles and settings write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes. Written as a number, or with one of the units `KiB`, `MiB`, `GiB`, `TiB`.
+/// A number of bytes, written as a number, alone or with the unit `KiB`, `MiB`, `GiB` or `TiB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "u64")]
 pub struct ByteSize(pub u64);
 
-/// Why a text is not a size.
+/// The error for a text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a size: a whole number, alone or with KiB, MiB, GiB or TiB, is expected")]
 pub struct ByteSizeError(pub String);
@@ -19,22 +19,22 @@ pub struct ByteSizeError(pub String);
 const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
 
 impl ByteSize {
-    /// So many kibibytes.
+    /// A size in kibibytes.
     pub const fn kib(n: u64) -> Self {
         Self(n << 10)
     }
 
-    /// So many mebibytes.
+    /// A size in mebibytes.
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
     }
 
-    /// So many gibibytes.
+    /// A size in gibibytes.
     pub const fn gib(n: u64) -> Self {
         Self(n << 30)
     }
 
-    /// The bytes.
+    /// The number of bytes.
     pub const fn bytes(self) -> u64 {
         self.0
     }
@@ -44,13 +44,13 @@ impl FromStr for ByteSize {
     type Err = ByteSizeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || ByteSizeError(text.chars().take(40).collect());
+        let invalid = || ByteSizeError(text.chars().take(40).collect());
         let (digits, shift) = UNITS
             .iter()
             .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?.trim_end(), *shift)))
             .unwrap_or((text, 0));
-        let count: u64 = digits.parse().map_err(|_| wrong())?;
-        count.checked_mul(1 << shift).map(Self).ok_or_else(wrong)
+        let count: u64 = digits.parse().map_err(|_| invalid())?;
+        count.checked_mul(1 << shift).map(Self).ok_or_else(invalid)
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_shown() {
+    fn sizes_are_parsed_and_formatted() {
         for (text, bytes, shown) in [
             ("0", 0, "0 B"),
             ("4096", 4096, "4 KiB"),

@@ -1,30 +1,30 @@
-//! Findings about files that people write: skills and profiles.
+//! Findings about skills and profiles.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Advice; nothing is wrong.
     Info,
-    /// Something was odd and was dealt with.
+    /// A problem that skillbox worked around.
     Warning,
-    /// Something could not be used.
+    /// The file cannot be used.
     Error,
 }
 
-/// One finding, with the place it is about.
+/// One finding, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// A stable word for programs.
+    /// A stable code for programs.
     pub code: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The file or directory.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "serialize_lossy")]
     pub path: PathBuf,
     /// Line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,15 +32,15 @@ pub struct Diagnostic {
     /// Column in characters, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// What was found.
+    /// The finding.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// A file name need not be UTF-8, JSON must be; a finding about such a file must reach its reader all the same.
-fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+/// Replaces invalid UTF-8, which file names may contain and JSON may not.
+fn serialize_lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_about_odd_file_names_can_be_told() {
+    fn paths_that_are_not_utf8_can_be_serialized() {
         let finding = Diagnostic {
             code: "unreadable",
             severity: Severity::Error,

@@ -1,44 +1,44 @@
-//! Content digests as they cross every boundary.
+//! SHA-256 digests of content.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A SHA-256 digest, written `sha256:` and 64 lower-case hexadecimal digits.
+/// A SHA-256 digest, written as `sha256:` and 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Digest([u8; 32]);
 
-/// Why a text is not a [`Digest`].
+/// The error for a text that is not a [`Digest`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a digest: `sha256:` and 64 lower-case hexadecimal digits are expected")]
 pub struct DigestError(pub String);
 
 impl Digest {
-    /// Wraps the 32 bytes that SHA-256 gave.
+    /// Creates a digest from the 32 bytes of a SHA-256 hash.
     pub fn from_sha256(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// Parses the written form.
     pub fn parse(text: &str) -> Result<Self, DigestError> {
-        let wrong = || DigestError(text.chars().take(80).collect());
-        let digits = text.strip_prefix("sha256:").ok_or_else(wrong)?.as_bytes();
+        let invalid = || DigestError(text.chars().take(80).collect());
+        let digits = text.strip_prefix("sha256:").ok_or_else(invalid)?.as_bytes();
         if digits.len() != 64 {
-            return Err(wrong());
+            return Err(invalid());
         }
         let mut bytes = [0_u8; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let high = nibble(pair[0]).ok_or_else(wrong)?;
-            let low = nibble(pair[1]).ok_or_else(wrong)?;
+            let high = nibble(pair[0]).ok_or_else(invalid)?;
+            let low = nibble(pair[1]).ok_or_else(invalid)?;
             *byte = high << 4 | low;
         }
         Ok(Self(bytes))
     }
 
-    /// The 64 hexadecimal digits without the prefix.
+    /// The 64 hexadecimal digits, without the prefix.
     pub fn hex(&self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         self.0
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_bytes_round_trip() {
+    fn digests_survive_the_round_trip_through_text() {
         let digest = Digest::from_sha256(std::array::from_fn(|i| (i * 8) as u8));
         assert_eq!(Digest::parse(&digest.to_string()).unwrap(), digest);
     }

@@ -1,19 +1,19 @@
-//! What was really enforced during a run.
+//! The isolation that was enforced during a run.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One independent mechanism of isolation, named after the kernel facility.
+/// One mechanism of isolation, named after the kernel facility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// The script's ids mean nothing on the host, and it is an ordinary user.
+    /// The script runs as an ordinary user whose ids have no meaning on the host.
     UserNamespace,
-    /// The root is made only of what the profile names.
+    /// The root contains only what the profile names.
     MountNamespace,
-    /// Only the run's own processes are visible and reachable.
+    /// Only processes of the run are visible and can be signalled.
     PidNamespace,
     /// No network interface of the host.
     NetworkNamespace,
@@ -21,27 +21,27 @@ pub enum Layer {
     IpcNamespace,
     /// A fixed host name.
     UtsNamespace,
-    /// The host's control groups have no names inside.
+    /// The host's control groups are not visible.
     CgroupNamespace,
-    /// A fresh, masked /proc.
+    /// A new, masked /proc.
     Proc,
-    /// Rules on files, enforced below the mounts.
+    /// Landlock rules for files, in addition to the mounts.
     LandlockFiles,
     /// No TCP bind or connect.
     LandlockNetwork,
-    /// No signal and no abstract socket out of the sandbox.
+    /// No signals or abstract sockets to processes outside the sandbox.
     LandlockScope,
     /// The system call filter.
     Seccomp,
     /// Every capability set is empty.
     Capabilities,
-    /// No exec raises privileges.
+    /// Executing a program never raises privileges.
     NoNewPrivileges,
-    /// Limits of one process: open files, file size, core, locked memory.
+    /// Limits of each process: open files, file size, core, locked memory.
     ResourceLimits,
     /// Memory of all processes together.
     Memory,
-    /// Processes and threads.
+    /// The number of processes and threads.
     Pids,
     /// CPU time of all processes together.
     Cpu,
@@ -51,47 +51,47 @@ pub enum Layer {
     WallClock,
 }
 
-/// What became of a layer.
+/// The state of a layer during a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum LayerState {
-    /// In force for the whole run.
+    /// Enforced for the whole run.
     Enforced,
-    /// In force with a gap that the reason names.
+    /// Enforced with a gap.
     Partial {
         /// The gap.
         reason: String,
     },
-    /// Asked for, preferred, and not to be had here.
+    /// Preferred by the profile, but not available on this host.
     Absent {
         /// The cause.
         reason: String,
     },
-    /// The profile does not ask for it.
+    /// Not requested by the profile.
     NotRequested,
 }
 
-/// How much of the isolation a host can give, best first.
+/// How much isolation a host offers, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Tier {
     /// All layers.
     T0,
-    /// No control group for this user: resource limits per process, and a watchdog.
+    /// No control group for this user: resource limits per process and a watchdog instead.
     T1,
-    /// No fresh /proc can be mounted: the run has none.
+    /// No new /proc can be mounted, so the run has none.
     T2,
     /// No namespaces: Landlock, seccomp and resource limits only.
     T3,
-    /// Nothing.
+    /// No isolation.
     T4,
 }
 
-/// The record of one run: every layer, and the tier they make.
+/// The enforcement of one run: every layer, and the resulting tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Enforcement {
     /// The tier of the host for this run.
     pub tier: Tier,
-    /// Every layer with what became of it.
+    /// The state of every layer.
     pub layers: BTreeMap<Layer, LayerState>,
 }
 
@@ -120,7 +120,7 @@ impl Layer {
         Self::WallClock,
     ];
 
-    /// The name on the wire and in profiles.
+    /// The name in JSON and in profiles.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UserNamespace => "user_namespace",
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_layers_is_complete_and_named_as_serde_names_it() {
+    fn all_layers_are_listed_with_their_serde_names() {
         let written: Vec<String> = Layer::ALL
             .iter()
             .map(|layer| serde_json::to_string(layer).unwrap())

@@ -1,4 +1,4 @@
-//! What happens during a run, as it happens.
+//! Events of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// A piece of output: the bytes themselves in the process, a text with invalid UTF-8 replaced on the wire.
+/// A chunk of output: exact bytes in the process; in JSON a string, with invalid UTF-8 replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct OutputBytes(pub Vec<u8>);
@@ -31,7 +31,7 @@ impl From<OutputBytes> for String {
     }
 }
 
-/// One step of a run. The only sideways exit of the pipeline; every renderer reads the same events.
+/// One event of a run. All front ends receive the same events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum RunEvent {
@@ -40,38 +40,38 @@ pub enum RunEvent {
         /// The run.
         run_id: RunId,
     },
-    /// Skill and inputs are in place.
+    /// The skill and the inputs are in place.
     Staged {
-        /// How many inputs.
+        /// The number of inputs.
         inputs: usize,
     },
-    /// The sandbox has its orders, and the command starts. A refusal can still follow, where the sandbox finds only then
-    /// that it cannot be started as asked, in a working directory that is not there for one.
+    /// The sandbox starts the command. The run can still be refused, for example if the sandbox finds that the working
+    /// directory does not exist.
     Started,
-    /// The command wrote something.
+    /// The command wrote output.
     Output {
-        /// Where.
+        /// The stream.
         stream: Stream,
-        /// What, byte for byte; a text with replacements on the wire.
+        /// The exact bytes; in JSON a string, with invalid UTF-8 replaced.
         text: OutputBytes,
-        /// Offset of its first byte in the stream.
+        /// Offset of the first byte in the stream.
         offset: u64,
     },
-    /// Everything in the sandbox is dead.
+    /// All processes of the sandbox have ended.
     Ended {
-        /// Why.
+        /// What ended the run.
         ended_by: EndedBy,
     },
     /// The outputs are collected.
     Collected {
-        /// How many files.
+        /// The number of files.
         files: usize,
     },
-    /// A file became an artifact.
+    /// A file was saved as an artifact.
     Saved {
-        /// Its name.
+        /// The artifact's name.
         name: String,
-        /// Its version.
+        /// The artifact's version.
         version: u64,
     },
 }

@@ -1,22 +1,22 @@
-//! The exit codes of the command line.
+//! Exit codes of the command line.
 
-/// Documented exit codes; everything from 0 to 123 of `skillbox run` is the command's own.
+/// The documented exit codes. From 0 to 123, `skillbox run` returns the exit code of the command.
 #[derive(Clone, Copy, Debug)]
 pub struct ExitCode;
 
 impl ExitCode {
-    /// All is well.
+    /// Success.
     pub const OK: u8 = 0;
-    /// The thing asked about is bad.
-    pub const BAD: u8 = 1;
-    /// The command line itself is wrong.
+    /// The checked object is invalid, or the request failed.
+    pub const FAILURE: u8 = 1;
+    /// The command line is invalid.
     pub const USAGE: u8 = 2;
-    /// `run`: the deadline passed.
+    /// `run`: the command timed out.
     pub const TIMED_OUT: u8 = 124;
     /// `run`: skillbox refused or failed.
     pub const REFUSED: u8 = 125;
-    /// `run`: ended by signal N is 128 + N.
+    /// `run`: the base for commands ended by a signal; signal N gives 128 + N.
     pub const SIGNAL_BASE: u8 = 128;
-    /// `run`: a limit ended it.
+    /// `run`: a limit ended the command.
     pub const LIMIT: u8 = 137;
 }

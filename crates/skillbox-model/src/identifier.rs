@@ -1,23 +1,23 @@
-//! Short identifiers that become file names, labels and parts of URLs.
+//! Short identifiers, which are used as file names, labels and parts of URLs.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a text is not an identifier.
+/// The error for a text that is not an identifier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an identifier: 1 to {max} of the characters a-z A-Z 0-9 . _ - are taken, starting with a letter or digit", max = MAX_LENGTH)]
+#[error("{0:?} is not an identifier: 1 to {max} of the characters a-z A-Z 0-9 . _ - are expected, starting with a letter or digit", max = MAX_LENGTH)]
 pub struct IdentifierError(pub String);
 
 const MAX_LENGTH: usize = 128;
 
 fn check(text: &str) -> Result<(), IdentifierError> {
-    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let all_plain = text
+    let has_valid_start = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let has_valid_chars = text
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
-    if starts_well && all_plain && text.len() <= MAX_LENGTH {
+    if has_valid_start && has_valid_chars && text.len() <= MAX_LENGTH {
         Ok(())
     } else {
         Err(IdentifierError(text.chars().take(MAX_LENGTH).collect()))
@@ -28,15 +28,15 @@ macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// Invariants: 1 to 128 of `a-z A-Z 0-9 . _ -`, the first a letter or digit; hence one path component
-        /// that cannot climb, be hidden or be taken for an option.
+        /// Invariants: 1 to 128 of `a-z A-Z 0-9 . _ -`, the first a letter or digit. It is therefore a single path
+        /// component, not hidden, not `..`, and not mistaken for an option.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
         #[schemars(with = "String")]
         pub struct $name(Box<str>);
 
         impl $name {
-            /// Parses the text and keeps it exactly.
+            /// Parses the text without changing it.
             pub fn parse(text: impl Into<String>) -> Result<Self, IdentifierError> {
                 let text = text.into();
                 check(&text)?;
@@ -72,15 +72,15 @@ macro_rules! identifier {
 }
 
 identifier! {
-    /// The identity of one run.
+    /// The id of a run.
     RunId
 }
 identifier! {
-    /// The identity of a session: its state and its workspace.
+    /// The id of a session.
     SessionId
 }
 identifier! {
-    /// The name of a tenant: those who share a server without seeing each other.
+    /// The name of a tenant of a server. Tenants do not see each other.
     TenantName
 }
 identifier! {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_one_plain_component() {
+    fn identifiers_are_a_single_path_component() {
         for good in ["s1", "0", "a.b_c-d", &"x".repeat(128)] {
             assert!(SessionId::parse(good).is_ok(), "{good:?}");
         }

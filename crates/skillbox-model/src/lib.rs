@@ -1,11 +1,9 @@
-//! The shared words of skillbox: names, paths, requests, limits, events, outcomes, reports and error codes.
+//! The types that all crates of skillbox share: names, paths, requests, limits, events, outcomes, reports and error codes.
 //!
-//! Every crate speaks in these types, from discovery to the final report. Values from outside become one of
-//! them by its parser, and serde goes through the same parser, so a value that exists is a value that holds
-//! its invariants. This crate does no I/O, starts nothing and knows no async runtime.
+//! Values from outside enter through a type's parser, and serde uses the same parser, so every value satisfies the
+//! invariants of its type. This crate does no I/O, starts no process and does not depend on an async runtime.
 
 mod byte_size;
-mod causes;
 mod diagnostic;
 mod digest;
 mod enforcement;
@@ -20,9 +18,9 @@ mod rel_path;
 mod report;
 mod request;
 mod skill_name;
+mod with_causes;
 
 pub use byte_size::{ByteSize, ByteSizeError};
-pub use causes::with_causes;
 pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, DigestError};
 pub use enforcement::{Enforcement, Layer, LayerState, Tier};
@@ -36,3 +34,4 @@ pub use rel_path::{RelPath, RelPathError};
 pub use report::{ContentEncoding, OutputFile, RefusedOutput, RunReport, SavedArtifact, StagedInput};
 pub use request::{ExecutorKind, InputMode, InputSpec, OutputSpec, RunRequest, Stdin};
 pub use skill_name::{SkillName, SkillNameError};
+pub use with_causes::with_causes;

@@ -1,4 +1,4 @@
-//! What a run may use at most.
+//! Resource limits of a run.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::ByteSize;
 
-/// The hard limits of one run, already settled between the profile and the request.
+/// The hard limits of one run, resolved from the profile and the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Wall-clock time until everything in the sandbox is killed.
+    /// Wall-clock time until all processes of the sandbox are killed.
     pub wall: Duration,
     /// CPU time of all processes together.
     pub cpu: Duration,
-    /// CPU cores' worth of bandwidth, in thousandths; `None` leaves the scheduler alone.
+    /// CPU bandwidth in thousandths of a core; `None` sets no quota.
     pub cpu_quota_millis: Option<u32>,
-    /// Memory of all processes together, swap included, files on the workspace's tmpfs too.
+    /// Memory of all processes together, including swap and files on the workspace's tmpfs.
     pub memory: ByteSize,
-    /// Processes and threads.
+    /// Number of processes and threads.
     pub pids: u64,
-    /// Open descriptors of one process.
+    /// Open file descriptors of each process.
     pub open_files: u64,
-    /// The largest file one process may write.
+    /// Size of the largest file that a process may write.
     pub file: ByteSize,
     /// Bytes in the workspace.
     pub workspace: ByteSize,
-    /// Files, directories and links in the workspace.
+    /// Number of files, directories and links in the workspace.
     pub workspace_inodes: u64,
-    /// Bytes kept of stdout and of stderr, each.
+    /// Bytes that are kept of each of stdout and stderr.
     pub output: ByteSize,
 }

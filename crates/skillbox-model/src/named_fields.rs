@@ -1,13 +1,13 @@
-//! Objects whose fields have names. Derived readers take lists too, in which the order of our source would decide what
-//! is what, and maps in which the last of two equal names wins.
+//! Strict deserialization of objects. Derived code also accepts a list of values in the order of the fields, and a map in
+//! which a name occurs twice; both are refused here.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-/// Has these types, whose derived code is marked `remote = "Self"`, read from objects alone.
-macro_rules! only {
+/// Implements serde for types whose derived code has `remote = "Self"`, so that they accept objects only.
+macro_rules! objects_only {
     ($($type:ident),*) => {$(
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -37,29 +37,29 @@ macro_rules! only {
     )*};
 }
 
-pub(crate) use only;
+pub(crate) use objects_only;
 
-/// A map of texts in which every name stands once.
-pub(crate) fn each_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
-    struct Once;
+/// Deserializes a map of strings in which no name occurs twice.
+pub(crate) fn unique_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    struct UniqueNames;
 
-    impl<'de> Visitor<'de> for Once {
+    impl<'de> Visitor<'de> for UniqueNames {
         type Value = BTreeMap<String, String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object of texts")
+            f.write_str("an object of strings")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut found = BTreeMap::new();
+            let mut entries = BTreeMap::new();
             while let Some((name, value)) = map.next_entry::<String, String>()? {
-                if found.insert(name.clone(), value).is_some() {
+                if entries.insert(name.clone(), value).is_some() {
                     return Err(A::Error::custom(format!("duplicate name {name:?}")));
                 }
             }
-            Ok(found)
+            Ok(entries)
         }
     }
 
-    deserializer.deserialize_map(Once)
+    deserializer.deserialize_map(UniqueNames)
 }

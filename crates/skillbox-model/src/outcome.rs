@@ -1,4 +1,4 @@
-//! How a run ended. A failing script is an outcome, never an error.
+//! The outcome of a run. A failing script is an outcome, not an error.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,39 +9,39 @@ use crate::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
-    /// The command ended by itself.
+    /// The command exited by itself.
     Exit,
-    /// A signal that was not ours ended it.
+    /// A signal that skillbox did not send.
     Signal,
     /// The wall-clock deadline passed.
     Timeout,
-    /// The memory limit was hit.
+    /// The memory limit was reached.
     Memory,
-    /// The CPU time was used up.
+    /// The CPU time limit was reached.
     Cpu,
-    /// The command failed at the limit of processes.
+    /// The command failed at the limit of processes and threads.
     Pids,
     /// The workspace was full.
     Disk,
-    /// More output than the profile tolerates.
+    /// The command wrote more output than the profile allows.
     Output,
-    /// The caller cancelled.
+    /// The caller cancelled the run.
     Cancelled,
 }
 
-/// The end of the command itself.
+/// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// What ended the run.
     pub ended_by: EndedBy,
-    /// The command's own exit code; none when a signal, a limit or a deadline ended it.
+    /// The exit code of the command; none if a signal, a limit or a timeout ended it.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, ours or not.
+    /// The signal that ended it, sent by skillbox or not.
     pub signal: Option<i32>,
 }
 
 impl Outcome {
-    /// The exit code that the command line gives for this outcome.
+    /// The exit code of `skillbox run` for this outcome.
     pub fn process_exit_code(&self) -> u8 {
         match (self.ended_by, self.exit_code, self.signal) {
             (EndedBy::Timeout, ..) => ExitCode::TIMED_OUT,
@@ -54,12 +54,12 @@ impl Outcome {
     }
 }
 
-/// What a run used.
+/// The resources that a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// CPU time of everything in the sandbox, in milliseconds.
+    /// CPU time of all processes in the sandbox, in milliseconds.
     pub cpu_ms: u64,
-    /// The most memory in use at once, where the host can tell.
+    /// Peak memory use, if the host can measure it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
 }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(outcome(EndedBy::Signal, None, Some(11)), 139);
         assert_eq!(outcome(EndedBy::Memory, None, Some(9)), 137);
         assert_eq!(outcome(EndedBy::Cancelled, None, None), 137);
-        // A script that fails by itself at a limit keeps its own code.
+        // A script that fails at a limit and then exits keeps its exit code.
         assert_eq!(outcome(EndedBy::Pids, Some(1), None), 1);
     }
 }

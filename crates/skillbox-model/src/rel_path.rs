@@ -1,4 +1,4 @@
-//! A relative path that cannot climb.
+//! A relative path that stays below its directory.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,97 +7,97 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// A path below some directory that the holder of the value will name by a descriptor.
+/// A path below a directory, for use with the descriptor of that directory.
 ///
 /// Invariants: not empty; not absolute; no empty, `.` or `..` component (so no leading, trailing or doubled
-/// slash); no NUL; every component at most 255 bytes; at most 4,095 bytes in all. The bytes are kept exactly:
-/// nothing is normalised, so two different values are two different paths.
+/// slash); no NUL; every component at most 255 bytes; at most 4,095 bytes in all. The bytes are not normalised, so
+/// different values are different paths.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RelPath(Box<[u8]>);
 
-/// Why bytes are not a [`RelPath`].
+/// The error for bytes that are not a [`RelPath`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RelPathError {
-    /// Nothing there.
+    /// There are no bytes.
     #[error("the path is empty")]
     Empty,
-    /// A leading slash.
+    /// The path starts with a slash.
     #[error("the path {0:?} is absolute")]
     Absolute(String),
-    /// A `..` component.
-    #[error("the path {0:?} climbs with `..`")]
-    Climbs(String),
-    /// An empty or `.` component: two spellings of one path would be two values.
+    /// The path has a `..` component.
+    #[error("the path {0:?} contains `..`")]
+    ParentDir(String),
+    /// The path has an empty or `.` component, so that one path would have several spellings.
     #[error("the path {0:?} has an empty or `.` component")]
     NotCanonical(String),
-    /// A NUL byte would cut the path short in the kernel.
+    /// The path has a NUL byte, at which the kernel would end it.
     #[error("the path {0:?} contains a NUL byte")]
     Nul(String),
-    /// The kernel takes neither longer components nor longer paths.
+    /// The path or a component is longer than the kernel accepts.
     #[error("the path is too long: {0} bytes")]
     TooLong(usize),
 }
 
 impl RelPathError {
-    /// Whether the path tried to leave its directory, rather than being merely misspelt.
+    /// Whether the path would leave its directory; other errors are misspellings.
     pub fn is_escape(&self) -> bool {
-        matches!(self, Self::Absolute(_) | Self::Climbs(_))
+        matches!(self, Self::Absolute(_) | Self::ParentDir(_))
     }
 }
 
 impl RelPath {
-    /// Parses bytes into a path and keeps them exactly.
+    /// Parses bytes into a path without changing them.
     pub fn parse(bytes: impl AsRef<[u8]>) -> Result<Self, RelPathError> {
         let bytes = bytes.as_ref();
-        let shown = || String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
+        let quoted = || String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
         if bytes.is_empty() {
             return Err(RelPathError::Empty);
         }
         if bytes.contains(&0) {
-            return Err(RelPathError::Nul(shown()));
+            return Err(RelPathError::Nul(quoted()));
         }
         if bytes[0] == b'/' {
-            return Err(RelPathError::Absolute(shown()));
+            return Err(RelPathError::Absolute(quoted()));
         }
-        // `..` is looked for first, so that a path that climbs is told as an escape, however odd the rest is.
+        // `..` is checked first, so that a path with several errors is reported as an escape.
         if bytes.split(|b| *b == b'/').any(|part| part == b"..") {
-            return Err(RelPathError::Climbs(shown()));
+            return Err(RelPathError::ParentDir(quoted()));
         }
         if bytes.len() > 4095 || bytes.split(|b| *b == b'/').any(|part| part.len() > 255) {
             return Err(RelPathError::TooLong(bytes.len()));
         }
         if bytes.split(|b| *b == b'/').any(|part| part.is_empty() || part == b".") {
-            return Err(RelPathError::NotCanonical(shown()));
+            return Err(RelPathError::NotCanonical(quoted()));
         }
         Ok(Self(bytes.into()))
     }
 
-    /// Parses what a person or a model typed: a leading `./` and trailing slashes are dropped first.
+    /// Parses a path that a person or a model typed: a leading `./` and trailing slashes are removed first.
     pub fn parse_typed(text: &str) -> Result<Self, RelPathError> {
         let mut rest = text;
         while let Some(stripped) = rest.strip_prefix("./") {
             rest = stripped.trim_start_matches('/');
         }
         let trimmed = rest.trim_end_matches('/');
-        // A text of slashes alone is the root, not an empty path.
+        // A text that consists of slashes is the root, not an empty path.
         if trimmed.is_empty() && text.starts_with('/') {
             return Err(RelPathError::Absolute(text.chars().take(200).collect()));
         }
         Self::parse(trimmed)
     }
 
-    /// The bytes as given.
+    /// The exact bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The path for calls that take one; join it only to a directory descriptor.
+    /// The path for system calls. Use it only relative to a directory descriptor.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The text, where the bytes are UTF-8.
+    /// The text, if the bytes are UTF-8.
     pub fn to_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
@@ -112,18 +112,18 @@ impl RelPath {
         self.components().next_back().unwrap_or(&self.0)
     }
 
-    /// Everything but the last component, where there is more than one.
+    /// The path without its last component, if it has more than one.
     pub fn parent(&self) -> Option<Self> {
         let cut = self.0.iter().rposition(|b| *b == b'/')?;
         Some(Self(self.0[..cut].into()))
     }
 
-    /// This path with another below it.
+    /// This path followed by another.
     pub fn join(&self, below: &Self) -> Result<Self, RelPathError> {
         Self::parse([&*self.0, b"/", &*below.0].concat())
     }
 
-    /// Whether this path is `other` or lies below it.
+    /// Whether this path is `other` or below it.
     pub fn starts_with(&self, other: &Self) -> bool {
         self.0
             .strip_prefix(&*other.0)
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_leave_or_mislead_are_refused() {
+    fn paths_that_escape_or_are_not_canonical_are_refused() {
         for path in ["/a", "..", "../a", "a/..", "a/../b", "a//../..//x", "/"] {
             assert!(RelPath::parse(path).unwrap_err().is_escape(), "{path:?}");
         }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_paths_lose_their_decoration_only() {
+    fn typed_paths_lose_only_leading_dots_and_trailing_slashes() {
         assert_eq!(RelPath::parse_typed("./a/b/").unwrap().to_str(), Some("a/b"));
         assert_eq!(RelPath::parse_typed(".//a").unwrap().to_str(), Some("a"));
         for path in ["./..", "./", "//", "././../x", "a/./b"] {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_with_respects_component_borders() {
+    fn starts_with_compares_whole_components() {
         let path = RelPath::parse("out/ab").unwrap();
         assert!(path.starts_with(&RelPath::parse("out").unwrap()));
         assert!(path.starts_with(&path));
@@ -225,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn parent_and_name_make_the_path_again(path in "[a-c./]{1,12}") {
+        fn parent_and_name_join_to_the_path(path in "[a-c./]{1,12}") {
             if let Ok(path) = RelPath::parse(&path)
                 && let Some(parent) = path.parent() {
                     let name = RelPath::parse(path.file_name()).unwrap();

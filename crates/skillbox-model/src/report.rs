@@ -1,11 +1,11 @@
-//! The one answer of a run: what happened, what came back, and what was enforced.
+//! The report of a run: its outcome, its files, and the isolation that was enforced.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, EndedBy, Enforcement, ExecutorKind, Outcome, RunId, Usage};
 
-/// The result of `skill_run`, the same on every front door and every executor.
+/// The result of `skill_run`, the same on every front end and every executor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     /// The run.
@@ -14,27 +14,27 @@ pub struct RunReport {
     pub skill: String,
     /// Digest of the frozen skill that ran.
     pub skill_digest: Digest,
-    /// Where it ran.
+    /// The executor that ran it.
     pub executor: ExecutorKind,
-    /// The sandbox profile in force.
+    /// The sandbox profile.
     pub profile: String,
-    /// What the command wrote to standard output: head and tail around a mark once over the cap.
+    /// Standard output of the command: head and tail around a marker if it exceeds the limit.
     pub stdout: String,
-    /// What the command wrote to standard error, kept likewise.
+    /// Standard error of the command, in the same form.
     pub stderr: String,
-    /// Whether something of stdout was left out.
+    /// Whether part of stdout is omitted.
     pub stdout_truncated: bool,
-    /// Whether something of stderr was left out.
+    /// Whether part of stderr is omitted.
     pub stderr_truncated: bool,
-    /// All bytes the command wrote to stdout.
+    /// Number of bytes that the command wrote to stdout.
     pub stdout_bytes: u64,
-    /// All bytes the command wrote to stderr.
+    /// Number of bytes that the command wrote to stderr.
     pub stderr_bytes: u64,
-    /// The command's own exit code; null when a signal, a limit or a deadline ended it.
+    /// The exit code of the command; null if a signal, a limit or a timeout ended it.
     pub exit_code: Option<i32>,
-    /// Whether the deadline ended it.
+    /// Whether the timeout ended it.
     pub timed_out: bool,
-    /// Wall-clock time from start to the death of everything, in milliseconds.
+    /// Wall-clock time from the start to the end of all processes, in milliseconds.
     pub duration_ms: u64,
     /// What ended it.
     pub ended_by: EndedBy,
@@ -43,25 +43,25 @@ pub struct RunReport {
     pub signal: Option<i32>,
     /// The collected files.
     pub output_files: Vec<OutputFile>,
-    /// The file a reader should look at first, where there is one.
+    /// The file to read first, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_output: Option<OutputFile>,
-    /// What was placed in the workspace before the run.
+    /// Inputs that were placed in the workspace before the run.
     pub staged_inputs: Vec<StagedInput>,
-    /// Files stored as artifacts.
+    /// Files that were saved as artifacts.
     pub artifact_files: Vec<SavedArtifact>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
-    /// Files that matched but were not taken.
+    /// Files that matched a glob but were not collected.
     pub refused_outputs: Vec<RefusedOutput>,
-    /// What the run used.
+    /// Resources that the run used.
     pub usage: Usage,
-    /// What was enforced.
+    /// Isolation that was enforced.
     pub enforcement: Enforcement,
 }
 
 impl RunReport {
-    /// The end of the command, as the exit code table needs it.
+    /// How the command ended.
     pub fn outcome(&self) -> Outcome {
         Outcome {
             ended_by: self.ended_by,
@@ -76,26 +76,26 @@ impl RunReport {
 pub struct OutputFile {
     /// Path below the workspace.
     pub name: String,
-    /// By content, then by extension.
+    /// MIME type, by content, then by extension.
     pub mime_type: String,
     /// Size of the whole file.
     pub size_bytes: u64,
     /// Digest of the whole file.
     pub sha256: String,
-    /// The content, where it was asked for and is text.
+    /// The content, if it was requested and is text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// How `content` is written, when it is not plain text.
+    /// The encoding of `content`, if it is not plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<ContentEncoding>,
-    /// Whether `content` is only the beginning of the file.
+    /// Whether `content` is only the start of the file.
     pub truncated: bool,
-    /// A reference that later inputs can use.
+    /// Reference for the inputs of later runs.
     #[serde(rename = "ref")]
     pub reference: String,
 }
 
-/// How binary content is written into JSON.
+/// The encoding of binary content in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentEncoding {
@@ -103,18 +103,18 @@ pub enum ContentEncoding {
     Base64,
 }
 
-/// One input as it was placed.
+/// One input as it was staged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagedInput {
-    /// The source, artifacts with the version that was resolved.
+    /// The source; artifacts with their resolved version.
     pub from: String,
     /// Path below the workspace.
     pub to: String,
-    /// Bytes of all its files.
+    /// Size of all its files.
     pub size_bytes: u64,
 }
 
-/// One file stored as an artifact.
+/// One file that was saved as an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedArtifact {
     /// The artifact's name.
@@ -126,11 +126,11 @@ pub struct SavedArtifact {
     pub reference: String,
 }
 
-/// One file that matched a glob and was not taken.
+/// One file that matched a glob but was not collected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedOutput {
     /// Path below the workspace.
     pub name: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }

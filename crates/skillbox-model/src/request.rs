@@ -1,4 +1,4 @@
-//! One run as a caller asks for it: the shape of `skill_run` on the wire.
+//! The request of a run: the JSON input of `skill_run`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::named_fields;
 
-/// What to run, with which inputs, and what to bring back.
+/// The command to run, its inputs, and the files to return.
 ///
-/// This is the wire shape: texts are as the caller wrote them. The runtime parses every path, glob and
-/// reference before anything is created, and names the field that is wrong.
+/// Strings are as the caller wrote them. The runtime parses every path, glob and reference before it creates anything,
+/// and its errors name the invalid field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct RunRequest {
@@ -36,19 +36,19 @@ pub struct RunRequest {
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "named_fields::each_once"
+        deserialize_with = "named_fields::unique_names"
     )]
     pub env: BTreeMap<String, String>,
-    /// What the command reads on standard input; without it, standard input is empty.
+    /// Standard input of the command; empty by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Stdin>,
-    /// Seconds until the run is ended; 300 by default, at most what the profile allows.
+    /// Timeout in seconds; 300 by default, limited by the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<f64>,
-    /// Sandbox profile, among those the host allows.
+    /// Sandbox profile, one of those that the host allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Where the run takes place, among what the host allows.
+    /// Executor of the run, one of those that the host allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorKind>,
     /// Other skills whose files are mounted read-only beside this one.
@@ -69,7 +69,7 @@ pub struct RunRequest {
     /// Return names, types and digests of files, but not their content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub omit_inline_content: bool,
-    /// Put before the names of saved artifacts.
+    /// Prefix of the names of saved artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_prefix: Option<String>,
 }
@@ -92,7 +92,7 @@ pub struct InputSpec {
     pub pin: bool,
 }
 
-/// How an input gets into the workspace.
+/// How an input is placed in the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputMode {
@@ -115,14 +115,14 @@ pub struct OutputSpec {
     pub inline_binary: bool,
     /// Store the files as artifacts.
     pub save: bool,
-    /// Put before the names of saved artifacts.
+    /// Prefix of the names of saved artifacts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name_template: Option<String>,
-    /// At most so many files.
+    /// Maximum number of files.
     pub max_files: u64,
-    /// Inline at most so many bytes of one file.
+    /// Maximum number of inline bytes of one file.
     pub max_file_bytes: u64,
-    /// At most so many bytes of all files together.
+    /// Maximum number of bytes of all files together.
     pub max_total_bytes: u64,
 }
 
@@ -141,13 +141,13 @@ impl Default for OutputSpec {
     }
 }
 
-named_fields::only!(RunRequest, InputSpec, OutputSpec);
+named_fields::objects_only!(RunRequest, InputSpec, OutputSpec);
 
-/// Where a run takes place.
+/// The executor of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutorKind {
-    /// A process of this host in the kernel's sandbox.
+    /// A sandboxed process on this host.
     #[default]
     Local,
     /// A hardened container.
@@ -163,7 +163,7 @@ impl fmt::Display for ExecutorKind {
     }
 }
 
-/// Bytes for standard input. A text on the wire; the command line may give any bytes.
+/// Bytes for standard input. A string in JSON; the command line may pass any bytes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -200,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn fields_have_names_and_each_name_stands_once() {
-        for (text, told) in [
+    fn only_objects_with_unique_names_are_accepted() {
+        for (text, expected) in [
             (r#"["a", "x"]"#, "an object"),
             (r#"{"skill":"a","inputs":[["host:///x"]]}"#, "an object"),
             (r#"{"skill":"a","outputs":[["out/*"]]}"#, "an object"),
@@ -209,7 +209,7 @@ mod tests {
             (r#"{"skill":"a","env":{"A":"1","A":"2"}}"#, "duplicate name \"A\""),
         ] {
             let error = serde_json::from_str::<RunRequest>(text).unwrap_err();
-            assert!(error.to_string().contains(told), "{text}: {error}");
+            assert!(error.to_string().contains(expected), "{text}: {error}");
         }
     }
 

@@ -1,42 +1,42 @@
-//! The name of a skill as the rest of the system may use it.
+//! The name of a skill.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A skill's name that is safe to use as one path component.
+/// A skill name that is safe to use as one path component.
 ///
 /// Invariants: not empty, at most 255 bytes, not `.` or `..`, no `/`, no control character (NUL included).
-/// The stricter rules of the specification are the validator's business: a lenient catalogue may hold a name
-/// that breaks them, but never one that breaks these.
+/// The validator checks the stricter rules of the specification. The lenient catalog accepts names that violate those, but
+/// never these.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct SkillName(Box<str>);
 
-/// Why a text is not a usable skill name.
+/// The error for a text that is not a usable skill name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SkillNameError {
-    /// Nothing is left.
+    /// The name has no characters.
     #[error("a skill name is empty")]
     Empty,
-    /// The file system could not hold it as one component.
+    /// The name is too long for one path component.
     #[error("a skill name has {0} bytes, more than the 255 that a path component may have")]
     TooLong(usize),
-    /// `.` or `..`.
+    /// The name is `.` or `..`.
     #[error("the skill name {0:?} means a directory, not a skill")]
     DotName(String),
-    /// A separator would make it several components.
+    /// The name contains a `/`, so it would be several components.
     #[error("the skill name {0:?} contains a path separator")]
     Separator(String),
-    /// Control characters break terminals, logs and paths.
+    /// The name contains control characters, which break terminals, logs and paths.
     #[error("the skill name {0:?} contains a control character")]
     Control(String),
 }
 
 impl SkillName {
-    /// Parses a name; the text is kept exactly as given.
+    /// Parses a name without changing it.
     pub fn parse(text: impl Into<String>) -> Result<Self, SkillNameError> {
         let text = text.into();
         if text.is_empty() {
@@ -100,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn safe_names_are_kept_exactly() {
+    fn safe_names_are_not_changed() {
         for name in ["pdf", "Weird Name", "技能", "a..b", "-x", &"n".repeat(255)] {
             assert_eq!(SkillName::parse(name).unwrap().as_str(), name);
         }
     }
 
     #[test]
-    fn names_that_are_not_one_component_are_refused() {
+    fn names_that_are_not_one_path_component_are_refused() {
         for name in [
             "",
             ".",

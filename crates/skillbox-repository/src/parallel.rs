@@ -1,15 +1,16 @@
-//! Work on many small items with every core, results in the order of the items.
+//! Maps a function over many small items on several threads and keeps the order of the items.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Items handed out at once: enough that taking them costs nothing, few enough that no core waits at the end.
-const BATCH: usize = 64;
+/// The number of items that a thread takes at once: large enough to make the atomic counter cheap, small enough that all
+/// threads finish at about the same time.
+const BATCH_ITEMS: usize = 64;
 
-/// Applies `work` to every item and gives the results in order. Each thread makes one `scratch` for itself.
+/// Applies `work` to every item and returns the results in order. Each thread has its own `scratch` value.
 ///
-/// A handful of items is worked off on the caller's thread: starting another costs more than it gives.
+/// A single batch runs on the thread of the caller, because starting another thread costs more than it saves.
 pub(crate) fn map_in_order<T, R, S>(
     items: &[T],
     threads: NonZeroUsize,
@@ -20,40 +21,40 @@ where
     T: Sync,
     R: Send,
 {
-    let batches = items.len().div_ceil(BATCH);
+    let batches = items.len().div_ceil(BATCH_ITEMS);
     let threads = threads.get().min(batches);
     if threads < 2 {
         let mut scratch = scratch();
         return items.iter().map(|item| work(&mut scratch, item)).collect();
     }
-    let next = AtomicUsize::new(0);
+    let next_batch = AtomicUsize::new(0);
     let take_batches = || {
         let mut scratch = scratch();
-        let mut done = Vec::with_capacity(batches / threads + 1);
+        let mut results_by_batch = Vec::with_capacity(batches / threads + 1);
         loop {
-            let batch = next.fetch_add(1, Ordering::Relaxed);
+            let batch = next_batch.fetch_add(1, Ordering::Relaxed);
             if batch >= batches {
-                return done;
+                return results_by_batch;
             }
-            let end = items.len().min((batch + 1) * BATCH);
-            let results: Vec<R> = items[batch * BATCH..end]
+            let end = items.len().min((batch + 1) * BATCH_ITEMS);
+            let results: Vec<R> = items[batch * BATCH_ITEMS..end]
                 .iter()
                 .map(|item| work(&mut scratch, item))
                 .collect();
-            done.push((batch, results));
+            results_by_batch.push((batch, results));
         }
     };
-    let mut done = thread::scope(|scope| {
+    let mut results_by_batch = thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_batches)).collect();
-        let mut done = take_batches();
+        let mut results_by_batch = take_batches();
         for other in others {
-            // A panic in the work is a bug of ours and must not be lost.
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            // A panic in `work` continues on the thread of the caller.
+            results_by_batch.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        done
+        results_by_batch
     });
-    done.sort_unstable_by_key(|(batch, _)| *batch);
-    done.into_iter().flat_map(|(_, results)| results).collect()
+    results_by_batch.sort_unstable_by_key(|(batch, _)| *batch);
+    results_by_batch.into_iter().flat_map(|(_, results)| results).collect()
 }
 
 #[cfg(test)]
@@ -61,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_kept_for_every_size() {
-        for size in [0, 1, BATCH, 2 * BATCH + 1, 1000] {
+    fn the_order_is_kept_for_every_number_of_items() {
+        for size in [0, 1, BATCH_ITEMS, 2 * BATCH_ITEMS + 1, 1000] {
             let items: Vec<usize> = (0..size).collect();
             let threads = NonZeroUsize::new(3).unwrap();
             let squares = map_in_order(&items, threads, || (), |(), item| item * item);

@@ -31,18 +31,18 @@ pub enum ToRunner {
     /// End everything.
     Kill,
     /// Send these, by their place in the list.
-    Want(Vec<u32>),
+    RequestFiles(Vec<u32>),
     /// Nothing else is wanted.
-    WantEnd,
+    EndOfRequests,
     /// The conversation is over.
-    Bye,
+    Close,
 }
 
 /// From the runner.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToExecutor {
     /// The runner is up.
-    Hello(Box<Facts>),
+    Ready(Box<ContainerFacts>),
     /// The command runs, or could not be executed.
     Started {
         /// Why it could not.
@@ -56,13 +56,13 @@ pub enum ToExecutor {
         is_full: bool,
     },
     /// So many bytes of standard input went to the command, or nowhere because it does not read.
-    StdinTaken(u32),
+    StdinConsumed(u32),
     /// Everything is dead.
-    Ended(End),
+    Ended(RunEnd),
     /// Something in the workspace.
-    Listed(Entry),
+    WorkspaceEntry(Entry),
     /// The list is whole.
-    ListEnd {
+    EndOfList {
         /// What could not be listed.
         left_out: u64,
     },
@@ -124,7 +124,7 @@ pub struct SkillTree {
     /// What it must hash to.
     pub digest: [u8; 32],
     /// Names at its top that are ours and not the skill's.
-    pub not_hashed: Vec<String>,
+    pub unhashed_names: Vec<String>,
 }
 
 /// Something in a tree.
@@ -171,7 +171,7 @@ pub enum EntryKind {
 
 /// What the runner finds around itself before anything else happens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct ContainerFacts {
     /// The conversation it speaks.
     pub protocol: u32,
     /// Its pid: 1, or it cannot end everything.
@@ -201,14 +201,14 @@ pub struct Facts {
     /// The process limit of its control group.
     pub pids: Option<u64>,
     /// Whether its control group tells CPU time.
-    pub tells_cpu: bool,
+    pub has_cpu_time: bool,
     /// Open files of one process.
     pub open_files: Option<u64>,
 }
 
 /// Who ended the command, where that was not itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KilledBy {
+pub enum KillCause {
     /// The executor asked for it.
     Order,
     /// The CPU time was used up.
@@ -217,13 +217,13 @@ pub enum KilledBy {
 
 /// What is known when everything is dead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
+pub struct RunEnd {
     /// The command's exit code.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// Who else ended it.
-    pub killed_by: Option<KilledBy>,
+    pub killed_by: Option<KillCause>,
     /// From its start to the death of everything, in microseconds.
     pub micros: u64,
     /// CPU time of everything, in microseconds.

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use sha2::{Digest, Sha256};
 
 use crate::message::{Entry, EntryKind};
-use crate::tree::{Walk, open_file, walk};
+use crate::tree::{WalkOptions, open_file, walk_tree};
 
 /// No skill has more files.
 const MAX_ENTRIES: u64 = 1_000_000;
@@ -19,12 +19,12 @@ const MAX_ENTRIES: u64 = 1_000_000;
 /// The digest of a tree without the named things at its top.
 pub fn tree_digest(root: BorrowedFd<'_>, skip: &[&[u8]]) -> io::Result<[u8; 32]> {
     let mut entries: Vec<Entry> = Vec::new();
-    let how = Walk {
+    let how = WalkOptions {
         root,
         skip,
         max_entries: MAX_ENTRIES,
     };
-    let left_out = walk::<rustix::io::Errno>(how, &mut |entry| {
+    let left_out = walk_tree::<rustix::io::Errno>(how, &mut |entry| {
         entries.push(entry.clone());
         Ok(())
     })?;

@@ -1,4 +1,4 @@
-//! Why a run was refused or failed on our side. A failing script is a report, not an error.
+//! Errors of a run. A failing script is a report, not an error.
 
 use skillbox_artifacts::StoreError;
 use skillbox_executor::ExecutorError;
@@ -10,10 +10,10 @@ use skillbox_repository::SkillReadError;
 
 use crate::session::SessionError;
 
-/// Our refusal or failure.
+/// The reason why skillbox refused a run or failed to make it.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The request is wrong.
+    /// The request is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The skill cannot be read.
@@ -21,7 +21,7 @@ pub enum RunError {
     Skill {
         /// The skill.
         skill: SkillName,
-        /// Why not.
+        /// The cause.
         source: SkillReadError,
     },
     /// The session cannot be used.
@@ -33,21 +33,21 @@ pub enum RunError {
     /// The skill cannot be frozen.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The workspace cannot be made or filled.
+    /// The workspace cannot be created or filled.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// What came out cannot be collected.
+    /// The outputs cannot be collected.
     #[error("the outputs cannot be collected")]
     Collect(#[source] std::io::Error),
     /// The executor refused or failed.
     #[error(transparent)]
     Run(#[from] ExecutorError),
-    /// The executor is not there.
+    /// The executor is not configured.
     #[error("{message}")]
     Executor {
-        /// What is missing.
+        /// Which executor is missing.
         message: String,
-        /// What to do about it.
+        /// The remedy.
         hint: String,
     },
 }
@@ -67,7 +67,7 @@ impl RunError {
         }
     }
 
-    /// The error object of the wire: the message carries every cause.
+    /// The error object as JSON shows it; its message contains every cause.
     pub fn body(&self) -> ErrorBody {
         if let Self::Request(error) = self {
             return error.to_body();

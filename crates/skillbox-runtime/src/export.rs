@@ -1,4 +1,4 @@
-//! Writing collected files below a directory that the caller named.
+//! Writes collected files below a directory that the caller named.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, accessat};
 use skillbox_executor::job::RequestError;
-use skillbox_executor::workspace::{Backing, Collected, InputSource, Outputs, ReadyInput, Workspace, stage_inputs};
+use skillbox_executor::workspace::{Backing, CollectedFile, InputSource, Outputs, ReadyInput, Workspace, stage_inputs};
 use skillbox_model::{ErrorCode, InputMode, with_causes};
 
-/// The directory, which is there and can be written to. It is filled as a workspace is: no link that stands there
-/// already is written through.
+/// The target directory, which exists and is writable. Files are staged into it as into a workspace, so existing links
+/// in it are not followed.
 #[derive(Debug)]
 pub(crate) struct Export {
     path: PathBuf,
@@ -18,12 +18,11 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// Makes and opens the directory, before anything runs.
+    /// Creates and opens the directory, before anything runs.
     pub fn open(path: &Path) -> Result<Self, RequestError> {
         let root = open_writable(path).map_err(|error| {
             let message = format!("cannot write to {}: {error}", path.display());
-            RequestError::new("out_dir", ErrorCode::Storage, message)
-                .with_hint("name a directory that can be written to")
+            RequestError::new("out_dir", ErrorCode::Storage, message).with_hint("name a writable directory")
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -31,21 +30,21 @@ impl Export {
         })
     }
 
-    /// Writes every open file under its own name, and tells which could not be written. The run is over by then, and
-    /// its report is worth more than a disk's complaint.
+    /// Writes every open file under its own name, and returns a message for each that could not be written. These are
+    /// no errors: the run is over, and its report must still reach the caller.
     pub fn write(&self, outputs: &mut Outputs) -> Vec<String> {
-        let failed = outputs.files.iter_mut().filter_map(|collected| {
-            let why = self.write_one(collected).err()?;
+        let failures = outputs.files.iter_mut().filter_map(|collected| {
+            let reason = self.write_file(collected).err()?;
             Some(format!(
-                "{} is not written to {}: {why}",
+                "{} is not written to {}: {reason}",
                 collected.name,
                 self.path.display()
             ))
         });
-        failed.collect()
+        failures.collect()
     }
 
-    fn write_one(&self, collected: &mut Collected) -> Result<(), String> {
+    fn write_file(&self, collected: &mut CollectedFile) -> Result<(), String> {
         let Some(mut file) = collected.file.take() else {
             return Ok(());
         };

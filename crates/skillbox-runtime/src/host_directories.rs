@@ -5,14 +5,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::workspace::InputSource;
 use skillbox_model::ErrorCode;
 
-use crate::RunError;
-use crate::inputs::{host_missing, open_host};
+use crate::refusals::input_missing;
 
-/// An allow-list, held open: what a name meant when it was allowed is what it means when it is used.
+/// An allow-list of open directories. A path that is replaced after it was allowed keeps its first meaning.
 #[derive(Debug, Default)]
 pub struct HostDirectories(Vec<(PathBuf, OwnedFd)>);
 
@@ -31,22 +32,42 @@ impl HostDirectories {
         Ok(Self(open))
     }
 
-    /// Opens a path of the host, where it lies below an allowed directory.
-    pub(crate) fn open_input(&self, path: &Path, field: &str) -> Result<InputSource, RunError> {
+    /// Opens a path of the host if it is below an allowed directory.
+    pub(crate) fn open_input(&self, path: &Path, field: &str) -> Result<InputSource, RequestError> {
         let shown = format!("host://{}", path.display());
-        let allowed = self
+        let not_allowed = |message: String| RequestError::new(field, ErrorCode::HostNotAllowed, message);
+        let innermost = self
             .0
             .iter()
             .filter_map(|(allowed, fd)| Some((path.strip_prefix(allowed).ok()?, fd)))
             .min_by_key(|(below, _)| below.as_os_str().len());
-        match allowed {
-            Some((below, directory)) => open_host(directory, below).map_err(|error| host_missing(field, &shown, error)),
-            None => Err(RequestError::new(
-                field,
-                ErrorCode::HostNotAllowed,
-                format!("{shown} is not below a directory that this host allows"),
-            )
-            .into()),
-        }
+        let Some((below, directory)) = innermost else {
+            return Err(not_allowed(format!(
+                "{shown} is not below a directory that this host allows"
+            )));
+        };
+        open_beneath(directory, below).map_err(|error| match error {
+            Errno::XDEV => not_allowed(format!("{shown} leads out of the allowed directories")),
+            error => input_missing(field, &shown, error),
+        })
+    }
+}
+
+/// Opens a path beneath an allowed directory. Links that stay inside are followed; others are `EXDEV`, as
+/// `RESOLVE_BENEATH` of openat2(2) defines it.
+fn open_beneath(directory: &OwnedFd, below: &Path) -> Result<InputSource, Errno> {
+    let below = if below.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        below
+    };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let opened = rustix::fs::openat2(directory, below, flags, Mode::empty(), resolve)?;
+    let stat = rustix::fs::fstat(&opened)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(InputSource::File(File::from(opened))),
+        FileType::Directory => Ok(InputSource::Directory(opened)),
+        _ => Err(Errno::INVAL),
     }
 }

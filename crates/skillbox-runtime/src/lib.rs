@@ -1,8 +1,8 @@
-//! The one place that knows all steps of a run: discover, load, stage, run, collect, save, report.
+//! Runs skills: the only crate that knows all steps, from discovery to the report.
 //!
-//! `pipeline` tells the story of a run, `tools` that of a tool call; `session` keeps what outlives both. Agent
-//! backends use an [`AgentSession`], front doors that too or [`Runtime::run`]: a request goes in, a report or an error
-//! with a stable code comes out. This crate prints nothing and reads no environment.
+//! `pipeline` is the sequence of a run, `tools` that of a tool call, `session` the state between them. Agent backends use
+//! an [`AgentSession`]; front ends use that or [`Runtime::run`]. Each takes a request and returns a report, or an error
+//! with a stable code. This crate prints nothing and reads no environment variables.
 
 mod agent;
 mod error;
@@ -13,22 +13,26 @@ mod inputs;
 mod pipeline;
 mod refusals;
 mod report;
+mod run_workspace;
 mod runtime;
 mod save;
 pub mod session;
+mod settings;
 mod tools;
 
-pub use agent::{AgentOptions, AgentSession, ChangesEnter, CommandHooks};
+pub use agent::{AgentOptions, AgentSession, CommandHooks, RefreshPolicy, ToolError};
 pub use error::RunError;
 pub use host_directories::HostDirectories;
-pub use pipeline::{DEFAULT_SESSION_WAIT, Left, Ran, RunContext, new_run_id};
-pub use runtime::{Garbage, Runtime, RuntimeSettings};
-pub use tools::{Carried, HookOutcome, HookRun, HostVerb, ToolCall, ToolError, ToolOutcome};
+pub use pipeline::{CompletedRun, RunContext, new_run_id};
+pub use run_workspace::Cleanup;
+pub use runtime::{CollectedGarbage, Runtime};
+pub use settings::{DEFAULT_SESSION_TIMEOUT, RuntimeSettings};
+pub use tools::{HookOutcome, HookRun, HookStatus, HostVerb, ToolCall, ToolOutcome};
 
-// What the interface for agents is made of, so that a backend needs this crate alone for it.
+// The types of the agent interface, so that a backend depends on this crate alone.
 pub use skillbox_loader::{
     AgentName, AgentNameError, AgentStart, AtLimit, Caller, Delivery, Dialect, DocSelection, DynamicTools, FiredHook,
     History, HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, PolicyKind, PromptFrame, PromptSection,
     PromptTemplate, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta, StateOperation, Tool,
-    ToolDefinition, ToolFormat, state_keys, wrong_field,
+    ToolDefinition, ToolFormat, find_invalid_field, state_keys,
 };

@@ -1,17 +1,16 @@
-//! The story of a run, told in one place: accept → freeze → workspace → stage → run → collect → save → report.
+//! One run, step by step: accept → freeze → workspace → stage → run → collect → save → report.
 //!
-//! Each step takes what the one before made and gives the next. Events are the only sideways exit; clean-up belongs
-//! to the value that made the mess.
+//! [`Runtime::run_with_id`] is the whole sequence. Each step takes the values of the steps before it and returns a new
+//! one; no value is changed afterwards. Events are the only other way out of the pipeline.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{Collecting, Excess, JobSpec, OutputGlobs, ProfileBounds};
+use skillbox_executor::job::{CollectionSpec, JobSpec, OutputGlobs, OverLimitFiles, ProfileBounds};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{Outputs, Staged, Workspace, collect, stage_inputs};
-use skillbox_executor::{Bring, Cancel, EventSink, Executor, Finished, Placement, Run};
+use skillbox_executor::workspace::{Outputs, ReadyInput, StagedInputs, StagedLink, Workspace, collect, stage_inputs};
+use skillbox_executor::{CancelToken, EventSink, ExecutionResult, Executor, FilesToFetch, RunParams, StagedJob};
 use skillbox_model::{
     ByteSize, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
 };
@@ -20,120 +19,101 @@ use skillbox_sandbox::{Backing, Profile};
 use tracing::info_span;
 
 use crate::export::Export;
-use crate::inputs::Sources;
-use crate::refusals::{misplaced, refuse_bad_prefix, refuse_live_links};
-use crate::report::{Facts, report};
-use crate::save::save;
-use crate::session::{OpenSession, Pins, RunLock, Scratch};
+use crate::inputs::InputSources;
+use crate::refusals::{refuse_bad_prefix, refuse_ipc_links, staging_error};
+use crate::report::{RunFacts, build_report};
+use crate::run_workspace::{Cleanup, RunWorkspace};
+use crate::save::save_outputs;
+use crate::session::{OpenSession, Pins, RunLock, ScratchSession};
 use crate::{RunError, Runtime};
 
-/// Around a request: whose session, who listens, who may cancel.
+/// The caller's side of a run: its session, its event listener and its cancel switch.
 pub struct RunContext<'a> {
-    /// The session whose workspace is used; none for a workspace that is gone after the result.
+    /// The session whose workspace the run uses; without one the workspace is removed after the result.
     pub session: Option<SessionId>,
-    /// Who listens.
+    /// Receives the events of the run.
     pub events: EventSink<'a>,
-    /// The caller's switch.
-    pub cancel: Cancel,
-    /// A directory of the host where whole collected files are written as well; those of `out/`, where none are asked
-    /// for.
+    /// Cancels the run.
+    pub cancel: CancelToken,
+    /// A directory of the host to which whole collected files are written as well. Without globs in the request, these
+    /// are all files of `out/`.
     pub export: Option<PathBuf>,
 }
 
-/// A request that may run: everything about it is settled but its files.
-struct Accepted<'a> {
-    spec: JobSpec,
+/// A run that is over.
+#[derive(Debug)]
+pub struct CompletedRun<'r> {
+    /// The result.
+    pub report: RunReport,
+    /// The files that could not be written to [`RunContext::export`]; the warnings of the report list them too.
+    pub export_failures: Vec<String>,
+    /// The pending clean-up.
+    pub cleanup: Cleanup<'r>,
+}
+
+/// What surrounds the command of an accepted request.
+struct RunEnv<'a> {
     profile: &'a Profile,
     executor: &'a Executor,
     scope: Scope,
-    session: Option<SessionHold>,
+    session: Option<LockedSession>,
+    cancel: CancelToken,
 }
 
-/// What surrounds the command.
-struct Around<'a> {
-    collecting: &'a Collecting,
-    workspace: &'a Workspace,
-    cancel: &'a Cancel,
-}
-
-impl Accepted<'_> {
-    /// Whether the workspace is a directory of the host although no session keeps it.
+impl RunEnv<'_> {
+    /// Whether the workspace is a directory of the host even though no session keeps it.
     fn needs_disk(&self) -> bool {
         self.executor.kind() == ExecutorKind::Local && self.profile.workspace.backing == Backing::Disk
     }
 }
 
-/// A session while a run of it goes on.
-struct SessionHold {
+/// A session that no other run can use meanwhile.
+struct LockedSession {
     session: OpenSession,
     _lock: RunLock,
 }
 
-/// A workspace, and what goes with it.
-struct Room {
-    workspace: Workspace,
-    scratch: Option<Scratch>,
+/// The frozen skills of a run.
+struct FrozenSkills {
+    /// The skill that runs.
+    main: (SkillName, Arc<Snapshot>),
+    /// The skills mounted beside it.
+    others: Vec<(SkillName, Arc<Snapshot>)>,
 }
 
-impl Room {
-    /// Lets it go after the run. What was made for this run alone, and is nobody else's business, may wait.
-    fn leave(self, accepted: &Accepted<'_>) -> Option<Used> {
-        let is_for_later = accepted.session.is_none() && self.scratch.is_none();
-        is_for_later.then(|| Used {
-            workspace: self.workspace,
-            limits: accepted.spec.limits.clone(),
-        })
+impl FrozenSkills {
+    fn names(&self) -> Vec<&SkillName> {
+        std::iter::once(&self.main)
+            .chain(&self.others)
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// All skills, the one that runs first.
+    fn into_list(self) -> Vec<(SkillName, Arc<Snapshot>)> {
+        std::iter::once(self.main).chain(self.others).collect()
     }
 }
 
-/// A run that is over.
-#[derive(Debug)]
-pub struct Ran<'r> {
-    /// The result.
-    pub report: RunReport,
-    /// What could not be written to the directory of [`RunContext::export`]; the warnings of the report have it too.
-    pub unwritten: Vec<String>,
-    /// What is still to be taken down.
-    pub left: Left<'r>,
-}
-
-/// What a run used and nobody needs any more. Dropping it takes it down: best after the result is told, since whoever
-/// waits for the result need not wait for that.
-#[derive(Debug)]
-pub struct Left<'r> {
-    executor: &'r Executor,
-    used: Option<Used>,
-}
-
-#[derive(Debug)]
-struct Used {
-    workspace: Workspace,
-    limits: Limits,
-}
-
-impl Drop for Left<'_> {
-    fn drop(&mut self) {
-        let _span = info_span!("workspace.cleanup").entered();
-        match self.used.take() {
-            Some(used) => self.executor.take_down(used.workspace, &used.limits),
-            None => self.executor.clear_away(),
-        }
-    }
-}
-
-const PINS: &str = "pins.json";
-/// Without a request for files, so many of `out/` are listed.
-const LISTED_BY_DEFAULT: usize = 20;
+/// The session's file with its pinned artifact versions.
+const PINS_FILE: &str = "pins.json";
+/// How many files of `out/` are listed when the request names no globs.
+const DEFAULT_LISTED_FILES: usize = 20;
 
 impl Runtime {
-    /// Runs one request. An error means that we refused or failed; whatever the script does is in the report.
+    /// Runs one request. An error means that skillbox refused or failed; a failing script is a report.
     pub fn run(&self, request: &RunRequest, context: RunContext<'_>) -> Result<RunReport, RunError> {
-        Ok(self.run_as(new_run_id(), request, context)?.report)
+        Ok(self.run_with_id(new_run_id(), request, context)?.report)
     }
 
-    /// The same under a name that the caller got from [`new_run_id`] and may have told already, for callers who tell
-    /// the result before what the run used is taken down.
-    pub fn run_as(&self, run_id: RunId, request: &RunRequest, context: RunContext<'_>) -> Result<Ran<'_>, RunError> {
+    /// Runs one request under an id from [`new_run_id`] that the caller may have published already. The returned value
+    /// holds the clean-up, for callers that send the result first.
+    pub fn run_with_id(
+        &self,
+        run_id: RunId,
+        request: &RunRequest,
+        context: RunContext<'_>,
+    ) -> Result<CompletedRun<'_>, RunError> {
         let RunContext {
             session,
             mut events,
@@ -141,254 +121,284 @@ impl Runtime {
             export,
         } = context;
         let catalog = self.catalog();
-        let mut accepted = self.accept(run_id, request, session, &catalog, &cancel)?;
+        let (spec, env) = self.accept(run_id, request, session, cancel, &catalog)?;
         let export = export.as_deref().map(Export::open).transpose()?;
-        if export.is_some() {
-            accepted.spec.collecting.keep_files();
-        }
-        let collecting = or_a_list(&accepted.spec.collecting);
         events.emit(|| RunEvent::Accepted {
-            run_id: accepted.spec.run_id.clone(),
+            run_id: spec.run_id.clone(),
         });
-        let skills = self.freeze_all(&accepted.spec, &catalog)?;
-        let room = self.room(&mut accepted)?;
-        let workspace = &room.workspace;
-        let staged = self.stage(&accepted, &catalog, workspace)?;
-        events.emit(|| RunEvent::Staged {
-            inputs: staged.inputs.len(),
-        });
-        let digest = skills[0].1.digest();
-        let around = Around {
-            collecting: &collecting,
-            workspace,
-            cancel: &cancel,
+        let skills = self.freeze_skills(&spec, &catalog)?;
+        let skill_digest = skills.main.1.digest();
+        let (run_workspace, limits) = self.open_workspace(&spec, &env)?;
+        let workspace = run_workspace.workspace();
+        let spec = JobSpec {
+            collection: default_collecting(spec.collection, export.is_some()),
+            limits,
+            ..spec
         };
-        if let Some(hold) = &accepted.session {
-            hold.session.note_run()?;
+        let StagedInputs {
+            inputs,
+            links,
+            warnings,
+        } = self.stage(&spec, &env, &catalog, workspace)?;
+        events.emit(|| RunEvent::Staged { inputs: inputs.len() });
+        if let Some(locked) = &env.session {
+            locked.session.record_run()?;
         }
-        let (finished, staged) = self.execute(&accepted, skills, staged, &around, &mut events)?;
-        // Whatever fails from here on, what the run has left goes.
-        let mut left = Left {
-            executor: accepted.executor,
-            used: None,
-        };
-        let mut outputs = self.collect(&around)?;
+        let finished = self.execute(&spec, &env, skills, links, workspace, &mut events)?;
+        let collected = collect_outputs(workspace, &spec.collection);
+        // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
+        let cleanup = run_workspace.into_cleanup(env.executor, &spec.limits);
+        let mut outputs = collected?;
         events.emit(|| RunEvent::Collected {
             files: outputs.files.len(),
         });
-        let saving = {
+        let saved = {
             let _span = info_span!("artifact.save").entered();
-            let spec = &accepted.spec;
-            save(
-                &self.artifacts,
-                &accepted.scope,
-                &spec.run_id,
-                &spec.collecting,
-                &mut outputs,
-                &mut events,
-            )?
+            save_outputs(&self.artifacts, &env.scope, &spec, &mut outputs, &mut events)?
         };
-        let unwritten = export.map_or_else(Vec::new, |export| export.write(&mut outputs));
-        left.used = room.leave(&accepted);
-        let report = report(Facts {
-            run_id: accepted.spec.run_id,
-            skill: accepted.spec.skill.to_string(),
-            skill_digest: digest,
-            executor: accepted.executor.kind(),
-            profile: accepted.profile.name.to_string(),
-            staged_inputs: staged.inputs,
+        let export_failures = export.map_or_else(Vec::new, |export| export.write(&mut outputs));
+        let report = build_report(RunFacts {
+            run_id: spec.run_id,
+            skill: spec.skill.to_string(),
+            skill_digest,
+            executor: env.executor.kind(),
+            profile: env.profile.name.to_string(),
+            staged_inputs: inputs,
             finished,
             outputs,
-            saved: saving.saved,
-            warnings: [staged.warnings, saving.warnings, unwritten.clone()].concat(),
+            saved: saved.files,
+            warnings: [warnings, saved.warnings, export_failures.clone()].concat(),
         });
-        Ok(Ran {
+        Ok(CompletedRun {
             report,
-            unwritten,
-            left,
+            export_failures,
+            cleanup,
         })
     }
 
-    /// Parses the request against the catalogue, the profile and what the host allows; takes the session.
+    /// Parses the request against the catalog, the profile and what the host allows, then locks the session.
     fn accept(
         &self,
         run_id: RunId,
         request: &RunRequest,
         session: Option<SessionId>,
+        cancel: CancelToken,
         catalog: &Catalog,
-        cancel: &Cancel,
-    ) -> Result<Accepted<'_>, RunError> {
-        let profile = self.profile(request.profile.as_deref())?;
-        let executor = self.executor(request.executor.unwrap_or(self.settings.default_executor))?;
+    ) -> Result<(JobSpec, RunEnv<'_>), RunError> {
+        let profile = self.resolve_profile(request.profile.as_deref())?;
+        let executor = self.find_executor(request.executor.unwrap_or(self.settings.default_executor))?;
         let bounds = ProfileBounds {
             limits: profile.limits.default.clone(),
             max_wall: profile.limits.wall_max,
         };
         let spec = JobSpec::parse(request, run_id, &bounds)?;
         refuse_bad_prefix(request, &spec)?;
-        self.skill(catalog, spec.skill.as_str(), "skill")?;
+        self.find_skill(catalog, spec.skill.as_str(), "skill")?;
         for (index, name) in spec.with_skills.iter().enumerate() {
-            self.skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
+            self.find_skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
         }
         let scope = session.clone().map_or(Scope::User, Scope::Session);
-        let session = session.map(|id| self.hold(&id, cancel)).transpose()?;
-        Ok(Accepted {
-            spec,
+        let session = session.map(|id| self.lock_session(&id, &cancel)).transpose()?;
+        let env = RunEnv {
             profile,
             executor,
             scope,
             session,
-        })
+            cancel,
+        };
+        Ok((spec, env))
     }
 
-    fn executor(&self, kind: ExecutorKind) -> Result<&Executor, RunError> {
-        let known = self.executors.iter().find(|executor| executor.kind() == kind);
-        known.ok_or_else(|| RunError::Executor {
+    fn find_executor(&self, kind: ExecutorKind) -> Result<&Executor, RunError> {
+        let executor = self.executors.iter().find(|executor| executor.kind() == kind);
+        executor.ok_or_else(|| RunError::Executor {
             message: format!("the {kind} executor is not configured"),
             hint: "run `skillbox doctor` to see what this host can do".to_owned(),
         })
     }
 
-    fn hold(&self, id: &SessionId, cancel: &Cancel) -> Result<SessionHold, RunError> {
+    fn lock_session(&self, id: &SessionId, cancel: &CancelToken) -> Result<LockedSession, RunError> {
         let session = self.sessions.open_or_create(id)?;
-        let lock = session.lock_run(self.settings.session_wait, || cancel.is_cancelled())?;
-        Ok(SessionHold { session, _lock: lock })
+        let lock = session.lock_run(self.settings.session_timeout, || cancel.is_cancelled())?;
+        Ok(LockedSession { session, _lock: lock })
     }
 
-    fn freeze_all(&self, spec: &JobSpec, catalog: &Catalog) -> Result<Vec<(SkillName, Arc<Snapshot>)>, RunError> {
+    fn freeze_skills(&self, spec: &JobSpec, catalog: &Catalog) -> Result<FrozenSkills, RunError> {
         let _span = info_span!("workspace.stage.skill", skill = %spec.skill).entered();
-        let mut skills = vec![(spec.skill.clone(), self.freeze(catalog, spec.skill.as_str(), "skill")?)];
-        for (index, name) in spec.with_skills.iter().enumerate() {
-            let snapshot = self.freeze(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
-            skills.push((name.clone(), snapshot));
-        }
-        Ok(skills)
+        let freeze = |name: &SkillName, field: &str| -> Result<_, RunError> {
+            Ok((name.clone(), self.freeze(catalog, name.as_str(), field)?))
+        };
+        let others = spec.with_skills.iter().enumerate();
+        Ok(FrozenSkills {
+            main: freeze(&spec.skill, "skill")?,
+            others: others
+                .map(|(index, name)| freeze(name, &format!("with_skills[{index}]")))
+                .collect::<Result<_, _>>()?,
+        })
     }
 
-    fn room(&self, accepted: &mut Accepted<'_>) -> Result<Room, RunError> {
+    /// Opens the workspace of the run, and returns it with the limits that apply in it.
+    fn open_workspace(&self, spec: &JobSpec, env: &RunEnv<'_>) -> Result<(RunWorkspace, Limits), RunError> {
         let _span = info_span!("workspace.create").entered();
-        let (workspace, scratch) = match &accepted.session {
-            Some(hold) => (hold.session.workspace()?, None),
-            None if accepted.needs_disk() => {
-                let scratch = Scratch::new(&self.scratch, &accepted.spec.run_id)?;
-                (scratch.session.workspace()?, Some(scratch))
+        let limits = spec.limits.clone();
+        let (run_workspace, limits) = match &env.session {
+            Some(locked) => {
+                let workspace = locked.session.workspace()?;
+                workspace.clear_skills()?;
+                let limits = within_quota(limits, &workspace);
+                (RunWorkspace::Session(workspace), limits)
+            }
+            None if env.needs_disk() => {
+                let session = ScratchSession::create(&self.scratch, &spec.run_id)?;
+                let scratch = RunWorkspace::Scratch {
+                    workspace: session.session.workspace()?,
+                    _session: session,
+                };
+                (scratch, limits)
             }
             None => {
-                let limits = &accepted.spec.limits;
-                (accepted.executor.create_workspace(accepted.profile, limits)?, None)
+                let workspace = env.executor.create_workspace(env.profile, &limits)?;
+                (RunWorkspace::Temporary(workspace), limits)
             }
         };
-        if accepted.session.is_some() {
-            workspace.clear_skills()?;
-            // No file may outgrow what is left of the quota: a session that is full can only shrink.
-            let limits = &mut accepted.spec.limits;
-            let used = workspace.used_bytes(limits.workspace_inodes);
-            limits.file = limits.file.min(ByteSize(limits.workspace.bytes().saturating_sub(used)));
-        }
-        workspace.prepare(&accepted.spec.run_id)?;
-        Ok(Room { workspace, scratch })
+        run_workspace.workspace().prepare(&spec.run_id)?;
+        Ok((run_workspace, limits))
     }
 
-    fn stage(&self, accepted: &Accepted<'_>, catalog: &Catalog, workspace: &Workspace) -> Result<Staged, RunError> {
-        let _span = info_span!("workspace.stage.inputs", inputs = accepted.spec.inputs.len()).entered();
-        if accepted.spec.inputs.is_empty() {
-            return Ok(Staged::default());
+    fn stage(
+        &self,
+        spec: &JobSpec,
+        env: &RunEnv<'_>,
+        catalog: &Catalog,
+        workspace: &Workspace,
+    ) -> Result<StagedInputs, RunError> {
+        let _span = info_span!("workspace.stage.inputs", inputs = spec.inputs.len()).entered();
+        if spec.inputs.is_empty() {
+            return Ok(StagedInputs::default());
         }
-        let kept = accepted
-            .session
-            .as_ref()
-            .map(|hold| hold.session.read::<Pins>(PINS))
-            .transpose()?;
-        let mut pins = kept.flatten().unwrap_or_default();
-        let mut ready = Sources {
+        let session = env.session.as_ref().map(|locked| &locked.session);
+        let stored_pins = session.map(|session| session.read::<Pins>(PINS_FILE)).transpose()?;
+        let mut pins = stored_pins.flatten().unwrap_or_default();
+        let opened = InputSources {
             artifacts: &self.artifacts,
-            scope: &accepted.scope,
+            scope: &env.scope,
             pins: &mut pins,
             host: &self.settings.host_directories,
             workspace,
             freeze: &|name, field| self.freeze(catalog, name, field),
         }
-        .open_all(&accepted.spec)?;
-        let mut warnings = Vec::new();
-        if accepted.executor.kind() == ExecutorKind::Docker {
-            for (index, input) in ready
-                .iter_mut()
-                .enumerate()
-                .filter(|(_, input)| input.mode == InputMode::Link)
-            {
-                // Nothing of the host can be mounted into a container that waits for its run.
-                input.mode = InputMode::Copy;
-                warnings.push(format!(
-                    "inputs[{index}]: {} is copied: a container has no links",
-                    input.from
-                ));
-            }
+        .open_all(spec)?;
+        let (ready, link_warnings) = match env.executor.kind() {
+            ExecutorKind::Docker => copy_instead_of_link(opened),
+            ExecutorKind::Local => (opened, Vec::new()),
+        };
+        refuse_ipc_links(spec, &ready)?;
+        let staged = stage_inputs(workspace, ready).map_err(|error| staging_error(error.index, &error.source))?;
+        if let Some(session) = session {
+            session.change(PINS_FILE, |stored| *stored = Some(pins))?;
         }
-        refuse_live_links(&accepted.spec, &ready)?;
-        let mut staged = stage_inputs(workspace, ready).map_err(|error| misplaced(error.index, &error.source))?;
-        staged.warnings.splice(0..0, warnings);
-        if let Some(hold) = &accepted.session {
-            hold.session.change(PINS, |stored| *stored = Some(pins))?;
-        }
-        Ok(staged)
+        Ok(StagedInputs {
+            warnings: [link_warnings, staged.warnings].concat(),
+            ..staged
+        })
     }
 
     fn execute(
         &self,
-        accepted: &Accepted<'_>,
-        skills: Vec<(SkillName, Arc<Snapshot>)>,
-        mut staged: Staged,
-        around: &Around<'_>,
+        spec: &JobSpec,
+        env: &RunEnv<'_>,
+        skills: FrozenSkills,
+        links: Vec<StagedLink>,
+        workspace: &Workspace,
         events: &mut EventSink<'_>,
-    ) -> Result<(Finished, Staged), RunError> {
-        let _span = info_span!("workspace.run", run = %accepted.spec.run_id).entered();
+    ) -> Result<ExecutionResult, RunError> {
+        let _span = info_span!("workspace.run", run = %spec.run_id).entered();
         let host = &self.settings.host_environment;
-        let profile_env = accepted.profile.environment(|name| host.get(name).cloned());
-        let links = std::mem::take(&mut staged.links);
-        let names: Vec<&SkillName> = skills.iter().map(|(name, _)| name).collect();
-        let places = self.frozen.store().places_for(&names)?;
-        let placement = Placement::settle(&accepted.spec, places, skills, links, around.workspace, profile_env)?;
-        let finished = accepted.executor.run(Run {
-            spec: &accepted.spec,
-            profile: accepted.profile,
-            placement,
-            workspace: around.workspace,
-            bring: match &accepted.session {
-                Some(_) => Bring::Everything,
-                None => Bring::Wanted(around.collecting),
+        let profile_env = env.profile.environment(|name| host.get(name).cloned());
+        let mount_points = self.freezer.store().mount_points_for(&skills.names())?;
+        let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?;
+        let finished = env.executor.run(RunParams {
+            spec,
+            profile: env.profile,
+            job,
+            workspace,
+            files_to_fetch: match &env.session {
+                Some(_) => FilesToFetch::All,
+                None => FilesToFetch::Matching(&spec.collection),
             },
-            cancel: around.cancel,
+            cancel: &env.cancel,
             events,
         })?;
-        Ok((finished, staged))
-    }
-
-    fn collect(&self, around: &Around<'_>) -> Result<Outputs, RunError> {
-        let _span = info_span!("workspace.collect").entered();
-        collect(around.workspace, around.collecting).map_err(|error| RunError::Collect(error.into()))
+        Ok(finished)
     }
 }
 
-/// What the request asks for, or a short list of `out/` without content.
-fn or_a_list(asked: &Collecting) -> Collecting {
-    let mut how = asked.clone();
-    if how.globs.is_empty() {
-        how.globs = OutputGlobs::everything_in("out");
-        how.max_files = LISTED_BY_DEFAULT;
-        how.excess = Excess::Counted;
-        (how.inline, how.inline_binary, how.save, how.keep_open) = (false, false, false, false);
+/// What the request asks for. Without globs: all of `out/` for an export, otherwise a short list of `out/` without
+/// content.
+fn default_collecting(requested: CollectionSpec, is_exported: bool) -> CollectionSpec {
+    match (requested.globs.is_empty(), is_exported) {
+        (false, false) => requested,
+        (false, true) => CollectionSpec {
+            keep_open: true,
+            ..requested
+        },
+        (true, true) => CollectionSpec {
+            globs: OutputGlobs::everything_in("out"),
+            keep_open: true,
+            ..requested
+        },
+        (true, false) => CollectionSpec {
+            globs: OutputGlobs::everything_in("out"),
+            inline: false,
+            inline_binary: false,
+            save: false,
+            keep_open: false,
+            over_limit_files: OverLimitFiles::CountOnly,
+            max_files: DEFAULT_LISTED_FILES,
+            ..requested
+        },
     }
-    how
 }
 
-/// The name of a run to come: sortable by time, unique on this host and beyond.
+/// The limits with a file size that fits into what is left of the session's quota: a full session can only shrink.
+fn within_quota(limits: Limits, workspace: &Workspace) -> Limits {
+    let used = workspace.used_bytes(limits.workspace_inodes);
+    let free = ByteSize(limits.workspace.bytes().saturating_sub(used));
+    Limits {
+        file: limits.file.min(free),
+        ..limits
+    }
+}
+
+/// Turns links into copies, with a warning for each: nothing of the host can be mounted into a container that was
+/// created before its run.
+fn copy_instead_of_link(inputs: Vec<ReadyInput>) -> (Vec<ReadyInput>, Vec<String>) {
+    let mut warnings = Vec::new();
+    let inputs = inputs.into_iter().enumerate().map(|(index, input)| {
+        if input.mode == InputMode::Link {
+            warnings.push(format!(
+                "inputs[{index}]: {} is copied: a container has no links",
+                input.from
+            ));
+        }
+        ReadyInput {
+            mode: InputMode::Copy,
+            ..input
+        }
+    });
+    (inputs.collect(), warnings)
+}
+
+fn collect_outputs(workspace: &Workspace, collection: &CollectionSpec) -> Result<Outputs, RunError> {
+    let _span = info_span!("workspace.collect").entered();
+    collect(workspace, collection).map_err(|error| RunError::Collect(error.into()))
+}
+
+/// A new run id: sortable by time, unique across hosts.
 pub fn new_run_id() -> RunId {
     let id = uuid::Uuid::now_v7().simple().to_string();
     RunId::parse(id).unwrap_or_else(|error| unreachable!("a UUID is an identifier: {error}"))
 }
-
-/// A session waits for its own runs at most as long as a run may take by default.
-pub const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(300);
 
 impl std::fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

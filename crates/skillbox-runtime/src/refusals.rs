@@ -1,21 +1,22 @@
-//! What is wrong with a request beyond its own words: names that the store would not take, inputs that lead too far.
+//! Refuses requests for reasons that only the store, the sources or the workspace can show.
 
 use std::os::fd::AsFd;
 
+use rustix::io::Errno;
 use skillbox_artifacts::ArtifactName;
 use skillbox_executor::job::{InputRef, JobSpec, RequestError};
-use skillbox_executor::workspace::{InputSource, ReadyInput, WorkspaceError, find_live_file};
+use skillbox_executor::workspace::{InputSource, ReadyInput, WorkspaceError, find_ipc_file};
 use skillbox_model::{ErrorCode, InputMode, RunRequest, with_causes};
 
-/// A directory of the host that is shown as it is must have nothing that leads further.
-pub(crate) fn refuse_live_links(spec: &JobSpec, ready: &[ReadyInput]) -> Result<(), RequestError> {
+/// Refuses to link a directory of the host that contains sockets or FIFOs: the script could talk through them.
+pub(crate) fn refuse_ipc_links(spec: &JobSpec, ready: &[ReadyInput]) -> Result<(), RequestError> {
     for (index, (input, ready)) in spec.inputs.iter().zip(ready).enumerate() {
         let (InputRef::Host(_), InputMode::Link, InputSource::Directory(directory)) =
             (&input.from, ready.mode, &ready.source)
         else {
             continue;
         };
-        if let Some(found) = find_live_file(directory.as_fd()) {
+        if let Some(found) = find_ipc_file(directory.as_fd()) {
             let message = format!("{} cannot be linked: {found}", ready.from);
             return Err(RequestError::invalid(format!("inputs[{index}].from"), message)
                 .with_hint("copy it, which leaves such files out, or link what is below it"));
@@ -24,32 +25,42 @@ pub(crate) fn refuse_live_links(spec: &JobSpec, ready: &[ReadyInput]) -> Result<
     Ok(())
 }
 
-/// A prefix that makes no name would let the script run and its files be lost.
+/// Refuses an artifact prefix that cannot be part of a name: the script would run, and its files would be lost.
 pub(crate) fn refuse_bad_prefix(request: &RunRequest, spec: &JobSpec) -> Result<(), RequestError> {
-    let collecting = &spec.collecting;
-    if !collecting.save {
+    if !spec.collection.save {
         return Ok(());
     }
     let field = match request.artifact_prefix {
         Some(_) => "artifact_prefix",
         None => "outputs.name_template",
     };
-    match ArtifactName::parse(format!("{}out/file", collecting.prefix)) {
+    match ArtifactName::parse(format!("{}out/file", spec.collection.prefix)) {
         Ok(_) => Ok(()),
         Err(error) => Err(RequestError::new(field, ErrorCode::InvalidRequest, error.to_string())),
     }
 }
 
-/// An input that cannot be placed is the request's matter, not the state directory's: something that is not followed
-/// stands in its place, it does not fit, or it cannot be read.
-pub(crate) fn misplaced(index: usize, error: &WorkspaceError) -> RequestError {
-    let (field, code, hint) = if error.is_obstacle() {
+/// The error for an input whose source cannot be opened.
+pub(crate) fn input_missing(field: &str, text: &str, error: Errno) -> RequestError {
+    let message = match error {
+        Errno::NOENT => format!("{text} does not exist"),
+        Errno::LOOP | Errno::XDEV => format!("{text} is a link, or behind one, and is not followed"),
+        Errno::INVAL => format!("{text} is neither a file nor a directory"),
+        error => format!("{text} cannot be opened: {error}"),
+    };
+    RequestError::new(field, ErrorCode::InputMissing, message)
+}
+
+/// The error for an input that cannot be placed. The request is at fault, not the state directory: a link is in the
+/// way, the input does not fit, or it cannot be read.
+pub(crate) fn staging_error(index: usize, error: &WorkspaceError) -> RequestError {
+    let (field, code, hint) = if error.is_obstructed() {
         ("to", ErrorCode::PathEscape, None)
     } else if error.is_full() {
         (
             "from",
             ErrorCode::LimitExceeded,
-            Some("bring less, or link it, which takes no room"),
+            Some("stage fewer files, or link them, which uses no space"),
         )
     } else {
         (

@@ -1,28 +1,28 @@
-//! The last step: everything that is known becomes one report. Pure, and cannot fail.
+//! Builds the report of a run from the results of all steps. Pure; it cannot fail.
 
-use skillbox_executor::Finished;
-use skillbox_executor::workspace::{Collected, Outputs};
+use skillbox_executor::ExecutionResult;
+use skillbox_executor::workspace::{CollectedFile, Outputs};
 use skillbox_model::{Digest, EndedBy, ExecutorKind, OutputFile, RunId, RunReport, StagedInput};
 
-use crate::save::Saved;
+use crate::save::SavedFile;
 
-/// What the steps before gave.
-pub(crate) struct Facts {
+/// The results of the earlier steps.
+pub(crate) struct RunFacts {
     pub run_id: RunId,
     pub skill: String,
     pub skill_digest: Digest,
     pub executor: ExecutorKind,
     pub profile: String,
     pub staged_inputs: Vec<StagedInput>,
-    pub finished: Finished,
+    pub finished: ExecutionResult,
     pub outputs: Outputs,
-    pub saved: Vec<Saved>,
+    pub saved: Vec<SavedFile>,
     pub warnings: Vec<String>,
 }
 
-/// Writes the report.
-pub(crate) fn report(facts: Facts) -> RunReport {
-    let Finished {
+/// Builds the report.
+pub(crate) fn build_report(facts: RunFacts) -> RunReport {
+    let ExecutionResult {
         outcome,
         stdout,
         stderr,
@@ -39,17 +39,17 @@ pub(crate) fn report(facts: Facts) -> RunReport {
         }
     }
     if facts.outputs.refused_unnamed > 0 {
-        let more = match facts.outputs.refused_unnamed {
+        let summary = match facts.outputs.refused_unnamed {
             1 => "1 more output was not taken".to_owned(),
             count => format!("{count} more outputs were not taken"),
         };
-        warnings.push(more);
+        warnings.push(summary);
     }
     let output_files: Vec<OutputFile> = facts
         .outputs
         .files
         .into_iter()
-        .map(|file| describe(file, &facts.saved))
+        .map(|file| output_file(file, &facts.saved))
         .collect();
     RunReport {
         run_id: facts.run_id,
@@ -68,7 +68,7 @@ pub(crate) fn report(facts: Facts) -> RunReport {
         duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         ended_by: outcome.ended_by,
         signal: outcome.signal,
-        primary_output: primary(&output_files),
+        primary_output: primary_output(&output_files),
         output_files,
         staged_inputs: facts.staged_inputs,
         artifact_files: facts.saved.into_iter().map(|saved| saved.artifact).collect(),
@@ -79,14 +79,14 @@ pub(crate) fn report(facts: Facts) -> RunReport {
     }
 }
 
-fn describe(file: Collected, saved: &[Saved]) -> OutputFile {
-    let stored = saved
+fn output_file(file: CollectedFile, saved: &[SavedFile]) -> OutputFile {
+    let artifact = saved
         .iter()
-        .find(|saved| saved.file == file.name)
+        .find(|saved| saved.name == file.name)
         .map(|saved| &saved.artifact);
     let name = file.name.to_string();
     OutputFile {
-        reference: stored.map_or_else(|| format!("workspace://{name}"), |artifact| artifact.reference.clone()),
+        reference: artifact.map_or_else(|| format!("workspace://{name}"), |artifact| artifact.reference.clone()),
         name,
         mime_type: file.mime_type,
         size_bytes: file.size_bytes,
@@ -97,11 +97,11 @@ fn describe(file: Collected, saved: &[Saved]) -> OutputFile {
     }
 }
 
-/// The first file that a reader can read, else the only one.
-fn primary(files: &[OutputFile]) -> Option<OutputFile> {
-    let readable = files
+/// The first file with text content, otherwise the only file.
+fn primary_output(files: &[OutputFile]) -> Option<OutputFile> {
+    let first_text = files
         .iter()
         .find(|file| file.content.is_some() && file.encoding.is_none());
     let only = if files.len() == 1 { files.first() } else { None };
-    readable.or(only).cloned()
+    first_text.or(only).cloned()
 }

@@ -1,77 +1,33 @@
-//! Everything a run needs, put together once.
+//! The runtime: the parts that all runs share.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skillbox_artifacts::{Freed, Scope, Store};
+use skillbox_artifacts::{FreedContent, Scope, Store};
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
 use skillbox_executor::workspace::{InputSource, Owner, open_in_workspace};
 use skillbox_executor::{Executor, ExecutorError};
-use skillbox_loader::{SkillsState, ViewCache};
+use skillbox_loader::{SkillsState, SnapshotCache};
 use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName, with_causes};
 use skillbox_repository::{Catalog, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
-use crate::agent::kept_state;
-use crate::freeze::Frozen;
-use crate::session::{SessionError, SessionStore};
-use crate::{HostDirectories, RunError};
+use crate::freeze::SkillFreezer;
+use crate::session::{SessionError, SessionStore, read_skills_state};
+use crate::{RunError, RuntimeSettings};
 
-/// What the host decided, resolved before the runtime exists.
-#[derive(Debug)]
-pub struct RuntimeSettings {
-    /// Where sessions, snapshots and artifacts are kept.
-    pub state_dir: PathBuf,
-    /// The profile of a request that names none.
-    pub default_profile: String,
-    /// The profiles that requests may name; none means every profile but those without isolation.
-    pub allowed_profiles: Option<Vec<String>>,
-    /// Profiles that somebody meant and that cannot be used, with why not: they are refused, never replaced.
-    pub broken_profiles: BTreeMap<String, String>,
-    /// The executor of a request that names none.
-    pub default_executor: ExecutorKind,
-    /// Where `host://` inputs may come from.
-    pub host_directories: HostDirectories,
-    /// Variables of the host that profiles may pass on by name.
-    pub host_environment: BTreeMap<String, OsString>,
-    /// How long a run waits for another run of its session.
-    pub session_wait: Duration,
-    /// Watch the skills that were run, so that an unchanged one is not read again. For servers.
-    pub watch_skills: bool,
-}
-
-impl RuntimeSettings {
-    /// The defaults, with everything kept below one directory.
-    pub fn at(state_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            state_dir: state_dir.into(),
-            default_profile: "default".to_owned(),
-            allowed_profiles: None,
-            broken_profiles: BTreeMap::new(),
-            default_executor: ExecutorKind::Local,
-            host_directories: HostDirectories::default(),
-            host_environment: BTreeMap::new(),
-            session_wait: crate::DEFAULT_SESSION_WAIT,
-            watch_skills: false,
-        }
-    }
-}
-
-/// What nobody used any more, and is gone.
+/// Unused state that was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Garbage {
-    /// Sessions, with all that was theirs.
+pub struct CollectedGarbage {
+    /// Idle sessions, with their workspaces and artifacts.
     pub sessions: Vec<SessionId>,
-    /// Content that no artifact had.
-    pub artifacts: Freed,
+    /// Content that no artifact refers to.
+    pub artifacts: FreedContent,
 }
 
-/// The pipeline's fixed parts. Shared by every front door; one run does not see another.
+/// The fixed parts of the pipeline, shared by all front ends. Runs do not see each other.
 #[derive(Debug)]
 pub struct Runtime {
     pub(crate) repository: Arc<Repository>,
@@ -79,16 +35,16 @@ pub struct Runtime {
     pub(crate) executors: Arc<[Executor]>,
     pub(crate) settings: Arc<RuntimeSettings>,
     pub(crate) artifacts: Store,
-    pub(crate) frozen: Arc<Frozen>,
+    pub(crate) freezer: Arc<SkillFreezer>,
     pub(crate) sessions: SessionStore,
-    /// What agents are shown of skills, made once for all of them.
-    pub(crate) views: Arc<ViewCache>,
-    /// Workspaces on disk for runs that belong to no session: sessions of a single run.
+    /// What agents see of the skills, computed once for all agents.
+    pub(crate) views: Arc<SnapshotCache>,
+    /// Workspaces on disk for runs without a session, each a session of a single run.
     pub(crate) scratch: SessionStore,
 }
 
 impl Runtime {
-    /// Puts a runtime together. Only these executors can be asked for.
+    /// Creates a runtime. Requests can name only these executors.
     pub fn new(
         repository: Arc<Repository>,
         profiles: Profiles,
@@ -96,10 +52,10 @@ impl Runtime {
         settings: RuntimeSettings,
     ) -> Self {
         let below = |name: &str| settings.state_dir.join(name);
-        let owner = executors.iter().find_map(owner);
+        let owner = executors.iter().find_map(script_owner);
         Self {
             artifacts: Store::new(below("artifacts")),
-            frozen: Frozen::new(SnapshotStore::new(below("snapshots")), settings.watch_skills).into(),
+            freezer: SkillFreezer::new(SnapshotStore::new(below("snapshots")), settings.watch_skills).into(),
             sessions: SessionStore::new(below("sessions"), owner),
             views: Arc::default(),
             scratch: SessionStore::new(below("scratch"), owner),
@@ -110,16 +66,16 @@ impl Runtime {
         }
     }
 
-    /// The same skills and executors for one tenant of a server: with sessions, artifacts and workspaces of its own,
-    /// of which no other tenant can even name one.
+    /// The same skills and executors for one tenant of a server, with its own sessions, artifacts and workspaces. Other
+    /// tenants cannot even name them.
     pub fn for_tenant(&self, tenant: &TenantName) -> Self {
-        let place = self.settings.state_dir.join("tenants").join(tenant.as_str());
-        let owner = self.executors.iter().find_map(owner);
+        let root = self.settings.state_dir.join("tenants").join(tenant.as_str());
+        let owner = self.executors.iter().find_map(script_owner);
         Self {
             artifacts: self.artifacts.for_tenant(tenant.as_str()),
-            sessions: SessionStore::new(place.join("sessions"), owner),
-            scratch: SessionStore::new(place.join("scratch"), owner),
-            frozen: self.frozen.clone(),
+            sessions: SessionStore::new(root.join("sessions"), owner),
+            scratch: SessionStore::new(root.join("scratch"), owner),
+            freezer: self.freezer.clone(),
             views: self.views.clone(),
             repository: self.repository.clone(),
             profiles: self.profiles.clone(),
@@ -128,18 +84,18 @@ impl Runtime {
         }
     }
 
-    /// The same with artifacts in another place than the state directory.
+    /// The same runtime with artifacts stored outside the state directory.
     pub fn with_artifacts(mut self, artifacts: Store) -> Self {
         self.artifacts = artifacts;
         self
     }
 
-    /// The skills as of now.
+    /// The current catalog of skills.
     pub fn catalog(&self) -> Catalog {
         self.repository.catalog()
     }
 
-    /// Where the skills come from.
+    /// The repository that the skills come from.
     pub fn repository(&self) -> &Arc<Repository> {
         &self.repository
     }
@@ -154,45 +110,47 @@ impl Runtime {
         &self.sessions
     }
 
-    /// What the agents of a stored session have loaded. Nothing is taken in or changed by looking.
+    /// What the agents of a stored session have loaded. Reading it neither refreshes nor changes the state.
     pub fn session_state(&self, id: &SessionId) -> Result<SkillsState, RunError> {
-        Ok(kept_state(&self.sessions.open(id)?)?)
+        Ok(read_skills_state(&self.sessions.open(id)?)?)
     }
 
-    /// The profiles that this host knows.
+    /// The profiles of this host.
     pub fn profiles(&self) -> &Profiles {
         &self.profiles
     }
 
-    /// Has a sandbox, or containers, made ahead for runs that come soon. A failure comes up again, and is told, when a
-    /// run comes.
+    /// Creates a sandbox or containers ahead of the first run. A failure is not reported here: the run meets it again
+    /// and reports it.
     pub fn prepare(&self, executor: ExecutorKind, profile: Option<&str>) {
-        let Ok(profile) = self.profile(profile) else { return };
-        match self.executors.iter().find(|known| known.kind() == executor) {
-            Some(Executor::Local(local)) => local.prepare(profile),
+        let Ok(profile) = self.resolve_profile(profile) else {
+            return;
+        };
+        match self.executors.iter().find(|candidate| candidate.kind() == executor) {
+            Some(Executor::Local(local)) => local.park_sandbox(profile),
             Some(Executor::Docker(docker)) => {
-                let _ = docker.warm(profile);
+                let _ = docker.fill_pool(profile);
             }
             None => {}
         }
     }
 
-    /// Removes what nobody uses any more: idle sessions with their artifacts, content that no artifact has, half-written
-    /// snapshots, workspaces of runs that were interrupted.
-    pub fn collect_garbage(&self, session_ttl: Duration) -> Result<Garbage, RunError> {
+    /// Removes unused state: idle sessions with their artifacts, content that no artifact refers to, half-written
+    /// snapshots, and workspaces of interrupted runs.
+    pub fn collect_garbage(&self, session_ttl: Duration) -> Result<CollectedGarbage, RunError> {
         let sessions = self.sessions.collect_garbage(session_ttl)?;
         for id in &sessions {
             self.artifacts.remove_scope(&Scope::Session(id.clone()))?;
         }
         self.scratch.collect_garbage(Duration::ZERO)?;
-        self.frozen.store().sweep()?;
+        self.freezer.store().remove_abandoned()?;
         let artifacts = self.artifacts.collect_garbage()?;
-        Ok(Garbage { sessions, artifacts })
+        Ok(CollectedGarbage { sessions, artifacts })
     }
 
-    /// Whether every executor of this host can still run something. One that cannot does not come back: whoever started
-    /// this process has to start it again.
-    pub fn is_able(&self) -> bool {
+    /// Whether every executor of this host can still run jobs. One that cannot does not recover; the process has to be
+    /// restarted.
+    pub fn is_healthy(&self) -> bool {
         let mut local = self.executors.iter().filter_map(|executor| match executor {
             Executor::Local(local) => Some(local),
             Executor::Docker(_) => None,
@@ -200,35 +158,35 @@ impl Runtime {
         local.all(|local| local.is_alive())
     }
 
-    /// Removes containers that ended runs left, on every executor that has any; gives how many there were.
-    pub fn sweep_containers(&self) -> Result<usize, RunError> {
+    /// Removes containers that earlier processes left behind, and returns their number.
+    pub fn remove_abandoned_containers(&self) -> Result<usize, RunError> {
         let mut removed = 0;
         for executor in self.executors.iter() {
             if let Executor::Docker(docker) = executor {
-                removed += docker.sweep().map_err(ExecutorError::from)?;
+                removed += docker.remove_abandoned().map_err(ExecutorError::from)?;
             }
         }
         Ok(removed)
     }
 
-    /// Removes a session with everything that is its own; tells what that freed in the store of artifacts.
-    pub fn remove_session(&self, id: &SessionId) -> Result<Freed, RunError> {
+    /// Removes a session with its workspace and artifacts, and returns what that freed in the artifact store.
+    pub fn remove_session(&self, id: &SessionId) -> Result<FreedContent, RunError> {
         self.sessions.remove(id)?;
         if !self.artifacts.remove_scope(&Scope::Session(id.clone()))? {
-            return Ok(Freed::default());
+            return Ok(FreedContent::default());
         }
-        // The session is gone in any case. What stays for now is freed, or told of, with the rest of the garbage.
+        // The session is removed in any case. The next garbage collection frees what is left, or reports why it cannot.
         Ok(self.artifacts.collect_garbage().unwrap_or_else(|error| {
-            tracing::warn!("content that no artifact has stays: {}", with_causes(&error));
-            Freed::default()
+            tracing::warn!("unreferenced artifact content is not freed: {}", with_causes(&error));
+            FreedContent::default()
         }))
     }
 
-    /// Removes the sessions of servers that ended without doing so themselves.
-    pub fn remove_ownerless_sessions(&self) -> Result<(), RunError> {
-        for id in self.sessions.ownerless()? {
+    /// Removes the sessions of servers that ended without removing them.
+    pub fn remove_orphaned_sessions(&self) -> Result<(), RunError> {
+        for id in self.sessions.list_orphaned()? {
             match self.remove_session(&id) {
-                // Somebody else was faster, or a last process of its is still about to end.
+                // Another process removed it first, or a process of the session is still ending.
                 Ok(_) | Err(RunError::Session(SessionError::Unknown(_) | SessionError::Busy(_))) => {}
                 Err(error) => return Err(error),
             }
@@ -236,30 +194,30 @@ impl Runtime {
         Ok(())
     }
 
-    /// A file of a session's workspace, opened without following any link.
-    pub fn workspace_file(&self, id: &SessionId, path: &RelPath) -> Result<File, RunError> {
-        let refused = |message: String| RequestError::new("path", ErrorCode::InputMissing, message).into();
+    /// Opens a file of a session's workspace without following links.
+    pub fn open_workspace_file(&self, id: &SessionId, path: &RelPath) -> Result<File, RunError> {
+        let missing = |message: String| RequestError::new("path", ErrorCode::InputMissing, message).into();
         let workspace = self.sessions.open(id)?.workspace()?;
         match open_in_workspace(&workspace, path) {
             Ok(InputSource::File(file)) => Ok(file),
-            Ok(_) => Err(refused(format!("{path} is not a file of the workspace"))),
-            Err(error) => Err(refused(format!("cannot open {path} in the workspace: {error}"))),
+            Ok(_) => Err(missing(format!("{path} is not a file of the workspace"))),
+            Err(error) => Err(missing(format!("cannot open {path} in the workspace: {error}"))),
         }
     }
 
-    /// The profile that a request names, where the host allows it.
-    pub(crate) fn profile(&self, name: Option<&str>) -> Result<&Profile, RunError> {
+    /// The profile that a request names, if the host allows it.
+    pub(crate) fn resolve_profile(&self, name: Option<&str>) -> Result<&Profile, RunError> {
         let name = name.unwrap_or(&self.settings.default_profile);
         let known = || {
             let names: Vec<&str> = self.profiles.iter().map(|profile| profile.name.as_str()).collect();
-            format!("known are {}", names.join(", "))
+            names.join(", ")
         };
-        if let Some(why) = self.settings.broken_profiles.get(name) {
-            let message = format!("the profile {name:?} cannot be used: {why}");
+        if let Some(reason) = self.settings.broken_profiles.get(name) {
+            let message = format!("the profile {name:?} cannot be used: {reason}");
             return Err(RequestError::new("profile", ErrorCode::ProfileInvalid, message).into());
         }
         let Some(profile) = self.profiles.get(name) else {
-            let message = format!("no profile is named {name:?}; {}", known());
+            let message = format!("no profile is named {name:?}; known profiles: {}", known());
             return Err(RequestError::new("profile", ErrorCode::ProfileUnknown, message).into());
         };
         let allowed = match &self.settings.allowed_profiles {
@@ -273,27 +231,33 @@ impl Runtime {
         Ok(profile)
     }
 
-    /// A skill of the catalogue, or an error that names the nearest.
-    pub(crate) fn skill<'a>(&self, catalog: &'a Catalog, name: &str, field: &str) -> Result<&'a SkillEntry, RunError> {
+    /// A skill of the catalog, or an error that names the nearest.
+    pub(crate) fn find_skill<'a>(
+        &self,
+        catalog: &'a Catalog,
+        name: &str,
+        field: &str,
+    ) -> Result<&'a SkillEntry, RunError> {
         catalog.get(name).ok_or_else(|| {
-            let nearest: Vec<&str> = catalog.nearest(name, 3).into_iter().map(SkillName::as_str).collect();
+            let nearest: Vec<&str> = catalog.nearest_names(name, 3).into_iter().map(SkillName::as_str).collect();
             let message = match nearest.as_slice() {
-                [] => format!("unknown skill {name:?}: no skill is in the catalogue"),
+                [] => format!("unknown skill {name:?}: the catalog is empty"),
                 names => format!("unknown skill {name:?}; the nearest are {}", names.join(", ")),
             };
             RequestError::new(field, ErrorCode::UnknownSkill, message).into()
         })
     }
 
+    /// The frozen copy of a skill; `field` is the request field that names the skill.
     pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
-        self.frozen.get(self.skill(catalog, name, field)?)
+        self.freezer.freeze(self.find_skill(catalog, name, field)?)
     }
 }
 
-/// The script's user on the host, where that is not ours.
-fn owner(executor: &Executor) -> Option<Owner> {
+/// The user that scripts run as, if it is not the user of this process.
+fn script_owner(executor: &Executor) -> Option<Owner> {
     match executor {
-        Executor::Local(local) => local.owner(),
+        Executor::Local(local) => local.script_owner(),
         Executor::Docker(_) => None,
     }
 }

@@ -1,56 +1,56 @@
-//! Saving outputs: whole files become artifacts, or an error says why not.
+//! Saves collected files as artifacts, whole or not at all.
 
 use std::io::{Seek, SeekFrom};
 
 use skillbox_artifacts::{ArtifactName, Origin, Scope, Store};
 use skillbox_executor::EventSink;
-use skillbox_executor::job::Collecting;
+use skillbox_executor::job::JobSpec;
 use skillbox_executor::workspace::Outputs;
-use skillbox_model::{RelPath, RunEvent, RunId, SavedArtifact};
+use skillbox_model::{RelPath, RunEvent, SavedArtifact};
 
 use crate::RunError;
 
 /// A collected file that is now an artifact.
 #[derive(Debug)]
-pub(crate) struct Saved {
-    pub file: RelPath,
+pub(crate) struct SavedFile {
+    pub name: RelPath,
     pub artifact: SavedArtifact,
 }
 
-/// What became of the outputs.
+/// The saved files, with a warning for each that has no valid artifact name.
 #[derive(Debug, Default)]
-pub(crate) struct Saving {
-    pub saved: Vec<Saved>,
+pub(crate) struct SavedOutputs {
+    pub files: Vec<SavedFile>,
     pub warnings: Vec<String>,
 }
 
-/// Stores every collected file, where the request asks for it. The workspace is not read again: collection left
-/// the files open.
-pub(crate) fn save(
+/// Stores every collected file if the request asks for it. The workspace is not read again: the collected files are
+/// still open.
+pub(crate) fn save_outputs(
     store: &Store,
     scope: &Scope,
-    run_id: &RunId,
-    how: &Collecting,
+    spec: &JobSpec,
     outputs: &mut Outputs,
     events: &mut EventSink<'_>,
-) -> Result<Saving, RunError> {
-    let mut saving = Saving::default();
+) -> Result<SavedOutputs, RunError> {
+    let mut saved = SavedOutputs::default();
+    if !spec.collection.save {
+        return Ok(saved);
+    }
     for collected in &mut outputs.files {
-        let Some(file) = collected.file.as_mut().filter(|_| how.save) else {
+        let Some(file) = collected.file.as_mut() else {
             continue;
         };
-        let name = match ArtifactName::parse(format!("{}{}", how.prefix, collected.name)) {
+        let name = match ArtifactName::parse(format!("{}{}", spec.collection.prefix, collected.name)) {
             Ok(name) => name,
             Err(error) => {
-                saving
-                    .warnings
-                    .push(format!("{} is not saved: {error}", collected.name));
+                saved.warnings.push(format!("{} is not saved: {error}", collected.name));
                 continue;
             }
         };
         let origin = Origin {
             mime_type: Some(collected.mime_type.clone()),
-            run_id: Some(run_id.clone()),
+            run_id: Some(spec.run_id.clone()),
         };
         file.seek(SeekFrom::Start(0)).map_err(RunError::Collect)?;
         let artifact = store.put(scope, &name, file, origin)?;
@@ -58,8 +58,8 @@ pub(crate) fn save(
             name: artifact.name.to_string(),
             version: artifact.version,
         });
-        saving.saved.push(Saved {
-            file: collected.name.clone(),
+        saved.files.push(SavedFile {
+            name: collected.name.clone(),
             artifact: SavedArtifact {
                 reference: artifact.reference(),
                 name: artifact.name.to_string(),
@@ -67,5 +67,5 @@ pub(crate) fn save(
             },
         });
     }
-    Ok(saving)
+    Ok(saved)
 }

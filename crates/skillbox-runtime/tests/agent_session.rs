@@ -1,6 +1,6 @@
-//! Agent sessions without an executor: state, locks, hooks, events.
+//! Tests of agent sessions without an executor: state, locks, hooks, events.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![expect(clippy::unwrap_used, reason = "a failing step ends the test")]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, AgentStart, Carried, CommandHooks, Dialect, DynamicTools, History,
+    AgentName, AgentOptions, AgentSession, AgentStart, CommandHooks, Dialect, DynamicTools, History, HookStatus,
     PolicyKind, Runtime, RuntimeSettings, Settings, ToolCall, ToolError, ToolOutcome,
 };
 use tempfile::TempDir;
 
-/// A host with a directory of skills and one for its state.
+/// A host with a directory of skills and a state directory.
 struct Host {
     scratch: TempDir,
     runtime: Arc<Runtime>,
@@ -89,11 +89,11 @@ const PLAIN: [(&str, &str); 8] = [
     ("h", ""),
 ];
 
-/// Threads with a handle each, as processes would have, and threads that share one.
+/// Each thread has its own handle, like separate processes, or all threads share one.
 #[test]
-fn loads_at_once_all_land_and_the_limit_holds() {
+fn concurrent_loads_all_take_effect_within_the_limit() {
     let host = Host::new(&PLAIN);
-    let race = |sessions: &[AgentSession]| {
+    let count_successful_loads = |sessions: &[AgentSession]| {
         std::thread::scope(|scope| {
             let threads: Vec<_> = sessions
                 .iter()
@@ -101,12 +101,12 @@ fn loads_at_once_all_land_and_the_limit_holds() {
                 .zip(PLAIN)
                 .map(|(session, (skill, _))| scope.spawn(move || load(session, skill).is_ok()))
                 .collect();
-            let won = threads.into_iter().map(|thread| thread.join().unwrap());
-            won.filter(|won| *won).count()
+            let results = threads.into_iter().map(|thread| thread.join().unwrap());
+            results.filter(|succeeded| *succeeded).count()
         })
     };
     let handles: Vec<AgentSession> = (0..8).map(|_| host.stored("many")).collect();
-    assert_eq!(race(&handles), 8);
+    assert_eq!(count_successful_loads(&handles), 8);
     let mut names = loaded(&handles[0]);
     names.sort();
     assert_eq!(names, PLAIN.map(|(name, _)| name));
@@ -122,15 +122,15 @@ fn loads_at_once_all_land_and_the_limit_holds() {
         })
     };
     let handles: Vec<AgentSession> = (0..8).map(|_| limited(Some("limited"))).collect();
-    assert_eq!(race(&handles), 3);
+    assert_eq!(count_successful_loads(&handles), 3);
     assert_eq!(loaded(&handles[0]).len(), 3);
     let shared = [limited(None)];
-    assert_eq!(race(&shared), 3);
+    assert_eq!(count_successful_loads(&shared), 3);
     assert_eq!(loaded(&shared[0]).len(), 3);
 }
 
 #[test]
-fn a_stored_session_goes_on_and_a_detached_one_leaves_no_trace() {
+fn a_stored_session_is_resumed_and_a_detached_one_is_not_stored() {
     let host = Host::new(&PLAIN);
     load(&host.stored("s"), "a").unwrap();
     let session = host.stored("s");
@@ -145,7 +145,7 @@ fn a_stored_session_goes_on_and_a_detached_one_leaves_no_trace() {
 }
 
 #[test]
-fn changes_on_disk_wait_for_the_next_turn() {
+fn changes_on_disk_take_effect_at_the_next_turn() {
     let host = Host::new(&[("a", "")]);
     let session = host.session(AgentOptions::new(Dialect::Skillbox));
     let agent = AgentName::default();
@@ -171,14 +171,14 @@ const GUARD: &str = "hooks:
         - {type: prompt, prompt: Mind the docs., once: true}";
 
 #[test]
-fn a_guard_that_cannot_run_stops_the_call_and_changes_nothing() {
+fn a_hook_that_cannot_run_blocks_the_call_and_changes_nothing() {
     let host = Host::new(&[("guard", GUARD)]);
     let session = host.stored("s");
     load(&session, "guard").unwrap();
     let before = session.state().unwrap();
     let error = call(&session, "skill_list_docs", json!({"skill": "guard"})).unwrap_err();
     assert!(
-        matches!(&error, ToolError::Stopped { reason, .. } if reason.contains("executor is not configured")),
+        matches!(&error, ToolError::BlockedByHook { reason, .. } if reason.contains("executor is not configured")),
         "{error}"
     );
     let agent = AgentName::default();
@@ -191,16 +191,16 @@ fn a_guard_that_cannot_run_stops_the_call_and_changes_nothing() {
 }
 
 #[test]
-fn a_host_may_carry_out_commands_itself() {
+fn a_host_may_run_the_commands_of_hooks_itself() {
     let host = Host::new(&[("guard", GUARD)]);
     let mut options = AgentOptions::new(Dialect::Skillbox);
     options.hooks = CommandHooks::Offer;
     let session = host.session(options);
     load(&session, "guard").unwrap();
     let outcome = call(&session, "skill_list_docs", json!({"skill": "guard"})).unwrap();
-    assert_eq!(outcome.result, json!([]), "a list has no room for hooks");
+    assert_eq!(outcome.result, json!([]), "a list cannot contain hooks");
     assert!(
-        matches!(outcome.hooks.as_slice(), [hook] if hook.carried == Carried::ForHost),
+        matches!(outcome.hooks.as_slice(), [hook] if hook.status == HookStatus::ForHost),
         "{:?}",
         outcome.hooks
     );
@@ -209,9 +209,9 @@ fn a_host_may_carry_out_commands_itself() {
     assert!(section.text.contains("- guard: Mind the docs."), "{}", section.text);
 }
 
-/// A hook's words are part of the call: where the call is refused, nothing is said.
+/// The prompt text of a hook is part of the call, so a refused call adds none.
 #[test]
-fn a_refused_call_leaves_no_words_of_hooks() {
+fn a_refused_call_adds_no_prompt_text_of_hooks() {
     let host = Host::new(&[(
         "speaker",
         "hooks:\n  PreToolUse:\n    - {matcher: skill_read, type: prompt, prompt: Read on.}",
@@ -226,42 +226,46 @@ fn a_refused_call_leaves_no_words_of_hooks() {
 }
 
 #[test]
-fn host_tools_come_with_the_skills_that_name_them() {
+fn host_tools_become_visible_with_the_skills_that_name_them() {
     let host = Host::new(&[("git", "allowed-tools: Bash(git:*) Fetch"), ("pdf", "")]);
     let session = host.session(AgentOptions::new(Dialect::Saa));
     let dynamic = DynamicTools {
-        grouped: BTreeMap::from([(
+        by_skill: BTreeMap::from([(
             "pdf".to_owned().try_into().unwrap(),
             vec!["pdf_text".to_owned(), "Bash".to_owned()],
         )]),
-        known: ["Bash", "Fetch", "Other"].map(str::to_owned).into(),
+        unlockable: ["Bash", "Fetch", "Other"].map(str::to_owned).into(),
     };
     let always = ["ls".to_owned()];
     let visible = || session.host_tools(&dynamic, &always, &AgentName::default()).unwrap();
     assert_eq!(visible(), ["ls"]);
     assert!(call(&session, "read_skill", json!({"skill_name": "gti"})).is_err());
-    assert_eq!(visible(), ["ls"], "only a load that succeeds counts");
+    assert_eq!(visible(), ["ls"], "a failed load unlocks nothing");
     call(&session, "read_skill", json!({"skill_name": "pdf"})).unwrap();
     assert_eq!(visible(), ["ls", "pdf_text", "Bash"]);
     call(&session, "read_skill", json!({"skill_name": "git"})).unwrap();
-    assert_eq!(visible(), ["ls", "pdf_text", "Bash", "Fetch"], "each once");
+    assert_eq!(
+        visible(),
+        ["ls", "pdf_text", "Bash", "Fetch"],
+        "no tool is listed twice"
+    );
 }
 
 #[test]
-fn every_answer_is_an_event_with_its_delta() {
+fn every_call_logs_an_event_with_its_delta() {
     let host = Host::new(&[("git", "allowed-tools: Bash(git:*)")]);
     let settings = Settings {
         policy: PolicyKind::Strict,
         ..Settings::new(Dialect::Trpc)
     };
     let session = host.session(settings);
-    let heard = Heard::default();
-    tracing::subscriber::with_default(heard.clone(), || {
+    let recorder = EventRecorder::default();
+    tracing::subscriber::with_default(recorder.clone(), || {
         load(&session, "git").unwrap();
         load(&session, "gti").unwrap_err();
         call(&session, "skill_run", json!({"skill": "git", "command": "rm x"})).unwrap_err();
     });
-    let events = heard.0.lock().unwrap();
+    let events = recorder.0.lock().unwrap();
     let responses: Vec<_> = events
         .iter()
         .filter(|(name, _)| *name == "tool.response")
@@ -272,7 +276,7 @@ fn every_answer_is_an_event_with_its_delta() {
     assert_eq!(responses[0]["state_delta"], r#"{"temp:skill:loaded:git":"1"}"#);
     assert_eq!(responses[1]["error"], "unknown_skill");
     assert_eq!(responses[2]["error"], "tool_not_allowed");
-    let said = |words: &str| {
+    let has_message = |words: &str| {
         events
             .iter()
             .any(|(_, fields)| fields.get("message").is_some_and(|text| text.contains(words)))
@@ -282,18 +286,18 @@ fn every_answer_is_an_event_with_its_delta() {
         "skill loaded",
         "tool blocked by allowed-tools policy",
     ] {
-        assert!(said(words), "{words}: {events:?}");
+        assert!(has_message(words), "{words}: {events:?}");
     }
 }
 
-/// Name and fields of one event.
+/// The name and fields of one event.
 type Event = (&'static str, BTreeMap<&'static str, String>);
 
-/// Remembers every event.
+/// Records every event.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Event>>>);
+struct EventRecorder(Arc<Mutex<Vec<Event>>>);
 
-impl tracing::Subscriber for Heard {
+impl tracing::Subscriber for EventRecorder {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
         true
     }

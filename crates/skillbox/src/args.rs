@@ -1,4 +1,4 @@
-//! The command line as it is written.
+//! Parses the command line.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Find, check, disclose and run Agent Skills, in a sandbox
+/// Find, validate, disclose and run Agent Skills in a sandbox
 #[derive(Parser, Debug)]
 #[command(
     name = "skillbox",
@@ -28,79 +28,79 @@ const STYLES: Styles = Styles::styled()
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = concat!(
-        "Without --skills these are searched, a later one winning over an earlier one:\n\
+        "Without --skills, skillbox searches these places; a later one wins:\n\
          the built-in skills, ~/.agents/skills, ~/.claude/skills, ./.claude/skills,\n\
-         ./.agents/skills, ./skills, and each entry of the path list SKILLS_ROOT.\n\n",
+         ./.agents/skills, ./skills, and each directory in SKILLS_ROOT.\n\n",
         crate::examples!(
-        "skillbox demo                       a guided tour, no set-up needed",
-        "skillbox list                       what there is",
-        "skillbox create my-skill            a new skill that validates and runs",
-        "skillbox help settings              every setting and where its value is from",
+        "skillbox demo                       take a guided tour; no setup needed",
+        "skillbox list                       list the skills found here",
+        "skillbox create my-skill            create a skill that validates and runs",
+        "skillbox help settings              describe every setting and its value",
         )
     )
 )]
-pub struct Line {
-    /// Options that every command takes.
+pub struct CommandLine {
+    /// The options that every command accepts.
     #[command(flatten)]
-    pub shared: Shared,
-    /// What to do.
+    pub options: GlobalOptions,
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-impl Line {
+impl CommandLine {
     /// Parses the words of a command line, the program's name first.
-    pub fn of(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let words = gathered(words.into_iter().collect());
-        match RunLine::of(&words) {
+    pub fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words = move_repeatable_flags_first(words.into_iter().collect());
+        match RunCommandLine::parse_words(&words) {
             Some(line) => Ok(line),
             None => Self::try_parse_from(words),
         }
     }
 
-    /// Whether the words, wrong as they are, mean a run.
-    pub fn is_of_run(words: impl IntoIterator<Item = OsString>) -> bool {
+    /// Whether words that do not parse mean the command `run`.
+    pub fn means_run(words: impl IntoIterator<Item = OsString>) -> bool {
         let lenient = Self::command().ignore_errors(true);
         let found = lenient.try_get_matches_from(words);
         found.is_ok_and(|matches| matches.subcommand_name() == Some("run"))
     }
 }
 
-/// The command line of a run, which is read without declaring the flags of every other command first. That takes as
-/// long as a good part of the run.
+/// The command line of `run`, parsed without declaring the flags of all other commands. Declaring them takes as long as
+/// a good part of the run itself.
 #[derive(Parser, Debug)]
-struct RunLine {
+struct RunCommandLine {
     #[command(flatten)]
-    shared: Shared,
+    options: GlobalOptions,
     #[command(subcommand)]
-    command: OnlyRun,
+    command: RunSubcommand,
 }
 
 #[derive(clap::Subcommand, Debug)]
-enum OnlyRun {
+enum RunSubcommand {
     Run(Box<RunArgs>),
 }
 
-impl RunLine {
-    /// The line, if it is one of a run without mistakes. Everything else is for [`Line`] to read, or to refuse.
-    fn of(words: &[OsString]) -> Option<Line> {
+impl RunCommandLine {
+    /// The parsed line if it is a valid call of `run`; [`CommandLine`] handles everything else.
+    fn parse_words(words: &[OsString]) -> Option<CommandLine> {
         if !words.iter().take_while(|word| *word != "--").any(|word| word == "run") {
             return None;
         }
-        let Self { shared, command } = Self::try_parse_from(words).ok()?;
-        let OnlyRun::Run(arguments) = command;
-        Some(Line {
-            shared,
+        let Self { options, command } = Self::try_parse_from(words).ok()?;
+        let RunSubcommand::Run(arguments) = command;
+        Some(CommandLine {
+            options,
             command: Command::Run(arguments),
         })
     }
 }
 
-/// The same words with every occurrence of a repeatable global flag moved to the front.
+/// Moves every occurrence of a repeatable global flag to the front.
 ///
-/// clap takes global flags before or after the command, but where one stands on both sides it forgets the first:
+/// clap accepts global flags before and after the command, but drops the former when both are given:
 /// `skillbox --skills a list --skills b` must mean both.
-fn gathered(words: Vec<OsString>) -> Vec<OsString> {
+fn move_repeatable_flags_first(words: Vec<OsString>) -> Vec<OsString> {
     let repeatable: Vec<_> = GlobalFlags::repeatable().collect();
     let is_flag = |word: &OsStr| repeatable.iter().any(|flag| word == flag.as_str());
     let is_flag_with_value = |word: &OsStr| {
@@ -131,29 +131,29 @@ fn gathered(words: Vec<OsString>) -> Vec<OsString> {
     front.into_iter().chain(rest).chain(words).collect()
 }
 
-/// Options that may stand before or after the command.
+/// Options that may come before or after the command.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
-pub struct Shared {
-    /// Print JSON of a stable shape on stdout
+pub struct GlobalOptions {
+    /// Print JSON with a stable schema
     #[arg(long, global = true)]
     pub json: bool,
-    /// Tell more: advice too
+    /// Print more, including notes
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     verbose: bool,
-    /// Tell less: errors only
+    /// Print errors only
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     quiet: bool,
-    /// Read this config file instead of ./skillbox.toml or the user's
+    /// Config file to use instead of the default one
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Settings.
+    /// The global settings.
     #[command(flatten)]
     pub settings: GlobalFlags,
 }
 
-impl Shared {
-    /// How much is told.
+impl GlobalOptions {
+    /// How much is printed on stderr.
     pub fn verbosity(&self) -> Verbosity {
         match (self.verbose, self.quiet) {
             (true, _) => Verbosity::Verbose,
@@ -163,22 +163,14 @@ impl Shared {
     }
 }
 
-/// The examples of a command's help, under a heading like clap's own.
-#[macro_export]
-macro_rules! examples {
-    ($($line:literal),+ $(,)?) => {
-        concat!("\u{1b}[1mExamples:\u{1b}[0m", $("\n  ", $line),+)
-    };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn repeated_flags_are_gathered_and_nothing_else_moves() {
+    fn only_repeatable_flags_move_to_the_front() {
         let check = |line: &str, expected: &str| {
-            let words = gathered(line.split(' ').map(OsString::from).collect());
+            let words = move_repeatable_flags_first(line.split(' ').map(OsString::from).collect());
             assert_eq!(words.join(OsStr::new(" ")), expected);
         };
         check("p list", "p list");
@@ -194,16 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_read_alike_in_both_ways() {
-        let words = |line: &str| gathered(line.split(' ').map(OsString::from).collect());
+    fn both_parsers_read_a_run_alike() {
+        let words = |line: &str| move_repeatable_flags_first(line.split(' ').map(OsString::from).collect());
         for line in [
             "p run x -- true",
             "p --json run x --timeout 3 --output out/* -- a b",
             "p --skills a run --skills b --session s x",
             "p run x --script y --input a.csv --env A=b -q",
         ] {
-            let short = RunLine::of(&words(line)).expect(line);
-            let long = Line::try_parse_from(words(line)).expect(line);
+            let short = RunCommandLine::parse_words(&words(line)).expect(line);
+            let long = CommandLine::try_parse_from(words(line)).expect(line);
             assert_eq!(format!("{short:?}"), format!("{long:?}"));
         }
         for line in [
@@ -213,13 +205,13 @@ mod tests {
             "p list -- run",
             "p search run",
         ] {
-            assert!(RunLine::of(&words(line)).is_none(), "{line}");
+            assert!(RunCommandLine::parse_words(&words(line)).is_none(), "{line}");
         }
     }
 
     #[test]
-    fn the_declarations_hold_together() {
+    fn the_declarations_are_consistent() {
         use clap::CommandFactory;
-        Line::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! A command that could not do its work: what is said, and the exit code.
+//! The failure of a command: its error object and its exit code.
 
 use std::error::Error;
 use std::io;
@@ -9,99 +9,99 @@ use skillbox_model::{ErrorBody, ErrorCode, ExitCode, with_causes};
 use crate::render::{Page, Span, Terminal, Tone};
 use crate::settings::SettingError;
 
-/// An error on its way to the user.
+/// An error that ends the command.
 #[derive(Debug)]
 pub struct Failure {
     body: ErrorBody,
-    exit: u8,
+    exit_code: u8,
 }
 
 impl Failure {
-    /// The thing asked about is bad, or could not be had.
+    /// The requested object is bad or unavailable.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             body: ErrorBody::new(code, message),
-            exit: ExitCode::BAD,
+            exit_code: ExitCode::FAILURE,
         }
     }
 
     /// The command line or a setting is wrong.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            exit: ExitCode::USAGE,
+            exit_code: ExitCode::USAGE,
             ..Self::new(ErrorCode::InvalidRequest, message).hint(hint)
         }
     }
 
-    /// A run that was refused, or that failed on our side.
-    pub fn refused(body: ErrorBody) -> Self {
+    /// A run that skillbox refused or failed to execute.
+    pub fn of_run(body: ErrorBody) -> Self {
         Self {
             body,
-            exit: ExitCode::REFUSED,
+            exit_code: ExitCode::REFUSED,
         }
     }
 
-    /// The same with the exit code of a refused run.
-    pub fn refusal(mut self) -> Self {
-        self.exit = ExitCode::REFUSED;
+    /// The same failure with the exit code of a refused run.
+    pub fn with_run_exit_code(mut self) -> Self {
+        self.exit_code = ExitCode::REFUSED;
         self
     }
 
-    /// Another command that was refused for the same reasons.
+    /// The failure of another command, from an error object.
     pub fn from_body(body: ErrorBody) -> Self {
         Self {
             body,
-            exit: ExitCode::BAD,
+            exit_code: ExitCode::FAILURE,
         }
     }
 
-    /// The exit code that goes with it.
-    pub fn exit(&self) -> u8 {
-        self.exit
+    /// The exit code of the command.
+    pub fn exit_code(&self) -> u8 {
+        self.exit_code
     }
 
-    /// What kind of failure it is.
+    /// The error code.
     pub fn code(&self) -> ErrorCode {
         self.body.code
     }
 
-    /// What is said about it.
+    /// The error message.
     pub fn message(&self) -> &str {
         &self.body.message
     }
 
-    /// The same with its own advice.
+    /// The same failure with a specific hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
         self
     }
 
-    /// An error of a library with everything that caused it.
+    /// An error of a library with its chain of causes.
     pub fn from_error(code: ErrorCode, error: &dyn Error) -> Self {
         Self::new(code, with_causes(error))
     }
 
-    /// Tells it: one object on stdout for programs, words on stderr for people.
-    pub fn tell(&self, terminal: &mut Terminal, as_json: bool) -> io::Result<u8> {
+    /// Prints the failure: the error object on stdout for programs, text on stderr for people.
+    pub fn print(&self, terminal: &mut Terminal, as_json: bool) -> io::Result<u8> {
         if as_json {
-            terminal.json(&Wire { error: &self.body })?;
+            terminal.print_json(&ErrorObject { error: &self.body })?;
         } else {
             let mut page = terminal.page();
             self.render(&mut page);
-            terminal.tell(page)?;
+            terminal.print_message(page)?;
         }
-        Ok(self.exit)
+        Ok(self.exit_code)
     }
 
     fn render(&self, page: &mut Page) {
-        let place = self
+        let field = self
             .body
             .field
             .as_ref()
             .map_or_else(String::new, |field| format!("{field}: "));
-        let message = format!("{place}{}", self.body.message);
+        let message = format!("{field}{}", self.body.message);
         let mut lines = message.lines();
-        page.beside(
+        page.labelled(
             0,
             Span::new(Tone::Bad, "error:"),
             7,
@@ -112,13 +112,13 @@ impl Failure {
             page.paragraph(7, Tone::Plain, line);
         }
         if let Some(hint) = &self.body.hint {
-            page.beside(0, Span::new(Tone::Hint, "hint:"), 7, Tone::Plain, hint);
+            page.labelled(0, Span::new(Tone::Hint, "hint:"), 7, Tone::Plain, hint);
         }
     }
 }
 
 #[derive(Serialize)]
-struct Wire<'a> {
+struct ErrorObject<'a> {
     error: &'a ErrorBody,
 }
 
@@ -129,8 +129,9 @@ impl From<SettingError> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Writing an answer failed; everything else is told with more words where it happens.
+    /// Writing the output failed; other I/O errors are converted where they occur, with more detail.
     fn from(error: io::Error) -> Self {
-        Self::new(ErrorCode::Storage, format!("cannot write the answer: {error}")).hint("check where stdout leads")
+        Self::new(ErrorCode::Storage, format!("cannot write the output: {error}"))
+            .hint("check where stdout is redirected to")
     }
 }

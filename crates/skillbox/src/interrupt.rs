@@ -1,4 +1,4 @@
-//! Ctrl-C and a polite kill: the run is cancelled, and its end is still told.
+//! Cancels the run on SIGINT, SIGTERM and SIGHUP; its result is still reported.
 
 use std::io;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
-use skillbox_executor::Cancel;
+use skillbox_executor::CancelToken;
 
-/// Throws the switch at the first SIGINT, SIGTERM or SIGHUP; a second one ends us the usual way.
-pub fn cancel_on_signal(cancel: &Cancel) {
-    let seen = Arc::new(AtomicBool::new(false));
+/// Cancels at the first SIGINT, SIGTERM or SIGHUP. A second signal has its default effect.
+pub fn cancel_on_signal(cancel: &CancelToken) {
+    let was_signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Without the handler, a signal ends us at once, and the sandbox dies with us.
-        let _default_stays = throw_at(signal, cancel, &seen);
+        // If a handler cannot be installed, the signal ends this process at once, and the sandbox with it.
+        let _default_remains = install_handler(signal, cancel, &was_signalled);
     }
 }
 
-/// Everything happens in the handler itself: a thread that waits for signals would have to be started and ended with
-/// every run.
-fn throw_at(signal: i32, cancel: &Cancel, seen: &Arc<AtomicBool>) -> io::Result<()> {
-    let trigger = cancel.trigger()?;
-    // Actions are taken in the order of their registration: the second signal finds the flag of the first.
-    flag::register_conditional_default(signal, Arc::clone(seen))?;
-    flag::register(signal, Arc::clone(seen))?;
-    low_level::pipe::register(signal, trigger)?;
+/// All work happens in the signal handler: a thread that waits for signals would have to be started and joined in every
+/// run.
+fn install_handler(signal: i32, cancel: &CancelToken, was_signalled: &Arc<AtomicBool>) -> io::Result<()> {
+    let trigger_fd = cancel.trigger_fd()?;
+    // Actions run in the order of their registration: the second signal sees the flag set by the first.
+    flag::register_conditional_default(signal, Arc::clone(was_signalled))?;
+    flag::register(signal, Arc::clone(was_signalled))?;
+    low_level::pipe::register(signal, trigger_fd)?;
     Ok(())
 }

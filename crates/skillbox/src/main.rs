@@ -1,53 +1,56 @@
-//! The skillbox command line: arguments → settings → command → rendering → exit code.
+//! The skillbox command line: arguments → settings → command → output → exit code.
 //!
-//! This is the only crate that prints, reads the environment and decides exit codes. It holds no engine logic: it asks
-//! the other crates and shows what they say, for people or, with `--json`, for programs.
+//! This is the only crate that prints, reads the environment and chooses exit codes. It contains no engine logic: it
+//! calls the other crates and prints their results, for people or, with `--json`, for programs.
 
 mod args;
-mod catalogue;
+mod catalog;
 mod commands;
-mod engine;
+mod context;
+mod examples;
 mod failure;
 mod interrupt;
-mod log_lines;
+mod logging;
 mod render;
+mod runtime_setup;
 mod settings;
 mod sources;
-mod traces;
+mod trace_export;
 
 use std::cell::Cell;
 use std::path::Path;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 use skillbox_model::ExitCode;
 use skillbox_sandbox::{Spawner, SpawnerOptions};
 
-use args::Line;
-use commands::Context;
+use args::CommandLine;
+use context::Context;
 use failure::Failure;
-use render::{Places, Span, Terminal, Tone, Verbosity};
-use settings::{Environment, Layers};
+use render::{PathShortener, Span, Terminal, Tone, Verbosity};
+use settings::Environment;
 
 fn main() -> std::process::ExitCode {
     skillbox_sandbox::become_spawner_if_asked();
-    let spawner = spawner_of_a_run();
+    let spawner = fork_spawner_of_run();
     let environment = Environment::of_process();
-    let places = Places {
+    let shortener = PathShortener {
         working_dir: environment.working_dir().to_owned(),
         home: environment.home().map(Path::to_owned),
     };
-    let mut terminal = Terminal::of_process(places);
-    let code = match Line::of(std::env::args_os()) {
-        Ok(line) => answer(&line, environment, spawner, &mut terminal),
-        Err(error) => refuse(&error, &mut terminal),
+    let mut terminal = Terminal::of_process(shortener);
+    let code = match CommandLine::parse_words(std::env::args_os()) {
+        Ok(line) => execute(&line, environment, spawner, &mut terminal),
+        Err(error) => report_parse_error(&error, &mut terminal),
     };
     code.into()
 }
 
-/// A run's spawner is forked off before anything else is done: it finds out about the host while this process reads its
-/// arguments and settings, and there is little yet to copy. A word that only looks like the command costs a fork; a
-/// failure comes up again, and is told, where the spawner is needed.
-fn spawner_of_a_run() -> Option<Spawner> {
+/// Forks the spawner of a run before anything else: it probes the host while this process reads its arguments and
+/// settings, and the fork has little memory to copy. If a word only looks like the command `run`, one fork is wasted. A
+/// failure is not reported here: it occurs again, and is reported, where the spawner is needed.
+fn fork_spawner_of_run() -> Option<Spawner> {
     let is_run = std::env::args_os()
         .skip(1)
         .take_while(|word| word != "--")
@@ -55,68 +58,70 @@ fn spawner_of_a_run() -> Option<Spawner> {
     is_run.then(|| Spawner::fork_here(SpawnerOptions::one_shot()).ok())?
 }
 
-fn answer(line: &Line, environment: Environment, spawner: Option<Spawner>, terminal: &mut Terminal) -> u8 {
-    let as_json = line.shared.json || line.command.always_speaks_json();
-    let told = |failure: Failure, terminal: &mut Terminal| {
-        // The lower codes of a run are its script's.
+fn execute(line: &CommandLine, environment: Environment, spawner: Option<Spawner>, terminal: &mut Terminal) -> u8 {
+    let as_json = line.options.json || line.command.always_prints_json();
+    execute_command(line, environment, spawner, terminal).unwrap_or_else(|failure| {
+        // The lower exit codes of a run belong to its script.
         let failure = if line.command.is_run() {
-            failure.refusal()
+            failure.with_run_exit_code()
         } else {
             failure
         };
-        // Nothing is left to do when not even the failure can be told.
-        failure.tell(terminal, as_json).unwrap_or(failure.exit())
-    };
-    obey(line, environment, spawner, terminal).unwrap_or_else(|failure| told(failure, terminal))
+        // If the failure itself cannot be printed, only the exit code is left.
+        failure.print(terminal, as_json).unwrap_or(failure.exit_code())
+    })
 }
 
-fn obey(
-    line: &Line,
+fn execute_command(
+    line: &CommandLine,
     environment: Environment,
     spawner: Option<Spawner>,
     terminal: &mut Terminal,
 ) -> Result<u8, Failure> {
-    let shared = &line.shared;
-    let layers = Layers::read(environment, shared.config.as_deref())?;
-    let (settings, told_settings) = shared.settings.resolve(&layers)?;
-    if !line.command.starts_its_own_log() {
-        log_lines::start(settings.log, None);
+    let options = &line.options;
+    let layers = settings::read_layers(environment, options.config.as_deref())?;
+    let (settings, resolved_settings) = options.settings.resolve(&layers)?;
+    if !line.command.starts_logging_itself() {
+        logging::start(settings.log, None);
     }
     let context = Context {
         settings: &settings,
-        told_settings: &told_settings,
+        resolved_settings: &resolved_settings,
         layers: &layers,
-        as_json: shared.json,
-        verbosity: shared.verbosity(),
+        as_json: options.json,
+        verbosity: options.verbosity(),
         spawner: Cell::new(spawner),
+        command_line: CommandLine::command,
     };
-    warn_of_misspelt_variables(&context, terminal)?;
+    warn_about_misspelled_variables(&context, terminal)?;
     commands::dispatch(&line.command, &context, terminal)
 }
 
-/// Help and version are answers; everything else is a usage error, told to people in any case and to programs that
-/// asked for JSON as the error object too.
-fn refuse(error: &clap::Error, terminal: &mut Terminal) -> u8 {
-    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    // A failed write leaves nobody to tell.
-    let _ = terminal.own_text(!asked_for, &error.render().ansi().to_string());
-    if asked_for {
+/// Prints help and version on stdout, and anything else as a usage error: as text on stderr and, with `--json`, also as
+/// the error object.
+fn report_parse_error(error: &clap::Error, terminal: &mut Terminal) -> u8 {
+    let is_requested = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let text = error.render().ansi().to_string();
+    // A failed write cannot be reported anywhere.
+    if is_requested {
+        let _ = terminal.print_styled(&text);
         return ExitCode::OK;
     }
-    let mut failure = Failure::usage(first_paragraph(error), "`--help` after the command tells its usage");
-    if Line::is_of_run(std::env::args_os()) {
-        failure = failure.refusal();
+    let _ = terminal.print_styled_message(&text);
+    let mut failure = Failure::usage(first_paragraph(error), "add --help after the command for its usage");
+    if CommandLine::means_run(std::env::args_os()) {
+        failure = failure.with_run_exit_code();
     }
     let as_json = std::env::args_os()
         .take_while(|word| word != "--")
         .any(|word| word == "--json");
     if as_json {
-        let _ = failure.tell(terminal, as_json);
+        let _ = failure.print(terminal, as_json);
     }
-    failure.exit()
+    failure.exit_code()
 }
 
-/// What is wrong, in one line: usage and advice come after an empty one.
+/// The message in one line; usage and tips follow after a blank line.
 fn first_paragraph(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.trim_start_matches("error: ").lines();
@@ -124,16 +129,16 @@ fn first_paragraph(error: &clap::Error) -> String {
     lines.join(" ")
 }
 
-/// A setting that its owner believes in, and that nobody reads, must not pass in silence.
-fn warn_of_misspelt_variables(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+/// Warns about variables that look like a setting but are not one.
+fn warn_about_misspelled_variables(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     if context.verbosity == Verbosity::Quiet {
         return Ok(());
     }
-    for (name, meant) in context.layers.misspelt_variables() {
+    for (name, meant) in context.layers.misspelled_variables() {
         let mut page = terminal.page();
         let text = format!("the environment variable {name} is not a setting; did you mean {meant}?");
-        page.beside(0, Span::new(Tone::Warning, "warning:"), 9, Tone::Plain, &text);
-        terminal.tell(page)?;
+        page.labelled(0, Span::new(Tone::Warning, "warning:"), 9, Tone::Plain, &text);
+        terminal.print_message(page)?;
     }
     Ok(())
 }

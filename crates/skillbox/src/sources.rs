@@ -1,4 +1,4 @@
-//! Settings → where skills come from, lowest precedence first.
+//! Determines the sources of skills from the settings, lowest precedence first.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,30 @@ use skillbox_repository::{BUILT_IN, Scope, Source};
 
 use crate::settings::{Environment, GlobalSettings};
 
-/// The sources that were named; else the built-in skills, the customary places and `SKILLS_ROOT`.
+/// The configured sources, or by default the built-in skills, the default directories and `SKILLS_ROOT`.
 pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Source> {
     if !settings.skills.is_empty() {
-        return settings.skills.iter().map(|path| named(path.clone())).collect();
+        return settings
+            .skills
+            .iter()
+            .map(|path| project_directory(path.clone()))
+            .collect();
     }
     let user = environment
         .home()
         .into_iter()
         .flat_map(|home| [home.join(".agents/skills"), home.join(".claude/skills")]);
     let project = ["./.claude/skills", "./.agents/skills", "./skills"].map(PathBuf::from);
-    let mut places: Vec<_> = user.map(|path| (path, Scope::User)).collect();
+    let mut directories: Vec<_> = user.map(|path| (path, Scope::User)).collect();
     for path in project {
-        // In the home directory itself the project's places are the user's: one place is one source.
-        let same = |(known, _): &(PathBuf, Scope)| *known == environment.working_dir().join(trimmed(&path));
-        if !places.iter().any(same) {
-            places.push((path, Scope::Project));
+        // In the home directory, the project's directories are the user's own: each directory is one source.
+        let is_same =
+            |(known, _): &(PathBuf, Scope)| *known == environment.working_dir().join(without_leading_dot(&path));
+        if !directories.iter().any(is_same) {
+            directories.push((path, Scope::Project));
         }
     }
-    let customary = places
+    let default_sources = directories
         .into_iter()
         .map(|(path, scope)| Source::OptionalDirectory { path, scope });
     let roots = environment
@@ -32,19 +37,19 @@ pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Sour
         .map(|list| std::env::split_paths(list).collect::<Vec<_>>());
     let roots = roots.into_iter().flatten().filter(|path| !path.as_os_str().is_empty());
     std::iter::once(Source::Embedded(&BUILT_IN))
-        .chain(customary)
-        .chain(roots.map(named))
+        .chain(default_sources)
+        .chain(roots.map(project_directory))
         .collect()
 }
 
-fn named(path: PathBuf) -> Source {
+fn project_directory(path: PathBuf) -> Source {
     Source::Directory {
         path,
         scope: Scope::Project,
     }
 }
 
-fn trimmed(path: &Path) -> &Path {
+fn without_leading_dot(path: &Path) -> &Path {
     path.strip_prefix(".").unwrap_or(path)
 }
 
@@ -75,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_customary_places_in_the_order_of_precedence() {
+    fn default_sources_are_in_order_of_precedence() {
         assert_eq!(
             labels(&[], &[("HOME", "/home/u"), ("SKILLS_ROOT", "/a::/b")], "/project"),
             [
@@ -92,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn named_sources_replace_all_others() {
+    fn configured_sources_replace_the_default_ones() {
         let variables = [("HOME", "/home/u"), ("SKILLS_ROOT", "/a")];
         assert_eq!(labels(&["x", "y"], &variables, "/project"), ["project x", "project y"]);
     }
 
     #[test]
-    fn at_home_no_place_is_searched_twice() {
+    fn in_the_home_directory_no_source_is_listed_twice() {
         assert_eq!(
             labels(&[], &[("HOME", "/home/u")], "/home/u"),
             [

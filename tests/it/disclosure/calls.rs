@@ -1,47 +1,46 @@
-//! How calls are written, and how they are answered.
+//! The arguments of calls, and their results.
 
 use serde_json::{Value, json};
 
-use super::{call, library, ok, prompt, refused, skill};
-use crate::program::World;
+use super::{call, call_ok, call_refused, cli_with_skills, prompt, write_skill};
+use crate::cli::Cli;
 
 #[test]
-fn arguments_come_as_json_from_a_file_or_from_standard_input() {
-    let world = library();
-    world.write("arguments.json", r#"{"skill": "pdf"}"#);
+fn arguments_are_read_from_json_a_file_or_standard_input() {
+    let cli = cli_with_skills();
+    cli.write_file("arguments.json", r#"{"skill": "pdf"}"#);
     let docs = json!(["references/fonts.md", "references/forms.md"]);
-    let from_file = world
+    let from_file = cli
         .run("--skills skills call skill_list_docs @arguments.json")
         .expect_code(0);
     assert_eq!(from_file.json(), docs);
     let program = env!("CARGO_BIN_EXE_skillbox").as_ref();
     let words = ["--skills", "skills", "call", "skill_list_docs", "-"];
     assert_eq!(
-        world
-            .run_other(program, &words, r#"{"skill": "pdf"}"#)
+        cli.run_program(program, &words, r#"{"skill": "pdf"}"#)
             .expect_code(0)
             .json(),
         docs
     );
-    let without = world.run("--skills skills call skill_list").expect_code(0).json();
+    let without = cli.run("--skills skills call skill_list").expect_code(0).json();
     assert_eq!(without["skills"].as_array().unwrap().len(), 3);
     for (arguments, expected) in [
         ("{", "not JSON"),
         ("@none.json", "cannot open none.json"),
         ("[1]", "skill_load"),
     ] {
-        let ran = world
+        let output = cli
             .run(&format!("--skills skills call skill_load {arguments}"))
             .expect_code(1);
-        let error = &ran.json()["error"];
+        let error = &output.json()["error"];
         assert_eq!(error["code"], "invalid_request");
         assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
     }
 }
 
 #[test]
-fn wrong_arguments_are_named() {
-    let world = library();
+fn invalid_arguments_are_named() {
+    let cli = cli_with_skills();
     for (tool, arguments, field) in [
         ("skill_load", json!({}), "skill"),
         ("skill_load", json!({"skill": 7}), "skill"),
@@ -72,7 +71,7 @@ fn wrong_arguments_are_named() {
         ("wrap_tool_call", json!({"arguments": {}}), "tool"),
         ("before_agent", json!({"skills": ["../x"]}), "skills"),
     ] {
-        let error = refused(&world, tool, &arguments, "");
+        let error = call_refused(&cli, tool, &arguments, "");
         assert!(
             error["field"].as_str().unwrap_or_default().starts_with(field),
             "{tool} {arguments}: {error}"
@@ -81,17 +80,20 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
-fn what_is_no_tool_is_told_what_there_is() {
-    let world = library();
-    let error = refused(&world, "pdf", &json!({}), "");
+fn an_unknown_tool_error_lists_the_tools() {
+    let cli = cli_with_skills();
+    let error = call_refused(&cli, "pdf", &json!({}), "");
     assert_eq!(error["code"], "unknown_tool");
     assert_eq!(error["hint"], "load it: skill_load(\"pdf\")");
-    let error = refused(&world, "pdf", &json!({}), "--dialect deepagents");
+    let error = call_refused(&cli, "pdf", &json!({}), "--dialect deepagents");
     assert_eq!(error["hint"], "load it: load_skill(\"pdf\")");
-    ok(&world, "skill_load", &json!({"skill": "git"}), "--session s");
-    let error = refused(&world, "pdf", &json!({}), "--session s --policy restrict");
-    assert_eq!(error["code"], "unknown_tool", "no policy speaks of what is no tool");
-    let error = refused(&world, "skill_exec", &json!({}), "--dialect trpc");
+    call_ok(&cli, "skill_load", &json!({"skill": "git"}), "--session s");
+    let error = call_refused(&cli, "pdf", &json!({}), "--session s --policy restrict");
+    assert_eq!(
+        error["code"], "unknown_tool",
+        "the policy does not apply to an unknown tool"
+    );
+    let error = call_refused(&cli, "skill_exec", &json!({}), "--dialect trpc");
     assert!(
         error["message"]
             .as_str()
@@ -100,33 +102,28 @@ fn what_is_no_tool_is_told_what_there_is() {
         "{error}"
     );
     assert_eq!(
-        refused(&world, "load_skill", &json!({"skill_name": "pdf"}), "")["code"],
+        call_refused(&cli, "load_skill", &json!({"skill_name": "pdf"}), "")["code"],
         "unknown_tool"
     );
 }
 
 #[test]
-fn unknown_skills_get_the_nearest_names() {
-    let world = library();
-    skill(&world, "pdf-forms", "description: Fills forms.", "");
-    let error = refused(&world, "skill_load", &json!({"skill": "pdf-form"}), "");
+fn an_unknown_skill_error_names_the_nearest_skills() {
+    let cli = cli_with_skills();
+    write_skill(&cli, "pdf-forms", "description: Fills forms.", "");
+    let error = call_refused(&cli, "skill_load", &json!({"skill": "pdf-form"}), "");
     assert_eq!(error["code"], "unknown_skill");
     assert_eq!(
         error["message"],
         "unknown skill \"pdf-form\"; the nearest are: pdf-forms, pdf, plain"
     );
-    let error = refused(
-        &world,
-        "load_skill",
-        &json!({"skill_name": "x"}),
-        "--dialect deepagents",
-    );
+    let error = call_refused(&cli, "load_skill", &json!({"skill_name": "x"}), "--dialect deepagents");
     assert_eq!(
         error["message"],
         "Error: Skill 'x' not found. Available skills: git, pdf, pdf-forms, plain"
     );
-    let error = refused(
-        &world,
+    let error = call_refused(
+        &cli,
         "skill_run",
         &json!({"skill": "pfd", "command": "x"}),
         "--dialect trpc",
@@ -138,11 +135,11 @@ fn unknown_skills_get_the_nearest_names() {
 }
 
 #[test]
-fn without_an_executor_a_run_says_so() {
-    let world = library();
+fn a_run_without_an_executor_is_refused() {
+    let cli = cli_with_skills();
     let run = json!({"skill": "pdf", "command": "true"});
-    let nowhere = "--dialect trpc --executor docker --docker-host unix:///no/such/socket";
-    let error = refused(&world, "skill_run", &run, nowhere);
+    let no_daemon = "--dialect trpc --executor docker --docker-host unix:///no/such/socket";
+    let error = call_refused(&cli, "skill_run", &run, no_daemon);
     assert_eq!(error["code"], "executor_unavailable");
     assert!(
         error["message"].as_str().unwrap().contains("does not answer"),
@@ -151,33 +148,33 @@ fn without_an_executor_a_run_says_so() {
 }
 
 #[test]
-fn a_manual_skill_is_for_people() {
-    let world = library();
-    skill(
-        &world,
+fn a_manual_only_skill_cannot_be_loaded_by_a_model() {
+    let cli = cli_with_skills();
+    write_skill(
+        &cli,
         "release",
         "description: Ships it.\ndisable-model-invocation: true\nargument-hint: \"[version]\"",
         "Ship $1.\n",
     );
     let load = json!({"skill": "release", "arguments": "2.0"});
-    assert!(prompt(&world, "").contains("- release [Manual only]: Ships it."));
-    assert_eq!(refused(&world, "skill_load", &load, "")["code"], "manual_only");
+    assert!(prompt(&cli, "").contains("- release [Manual only]: Ships it."));
+    assert_eq!(call_refused(&cli, "skill_load", &load, "")["code"], "manual_only");
     assert_eq!(
-        refused(&world, "skill_load", &load, "--caller model")["code"],
+        call_refused(&cli, "skill_load", &load, "--caller model")["code"],
         "manual_only"
     );
     assert_eq!(
-        ok(&world, "skill_load", &load, "--caller user")["instructions"],
+        call_ok(&cli, "skill_load", &load, "--caller user")["instructions"],
         "Ship 2.0.\n"
     );
-    assert!(prompt(&world, "--loaded release").contains("- release [Loaded] [Manual only]"));
+    assert!(prompt(&cli, "--loaded release").contains("- release [Loaded] [Manual only]"));
 }
 
 #[test]
-fn model_and_context_reach_the_host_in_every_dialect() {
-    let world = library();
-    skill(
-        &world,
+fn model_and_context_are_returned_in_every_dialect() {
+    let cli = cli_with_skills();
+    write_skill(
+        &cli,
         "big",
         "description: Wants much.\nmodel: large\ncontext: fork",
         "Body.\n",
@@ -188,7 +185,7 @@ fn model_and_context_reach_the_host_in_every_dialect() {
         ("deepagents", "load_skill", "skill_name"),
         ("saa", "read_skill", "skill_name"),
     ] {
-        let result = ok(&world, tool, &json!({key: "big"}), &format!("--dialect {dialect}"));
+        let result = call_ok(&cli, tool, &json!({key: "big"}), &format!("--dialect {dialect}"));
         assert_eq!(
             (&result["model"], &result["context"]),
             (&json!("large"), &json!("fork")),
@@ -198,9 +195,10 @@ fn model_and_context_reach_the_host_in_every_dialect() {
 }
 
 #[test]
-fn deltas_are_written_as_each_dialect_keeps_its_state() {
-    let world = library();
-    let delta = |tool: &str, arguments: Value, words: &str| ok(&world, tool, &arguments, words)["state_delta"].clone();
+fn state_deltas_use_the_state_keys_of_each_dialect() {
+    let cli = cli_with_skills();
+    let delta =
+        |tool: &str, arguments: Value, words: &str| call_ok(&cli, tool, &arguments, words)["state_delta"].clone();
     let trpc = "--dialect trpc --session trpc";
     assert_eq!(
         delta("skill_load", json!({"skill": "pdf", "include_all_docs": true}), trpc),
@@ -233,7 +231,7 @@ fn deltas_are_written_as_each_dialect_keeps_its_state() {
     let loaded = delta("load_skill", json!({"skill_name": "pdf"}), deepagents);
     assert_eq!(loaded["skills_loaded"], json!(["git", "pdf"]), "the whole list");
     assert_eq!(loaded["skill_resources"]["pdf"][0]["type"], "script");
-    let again = ok(&world, "load_skill", &json!({"skill_name": "pdf"}), deepagents);
+    let again = call_ok(&cli, "load_skill", &json!({"skill_name": "pdf"}), deepagents);
     assert_eq!(
         again["content"],
         "Skill 'pdf' is already loaded. Its instructions are already active."
@@ -249,75 +247,72 @@ fn deltas_are_written_as_each_dialect_keeps_its_state() {
 }
 
 #[test]
-fn a_prompt_can_pretend() {
-    let world = library();
-    let shown = prompt(&world, "--loaded pdf --loaded git");
+fn a_prompt_can_show_skills_as_loaded() {
+    let cli = cli_with_skills();
+    let shown = prompt(&cli, "--loaded pdf --loaded git");
     assert!(
         shown.contains("The body of pdf.") && shown.contains("The body of git."),
         "{shown}"
     );
-    ok(&world, "skill_load", &json!({"skill": "plain"}), "--session s");
-    let shown = prompt(&world, "--session s --loaded pdf");
+    call_ok(&cli, "skill_load", &json!({"skill": "plain"}), "--session s");
+    let shown = prompt(&cli, "--session s --loaded pdf");
     assert!(
         shown.contains("The body of plain.") && shown.contains("The body of pdf."),
         "{shown}"
     );
     assert!(
-        !prompt(&world, "--session s").contains("The body of pdf."),
-        "nothing of it is kept"
+        !prompt(&cli, "--session s").contains("The body of pdf."),
+        "the session is unchanged"
     );
-    let ran = world
-        .run("--skills skills prompt --loaded nothing --json")
-        .expect_code(1);
-    assert_eq!(ran.json()["error"]["code"], "unknown_skill");
-    let json = world
+    let output = cli.run("--skills skills prompt --loaded nothing --json").expect_code(1);
+    assert_eq!(output.json()["error"]["code"], "unknown_skill");
+    let json = cli
         .run("--skills skills prompt --loaded pdf --json")
         .expect_code(0)
         .json();
-    assert_eq!(json["prompt"], prompt(&world, "--loaded pdf"));
+    assert_eq!(json["prompt"], prompt(&cli, "--loaded pdf"));
     assert_eq!(json["characters"], json["prompt"].as_str().unwrap().chars().count());
     assert_eq!(json["loaded"], json!(["pdf"]));
     for dialect in ["trpc", "deepagents", "saa", "agentskills"] {
-        prompt(&world, &format!("--loaded pdf --dialect {dialect}"));
+        prompt(&cli, &format!("--loaded pdf --dialect {dialect}"));
     }
 }
 
 #[test]
-fn an_empty_catalogue_has_little_to_say() {
-    let world = World::new();
-    world.write("skills/README", "");
+fn an_empty_catalog_gives_an_empty_prompt() {
+    let cli = Cli::new();
+    cli.write_file("skills/README", "");
     for dialect in ["skillbox", "trpc", "saa"] {
-        assert_eq!(prompt(&world, &format!("--dialect {dialect}")), "", "{dialect}");
+        assert_eq!(prompt(&cli, &format!("--dialect {dialect}")), "", "{dialect}");
     }
     assert!(
-        prompt(&world, "--dialect deepagents").contains("(No skills available yet. You can create skills in skills)")
+        prompt(&cli, "--dialect deepagents").contains("(No skills available yet. You can create skills in skills)")
     );
-    assert!(prompt(&world, "--dialect agentskills").contains("<available_skills>"));
+    assert!(prompt(&cli, "--dialect agentskills").contains("<available_skills>"));
 }
 
 #[test]
-fn settings_come_from_every_layer() {
-    let mut world = library();
-    ok(&world, "skill_load", &json!({"skill": "git"}), "--session s");
+fn settings_are_read_from_every_layer() {
+    let mut cli = cli_with_skills();
+    call_ok(&cli, "skill_load", &json!({"skill": "git"}), "--session s");
     let ask = json!({"tool": "Edit"});
-    let may = |world: &World, words: &str| {
-        call(world, "wrap_tool_call", &ask, &format!("--session s {words}")).code == Some(0)
-    };
-    assert!(may(&world, ""), "recommended only");
-    world.write("skillbox.toml", "policy = \"restrict\"\n");
-    assert!(!may(&world, ""));
-    world.set("SKILLBOX_POLICY", "recommend");
-    assert!(may(&world, ""));
-    assert!(!may(&world, "--policy strict"));
-    assert!(may(&world, "--policy strict --always-allowed Edit"));
-    world.set("SKILLBOX_ALWAYS_ALLOWED", "Write,Edit");
-    assert!(may(&world, "--policy strict"));
-    assert!(!may(&world, "--policy strict --always-allowed Write"));
-    world.set("SKILLBOX_DIALECT", "trpc");
-    assert_eq!(refused(&world, "skill_list", &json!({}), "")["code"], "unknown_tool");
-    let ran = call(&world, "skill_load", &json!({"skill": "pdf"}), "--policy lax").expect_code(2);
+    let is_allowed =
+        |cli: &Cli, words: &str| call(cli, "wrap_tool_call", &ask, &format!("--session s {words}")).code == Some(0);
+    assert!(is_allowed(&cli, ""), "the default only recommends");
+    cli.write_file("skillbox.toml", "policy = \"restrict\"\n");
+    assert!(!is_allowed(&cli, ""));
+    cli.set_variable("SKILLBOX_POLICY", "recommend");
+    assert!(is_allowed(&cli, ""));
+    assert!(!is_allowed(&cli, "--policy strict"));
+    assert!(is_allowed(&cli, "--policy strict --always-allowed Edit"));
+    cli.set_variable("SKILLBOX_ALWAYS_ALLOWED", "Write,Edit");
+    assert!(is_allowed(&cli, "--policy strict"));
+    assert!(!is_allowed(&cli, "--policy strict --always-allowed Write"));
+    cli.set_variable("SKILLBOX_DIALECT", "trpc");
+    assert_eq!(call_refused(&cli, "skill_list", &json!({}), "")["code"], "unknown_tool");
+    let output = call(&cli, "skill_load", &json!({"skill": "pdf"}), "--policy lax").expect_code(2);
     assert_eq!(
-        ran.json()["error"]["message"],
-        "--policy: \"lax\" is no policy: recommend, restrict, strict are known"
+        output.json()["error"]["message"],
+        "--policy: \"lax\" is not a policy: use recommend, restrict or strict"
     );
 }

@@ -1,9 +1,9 @@
-//! The definitions of the tools, as model interfaces take them.
+//! The definitions of the tools, in the formats of model interfaces.
 
 use serde_json::{Value, json};
 
-use super::{library, ok};
-use crate::program::World;
+use super::{call_ok, cli_with_skills};
+use crate::cli::Cli;
 
 const DIALECTS: [(&str, &[&str]); 5] = [
     (
@@ -30,11 +30,8 @@ const DIALECTS: [(&str, &[&str]); 5] = [
     ("agentskills", &[]),
 ];
 
-fn definitions(world: &World, words: &str) -> Vec<Value> {
-    let tools = world
-        .run(&format!("--skills skills tools {words}"))
-        .expect_code(0)
-        .json();
+fn definitions(cli: &Cli, words: &str) -> Vec<Value> {
+    let tools = cli.run(&format!("--skills skills tools {words}")).expect_code(0).json();
     tools.as_array().unwrap().clone()
 }
 
@@ -44,9 +41,9 @@ fn definitions_are_valid_schemas_of_draft_2020_12() {
         !jsonschema::draft202012::meta::is_valid(&json!({"type": "objekt"})),
         "the check can fail"
     );
-    let world = library();
+    let cli = cli_with_skills();
     for (dialect, names) in DIALECTS {
-        let tools = definitions(&world, &format!("--dialect {dialect}"));
+        let tools = definitions(&cli, &format!("--dialect {dialect}"));
         let found: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(found, names, "{dialect}");
         for tool in &tools {
@@ -62,8 +59,8 @@ fn definitions_are_valid_schemas_of_draft_2020_12() {
     }
 }
 
-/// A `tools` array of OpenAI's interfaces.
-fn openai() -> Value {
+/// The schema of a `tools` array for OpenAI.
+fn openai_schema() -> Value {
     json!({
         "type": "array",
         "items": {
@@ -88,8 +85,8 @@ fn openai() -> Value {
     })
 }
 
-/// A `tools` array of Anthropic's interface: no choice between schemas at the top of one.
-fn anthropic() -> Value {
+/// The schema of a `tools` array for Anthropic, which allows no `oneOf`, `allOf` or `anyOf` at the top level.
+fn anthropic_schema() -> Value {
     json!({
         "type": "array",
         "items": {
@@ -110,12 +107,12 @@ fn anthropic() -> Value {
 }
 
 #[test]
-fn definitions_fit_the_arrays_of_model_interfaces() {
-    let world = library();
-    for (format, shape) in [("openai", openai()), ("anthropic", anthropic())] {
+fn definitions_match_the_openai_and_anthropic_formats() {
+    let cli = cli_with_skills();
+    for (format, shape) in [("openai", openai_schema()), ("anthropic", anthropic_schema())] {
         let shape = jsonschema::draft202012::new(&shape).unwrap();
         for (dialect, names) in DIALECTS {
-            let tools = Value::from(definitions(&world, &format!("--dialect {dialect} --format {format}")));
+            let tools = Value::from(definitions(&cli, &format!("--dialect {dialect} --format {format}")));
             let wrong: Vec<String> = shape
                 .iter_errors(&tools)
                 .map(|error| format!("{}: {error}", error.instance_path()))
@@ -123,23 +120,23 @@ fn definitions_fit_the_arrays_of_model_interfaces() {
             assert_eq!(wrong, [""; 0], "{dialect} {format}");
             assert_eq!(tools.as_array().unwrap().len(), names.len());
         }
-        let mcp = Value::from(definitions(&world, ""));
-        assert!(!shape.is_valid(&mcp), "the shapes can be told apart");
+        let mcp = Value::from(definitions(&cli, ""));
+        assert!(!shape.is_valid(&mcp), "the check can fail");
     }
-    world.run("tools --format nonsense").expect_code(2);
-    world.run("tools --dialect nonsense").expect_code(2);
+    cli.run("tools --format nonsense").expect_code(2);
+    cli.run("tools --dialect nonsense").expect_code(2);
 }
 
 #[test]
-fn definitions_take_good_arguments_and_no_others() {
-    let world = library();
-    let tools = definitions(&world, "");
+fn definitions_accept_valid_arguments_only() {
+    let cli = cli_with_skills();
+    let tools = definitions(&cli, "");
     let schema = |name: &str| {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         jsonschema::draft202012::new(&tool["inputSchema"]).unwrap()
     };
-    let check = |name: &str, arguments: Value, good: bool| {
-        assert_eq!(schema(name).is_valid(&arguments), good, "{name} {arguments}");
+    let check = |name: &str, arguments: Value, is_valid: bool| {
+        assert_eq!(schema(name).is_valid(&arguments), is_valid, "{name} {arguments}");
     };
     check("skill_load", json!({"skill": "pdf"}), true);
     check(
@@ -170,30 +167,30 @@ fn definitions_take_good_arguments_and_no_others() {
     );
 }
 
-/// Beyond 256 skills the names would cost more than they help.
+/// A longer enumeration would cost more tokens than it is worth.
 #[test]
-fn names_are_enumerated_up_to_256() {
-    let world = library();
-    let names = |world: &World| definitions(world, "")[1]["inputSchema"]["properties"]["skill"]["enum"].clone();
-    assert_eq!(names(&world), json!(["git", "pdf", "plain"]));
-    ok(&world, "skill_disable", &json!({"skill": "git"}), "--session s");
-    let disabled = definitions(&world, "--session s");
+fn skill_names_are_enumerated_up_to_256() {
+    let cli = cli_with_skills();
+    let names = |cli: &Cli| definitions(cli, "")[1]["inputSchema"]["properties"]["skill"]["enum"].clone();
+    assert_eq!(names(&cli), json!(["git", "pdf", "plain"]));
+    call_ok(&cli, "skill_disable", &json!({"skill": "git"}), "--session s");
+    let disabled = definitions(&cli, "--session s");
     assert_eq!(
         disabled[1]["inputSchema"]["properties"]["skill"]["enum"],
         json!(["pdf", "plain"])
     );
     for number in 3..256 {
-        super::skill(&world, &format!("skill-{number:03}"), "description: d", "");
+        super::write_skill(&cli, &format!("skill-{number:03}"), "description: d", "");
     }
-    assert_eq!(names(&world).as_array().map(Vec::len), Some(256));
-    super::skill(&world, "one-more", "description: d", "");
-    assert_eq!(names(&world), Value::Null);
+    assert_eq!(names(&cli).as_array().map(Vec::len), Some(256));
+    super::write_skill(&cli, "one-more", "description: d", "");
+    assert_eq!(names(&cli), Value::Null);
 }
 
 #[test]
-fn results_are_what_the_definitions_say() {
-    let world = library();
-    let tools = definitions(&world, "");
+fn results_match_their_output_schemas() {
+    let cli = cli_with_skills();
+    let tools = definitions(&cli, "");
     for (tool, arguments) in [
         ("skill_list", json!({})),
         ("skill_search", json!({"query": "history"})),
@@ -211,7 +208,7 @@ fn results_are_what_the_definitions_say() {
         ("skill_disable", json!({"skill": "pdf"})),
         ("skill_enable", json!({"skill": "pdf"})),
     ] {
-        let result = ok(&world, tool, &arguments, "--session s");
+        let result = call_ok(&cli, tool, &arguments, "--session s");
         let definition = tools.iter().find(|definition| definition["name"] == tool).unwrap();
         let schema = jsonschema::draft202012::new(&definition["outputSchema"]).unwrap();
         let wrong: Vec<String> = schema.iter_errors(&result).map(|error| error.to_string()).collect();

@@ -1,17 +1,17 @@
-//! What a session keeps from one call to the next.
+//! The state that a session keeps between calls.
 
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::{call, library, ok, prompt, refused, skill};
-use crate::program::World;
+use super::{call, call_ok, call_refused, cli_with_skills, prompt, write_skill};
+use crate::cli::Cli;
 
 #[test]
-fn what_is_loaded_stands_in_the_next_prompt_and_nothing_else_does() {
-    let world = library();
-    let loaded = ok(
-        &world,
+fn the_next_prompt_contains_the_loaded_skills_only() {
+    let cli = cli_with_skills();
+    let loaded = call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "pdf", "docs": ["references/forms.md"]}),
         "--session s1",
@@ -27,7 +27,7 @@ fn what_is_loaded_stands_in_the_next_prompt_and_nothing_else_does() {
         json!({"op": "load", "skill": "pdf", "mode": "session"})
     );
 
-    let shown = prompt(&world, "--session s1");
+    let shown = prompt(&cli, "--session s1");
     for part in [
         "- pdf [Loaded]: Reads PDFs.",
         "- git: Reads history.",
@@ -40,31 +40,31 @@ fn what_is_loaded_stands_in_the_next_prompt_and_nothing_else_does() {
         assert!(!shown.contains(other), "{other} is shown: {shown}");
     }
     assert_eq!(
-        prompt(&world, "--session s1"),
+        prompt(&cli, "--session s1"),
         shown,
         "the same state gives the same bytes"
     );
     assert!(
-        !prompt(&world, "--session s2").contains("[Loaded]"),
-        "another session knows nothing of it"
+        !prompt(&cli, "--session s2").contains("[Loaded]"),
+        "another session is not affected"
     );
-    assert!(!prompt(&world, "").contains("[Loaded]"));
+    assert!(!prompt(&cli, "").contains("[Loaded]"));
 
-    let cleared = ok(
-        &world,
+    let cleared = call_ok(
+        &cli,
         "skill_select_docs",
         &json!({"skill": "pdf", "mode": "clear"}),
         "--session s1",
     );
     assert_eq!(cleared["selected_docs"], json!([]));
-    let shown = prompt(&world, "--session s1");
+    let shown = prompt(&cli, "--session s1");
     assert!(
         shown.contains("The body of pdf.") && !shown.contains("All about forms."),
         "{shown}"
     );
 
-    ok(&world, "skill_unload", &json!({"skill": "pdf"}), "--session s1");
-    let shown = prompt(&world, "--session s1");
+    call_ok(&cli, "skill_unload", &json!({"skill": "pdf"}), "--session s1");
+    let shown = prompt(&cli, "--session s1");
     assert!(
         !shown.contains("[Loaded]") && !shown.contains("The body of pdf."),
         "{shown}"
@@ -72,18 +72,18 @@ fn what_is_loaded_stands_in_the_next_prompt_and_nothing_else_does() {
 }
 
 #[test]
-fn a_session_shows_what_is_loaded() {
-    let world = library();
+fn session_show_lists_the_loaded_skills() {
+    let cli = cli_with_skills();
     let docs = json!({"skill": "pdf", "docs": ["references/forms.md"]});
-    ok(&world, "skill_load", &docs, "--session s");
-    ok(
-        &world,
+    call_ok(&cli, "skill_load", &docs, "--session s");
+    call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "git"}),
         "--session s --agent helper",
     );
-    ok(&world, "skill_disable", &json!({"skill": "plain"}), "--session s");
-    let shown = world.run("session show s --json").expect_code(0).json();
+    call_ok(&cli, "skill_disable", &json!({"skill": "plain"}), "--session s");
+    let shown = cli.run("session show s --json").expect_code(0).json();
     assert_eq!(
         shown["loaded"],
         json!([
@@ -92,7 +92,7 @@ fn a_session_shows_what_is_loaded() {
         ])
     );
     assert_eq!(shown["disabled"], json!(["plain"]));
-    let words = world.run("session show s").expect_code(0).stdout;
+    let words = cli.run("session show s").expect_code(0).stdout;
     assert!(
         words.contains("loaded, with references/forms.md") && words.contains("loaded by helper"),
         "{words}"
@@ -100,11 +100,12 @@ fn a_session_shows_what_is_loaded() {
 }
 
 #[test]
-fn documents_are_added_replaced_and_taken_whole() {
-    let world = library();
-    let select = |arguments: Value| ok(&world, "skill_select_docs", &arguments, "--session s")["selected_docs"].clone();
-    ok(
-        &world,
+fn documents_can_be_added_replaced_and_all_selected() {
+    let cli = cli_with_skills();
+    let select =
+        |arguments: Value| call_ok(&cli, "skill_select_docs", &arguments, "--session s")["selected_docs"].clone();
+    call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "pdf", "docs": ["references/forms.md"]}),
         "--session s",
@@ -113,7 +114,7 @@ fn documents_are_added_replaced_and_taken_whole() {
     assert_eq!(
         added,
         json!(["references/forms.md", "references/fonts.md"]),
-        "in the order of choosing"
+        "in the order of selection"
     );
     assert_eq!(
         select(json!({"skill": "pdf", "docs": ["references/fonts.md"]})),
@@ -122,40 +123,40 @@ fn documents_are_added_replaced_and_taken_whole() {
     let all = json!(["references/fonts.md", "references/forms.md"]);
     assert_eq!(select(json!({"skill": "pdf", "include_all_docs": true})), all);
     assert_eq!(
-        ok(&world, "skill_list_docs", &json!({"skill": "pdf"}), "--session s"),
+        call_ok(&cli, "skill_list_docs", &json!({"skill": "pdf"}), "--session s"),
         all
     );
-    ok(
-        &world,
+    call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "pdf", "docs": ["references/forms.md"]}),
         "--session s",
     );
-    let shown = prompt(&world, "--session s");
+    let shown = prompt(&cli, "--session s");
     assert!(
         shown.contains("All about forms.") && !shown.contains("All about fonts."),
         "loading again replaces: {shown}"
     );
 }
 
-/// Each process reads the state, looks at its skill, and changes the state: none may undo another.
+/// Each process reads the state, loads its skill and writes the state. No process may undo the change of another.
 #[test]
-fn calls_at_once_on_one_session_all_land() {
-    let world = World::new();
+fn concurrent_calls_on_one_session_are_all_applied() {
+    let cli = Cli::new();
     let names: Vec<String> = (0..8).map(|number| format!("skill-{number}")).collect();
     for name in &names {
-        skill(&world, name, "description: One of several.", "Body.\n");
+        write_skill(&cli, name, "description: One of several.", "Body.\n");
     }
     let start = |name: &String| {
         let arguments = json!({"skill": name}).to_string();
         let words = ["--skills", "skills", "call", "skill_load", &arguments, "--session", "s"];
-        world.command(&words).stdout(Stdio::null()).spawn().unwrap()
+        cli.command(&words).stdout(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<_> = names.iter().map(start).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let listed = ok(&world, "skill_list", &json!({}), "--session s");
+    let listed = call_ok(&cli, "skill_list", &json!({}), "--session s");
     let loaded: Vec<&str> = listed["skills"]
         .as_array()
         .unwrap()
@@ -168,9 +169,9 @@ fn calls_at_once_on_one_session_all_land() {
 
 #[test]
 fn s22_a_refused_call_changes_nothing() {
-    let world = library();
-    ok(&world, "skill_load", &json!({"skill": "pdf"}), "--session s");
-    let state = world.home().join(".local/state/skillbox/sessions/s/state.json");
+    let cli = cli_with_skills();
+    call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s");
+    let state = cli.home_dir().join(".local/state/skillbox/sessions/s/state.json");
     let before = std::fs::read(&state).unwrap();
     for (tool, arguments, words, code) in [
         ("skill_load", json!({"skill": "pfd"}), "", "unknown_skill"),
@@ -214,22 +215,22 @@ fn s22_a_refused_call_changes_nothing() {
         ),
         ("git", json!({}), "", "unknown_tool"),
     ] {
-        let error = refused(&world, tool, &arguments, &format!("--session s {words}"));
+        let error = call_refused(&cli, tool, &arguments, &format!("--session s {words}"));
         assert_eq!(error["code"], code, "{tool} {arguments}: {error}");
         assert_eq!(std::fs::read(&state).unwrap(), before, "{tool} {arguments}");
     }
 }
 
 #[test]
-fn loads_last_as_long_as_the_mode_says() {
-    let world = library();
-    let loaded = |words: &str| prompt(&world, words).contains("- pdf [Loaded]");
-    let load = |words: &str| ok(&world, "skill_load", &json!({"skill": "pdf"}), words)["mode"].clone();
-    let next_turn = |session: &str| ok(&world, "before_agent", &json!({}), session)["changed"].clone();
+fn loads_last_as_long_as_their_mode() {
+    let cli = cli_with_skills();
+    let loaded = |words: &str| prompt(&cli, words).contains("- pdf [Loaded]");
+    let load = |words: &str| call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), words)["mode"].clone();
+    let next_turn = |session: &str| call_ok(&cli, "before_agent", &json!({}), session)["changed"].clone();
 
     assert_eq!(load("--session session"), "session");
     assert!(loaded("--session session"));
-    assert_eq!(next_turn("--session session"), false, "nothing is new");
+    assert_eq!(next_turn("--session session"), false, "nothing changed");
     assert!(loaded("--session session"));
 
     assert_eq!(load("--session turn --load-mode turn"), "turn");
@@ -243,55 +244,55 @@ fn loads_last_as_long_as_the_mode_says() {
 }
 
 #[test]
-fn at_the_limit_a_skill_is_refused_or_makes_room() {
-    let world = library();
-    ok(
-        &world,
+fn at_the_limit_a_load_is_refused_or_evicts() {
+    let cli = cli_with_skills();
+    call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "pdf"}),
         "--session s --max-loaded 2",
     );
-    ok(
-        &world,
+    call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "git"}),
         "--session s --max-loaded 2",
     );
-    let error = refused(
-        &world,
+    let error = call_refused(
+        &cli,
         "skill_load",
         &json!({"skill": "plain"}),
         "--session s --max-loaded 2",
     );
     assert!(error["message"].as_str().unwrap().contains("pdf, git"), "{error}");
-    ok(
-        &world,
+    call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "pdf"}),
         "--session s --max-loaded 2",
     );
-    let evicting = ok(
-        &world,
+    let evicting = call_ok(
+        &cli,
         "skill_load",
         &json!({"skill": "plain"}),
         "--session s --max-loaded 2 --at-limit evict",
     );
-    assert_eq!(evicting["evicted"], "git", "the one that was not used for longest");
+    assert_eq!(evicting["evicted"], "git", "the least recently used skill");
 }
 
 #[test]
-fn changes_on_disk_reach_a_session() {
-    let world = library();
-    ok(&world, "skill_load", &json!({"skill": "pdf"}), "--session s");
-    skill(&world, "new", "description: Just made.", "Fresh.\n");
-    skill(
-        &world,
+fn changes_on_disk_appear_in_a_session() {
+    let cli = cli_with_skills();
+    call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s");
+    write_skill(&cli, "new", "description: Just made.", "Fresh.\n");
+    write_skill(
+        &cli,
         "pdf",
         "description: Reads PDFs better.",
         "# PDF\n\nAnother body.\n",
     );
-    std::fs::remove_dir_all(world.work().join("skills/git")).unwrap();
-    let shown = prompt(&world, "--session s");
+    std::fs::remove_dir_all(cli.work_dir().join("skills/git")).unwrap();
+    let shown = prompt(&cli, "--session s");
     assert!(
         shown.contains("- pdf [Loaded]: Reads PDFs better.") && shown.contains("Another body."),
         "{shown}"
@@ -300,65 +301,65 @@ fn changes_on_disk_reach_a_session() {
         shown.contains("- new: Just made.") && !shown.contains("- git"),
         "{shown}"
     );
-    ok(&world, "skill_load", &json!({"skill": "new"}), "--session s");
+    call_ok(&cli, "skill_load", &json!({"skill": "new"}), "--session s");
     assert_eq!(
-        refused(&world, "skill_load", &json!({"skill": "git"}), "--session s")["code"],
+        call_refused(&cli, "skill_load", &json!({"skill": "git"}), "--session s")["code"],
         "unknown_skill"
     );
 }
 
 #[test]
-fn a_session_does_without_a_disabled_skill() {
-    let world = library();
-    ok(&world, "skill_load", &json!({"skill": "pdf"}), "--session s");
+fn a_disabled_skill_is_unavailable_in_its_session() {
+    let cli = cli_with_skills();
+    call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s");
     assert_eq!(
-        ok(&world, "skill_disable", &json!({"skill": "pdf"}), "--session s")["changed"],
+        call_ok(&cli, "skill_disable", &json!({"skill": "pdf"}), "--session s")["changed"],
         true
     );
-    assert!(!prompt(&world, "--session s").contains("pdf"));
+    assert!(!prompt(&cli, "--session s").contains("pdf"));
     assert_eq!(
-        refused(&world, "skill_load", &json!({"skill": "pdf"}), "--session s")["code"],
+        call_refused(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s")["code"],
         "skill_disabled"
     );
     let run = json!({"skill": "git", "command": "true", "with_skills": ["pdf"]});
-    let error = refused(&world, "skill_run", &run, "--session s");
+    let error = call_refused(&cli, "skill_run", &run, "--session s");
     assert_eq!(
         (&error["code"], &error["field"]),
         (&json!("unknown_skill"), &json!("with_skills[0]"))
     );
     let run = json!({"skill": "git", "command": "true", "inputs": [{"from": "skill://pdf/SKILL.md"}]});
     assert_eq!(
-        refused(&world, "skill_run", &run, "--session s")["field"],
+        call_refused(&cli, "skill_run", &run, "--session s")["field"],
         "inputs[0].from"
     );
-    call(&world, "skill_run", &run, "--session other").expect_code(0);
-    ok(&world, "skill_enable", &json!({"skill": "pdf"}), "--session s");
-    call(&world, "skill_run", &run, "--session s").expect_code(0);
+    call(&cli, "skill_run", &run, "--session other").expect_code(0);
+    call_ok(&cli, "skill_enable", &json!({"skill": "pdf"}), "--session s");
+    call(&cli, "skill_run", &run, "--session s").expect_code(0);
 }
 
 #[test]
-fn agents_of_one_session_load_for_themselves() {
-    let world = library();
-    ok(&world, "skill_load", &json!({"skill": "pdf"}), "--session s");
-    assert!(!prompt(&world, "--session s --agent helper").contains("[Loaded]"));
-    ok(
-        &world,
+fn agents_of_one_session_have_separate_loads() {
+    let cli = cli_with_skills();
+    call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s");
+    assert!(!prompt(&cli, "--session s --agent helper").contains("[Loaded]"));
+    call_ok(
+        &cli,
         "before_agent",
         &json!({"parent": "main", "inheritance": "inherit"}),
         "--session s --agent heir",
     );
-    assert!(prompt(&world, "--session s --agent heir").contains("- pdf [Loaded]"));
+    assert!(prompt(&cli, "--session s --agent heir").contains("- pdf [Loaded]"));
     let only = json!({"parent": "main", "skills": ["git"]});
-    ok(&world, "before_agent", &only, "--session s --agent narrow");
-    let shown = prompt(&world, "--session s --agent narrow");
+    call_ok(&cli, "before_agent", &only, "--session s --agent narrow");
+    let shown = prompt(&cli, "--session s --agent narrow");
     assert!(shown.contains("- git: ") && !shown.contains("pdf"), "{shown}");
 }
 
 #[test]
-fn the_workspace_of_a_session_outlives_a_call() {
-    let world = library();
+fn a_session_workspace_is_kept_between_calls() {
+    let cli = cli_with_skills();
     let run = |command: &str, words: &str| {
-        ok(&world, "skill_run", &json!({"skill": "pdf", "command": command}), words)["stdout"].clone()
+        call_ok(&cli, "skill_run", &json!({"skill": "pdf", "command": command}), words)["stdout"].clone()
     };
     run("echo kept > $WORK_DIR/note", "--session s");
     assert_eq!(run("cat $WORK_DIR/note", "--session s"), "kept\n");

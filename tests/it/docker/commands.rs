@@ -1,16 +1,16 @@
-//! What the command line says about Docker.
+//! Commands that concern Docker.
 
 use std::fs;
 use std::path::Path;
 
-use super::scene;
-use crate::lab::Scene;
+use super::docker_fixture;
+use crate::harness::Fixture;
 use crate::workspace::root;
 
 #[test]
-fn doctor_tells_about_the_daemon() {
-    let Some(scene) = scene() else { return };
-    let answer = scene.tell(&["doctor", "--json"]).go();
+fn doctor_describes_the_daemon() {
+    let Some(fixture) = docker_fixture() else { return };
+    let answer = fixture.command(&["doctor", "--json"]).run();
     let docker = &answer["docker"];
     assert!(
         docker["image"]["id"]
@@ -18,10 +18,10 @@ fn doctor_tells_about_the_daemon() {
             .is_some_and(|id| id.starts_with("sha256:")),
         "{docker}"
     );
-    for fact in ["version", "api", "cgroup_version"] {
-        assert!(docker[fact].as_str().is_some_and(|text| !text.is_empty()), "{docker}");
+    for field in ["version", "api", "cgroup_version"] {
+        assert!(docker[field].as_str().is_some_and(|text| !text.is_empty()), "{docker}");
     }
-    for fact in [
+    for field in [
         "seccomp",
         "rootless",
         "memory_limit",
@@ -29,20 +29,20 @@ fn doctor_tells_about_the_daemon() {
         "swap_limit",
         "maps_ids",
     ] {
-        assert!(docker[fact].is_boolean(), "{docker}");
+        assert!(docker[field].is_boolean(), "{docker}");
     }
-    let text = scene.tell(&["doctor"]).go();
+    let text = fixture.command(&["doctor"]).run();
     assert!(
         text.mentions("control groups") && text.mentions("skillbox-runner:"),
         "{}",
-        text.told()
+        text.describe()
     );
 }
 
 #[test]
-fn the_recipe_is_the_one_of_the_repository() {
-    let scene = Scene::new();
-    let told = scene.tell(&["docker", "dockerfile"]).go();
-    let recipe = fs::read(Path::new(root()).join("Dockerfile.runner")).unwrap();
-    assert_eq!((told.code, &told.finished.stdout), (Some(0), &recipe));
+fn the_printed_dockerfile_is_the_one_in_the_repository() {
+    let fixture = Fixture::new();
+    let printed = fixture.command(&["docker", "dockerfile"]).run();
+    let dockerfile = fs::read(Path::new(root()).join("Dockerfile.runner")).unwrap();
+    assert_eq!((printed.code, &printed.process.stdout), (Some(0), &dockerfile));
 }

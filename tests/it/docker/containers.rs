@@ -1,11 +1,11 @@
-//! What a run in a container is: its result, its hardening as the daemon records it, its walls.
+//! A run in a container: its report, its hardening as the daemon records it, and its isolation.
 
-use std::time::Duration;
+use std::io::{BufRead, BufReader};
 
 use serde_json::{Value, json};
 
-use super::{daemon, scene};
-use crate::lab::reap;
+use super::{daemon, docker_fixture};
+use crate::harness::kill_and_reap;
 use crate::workspace::root;
 
 const FIB: [&str; 6] = [
@@ -18,15 +18,15 @@ const FIB: [&str; 6] = [
 ];
 
 #[test]
-fn the_result_equals_the_local_one() {
-    let Some(scene) = scene() else { return };
+fn the_report_equals_that_of_a_local_run() {
+    let Some(fixture) = docker_fixture() else { return };
     let ask = |executor: &str| {
-        let answer = scene
-            .tell_bare(&FIB)
-            .with(&["--json", "--executor", executor])
-            .at(root())
-            .go();
-        let mut report = answer.reported().json().clone();
+        let answer = fixture
+            .bare_command(&FIB)
+            .with_args(&["--json", "--executor", executor])
+            .in_dir(root())
+            .run();
+        let mut report = answer.expect_report().json().clone();
         let fields = report.as_object_mut().unwrap();
         for differs in ["executor", "run_id", "duration_ms", "usage", "enforcement"] {
             assert!(fields.remove(differs).is_some(), "{differs} is missing");
@@ -42,15 +42,15 @@ fn the_result_equals_the_local_one() {
 }
 
 #[test]
-fn the_daemon_records_every_hardening() {
-    let Some(scene) = scene() else { return };
-    scene.profile_text("slow", "extends: default\nlimits:\n  cpu_quota_millis: 500\n");
-    let mut child = scene.ask(json!({"command": "sleep 30", "profile": "slow"})).begin();
-    let id = scene.wait_for("a container", Duration::from_secs(20), || {
-        daemon(&scene).containers().pop()
-    });
-    let inspected = scene.wait_for("a running container", Duration::from_secs(20), || {
-        let all: Value = serde_json::from_str(&daemon(&scene).client(&["inspect", &id])).ok()?;
+fn the_daemon_records_every_hardening_option() {
+    let Some(fixture) = docker_fixture() else { return };
+    fixture.add_profile_yaml("slow", "extends: default\nlimits:\n  cpu_quota_millis: 500\n");
+    let mut child = fixture
+        .request(json!({"command": "sleep 300", "profile": "slow", "timeout": 300}))
+        .spawn();
+    let id = fixture.wait_for("a container", || daemon(&fixture).containers().pop());
+    let inspected = fixture.wait_for("a running container", || {
+        let all: Value = serde_json::from_str(&daemon(&fixture).run_client(&["inspect", &id])).ok()?;
         (all[0]["State"]["Running"] == true).then(|| all[0].clone())
     });
     let host = &inspected["HostConfig"];
@@ -85,9 +85,12 @@ fn the_daemon_records_every_hardening() {
         ("/workspace", "size=536870912,nr_inodes=100000"),
         ("/tmp", "size=134217728"),
     ] {
-        let told = host["Tmpfs"][place].as_str().unwrap();
-        assert!(told.contains(words) && told.contains("nosuid,nodev"), "{place}: {told}");
-        println!("Tmpfs            {place} {told}");
+        let options = host["Tmpfs"][place].as_str().unwrap();
+        assert!(
+            options.contains(words) && options.contains("nosuid,nodev"),
+            "{place}: {options}"
+        );
+        println!("Tmpfs            {place} {options}");
     }
     let limits: Vec<String> = host["Ulimits"]
         .as_array()
@@ -103,47 +106,47 @@ fn the_daemon_records_every_hardening() {
         (&json!("1000:1000"), &json!(["/skillbox-runner"]))
     );
     assert!(config["Labels"]["skillbox"].is_string() && config["Labels"]["skillbox.owner"].is_string());
-    // Pid 1 is the runner, as the daemon's own view of the processes says.
-    let top = daemon(&scene).client(&["top", &id, "-o", "pid,args"]);
+    // The daemon's list of processes shows that pid 1 is the runner.
+    let top = daemon(&fixture).run_client(&["top", &id, "-o", "pid,args"]);
     assert!(
         top.lines().nth(1).is_some_and(|line| line.contains("/skillbox-runner")),
         "{top}"
     );
     child.kill().unwrap();
-    reap(&mut child);
-    daemon(&scene).refuse_containers();
+    kill_and_reap(&mut child);
+    daemon(&fixture).wait_for_no_containers();
 }
 
 #[test]
-fn two_sessions_do_not_see_each_other() {
-    let Some(scene) = scene() else { return };
+fn two_sessions_are_isolated_from_each_other() {
+    let Some(fixture) = docker_fixture() else { return };
     let secret = "echo secret-of-a > work/a; echo secret-of-a > /tmp/a; echo secret-of-a > /dev/shm/a; \
-                  python3 -c \"import socket,time; s=socket.socket(socket.AF_UNIX); s.bind('\\0meet'); s.listen(); time.sleep(6)\"";
-    let mut first = scene.ask(json!({"command": secret})).session("a").begin();
-    scene.wait_for("a container", Duration::from_secs(20), || {
-        daemon(&scene).containers().pop()
-    });
-    std::thread::sleep(Duration::from_secs(1));
+                  python3 -c \"import socket,time; s=socket.socket(socket.AF_UNIX); s.bind('\\0meet'); s.listen(); print('listening', flush=True); time.sleep(20)\"";
+    let mut first = fixture
+        .command(&["run", "probe", "--session", "a", "--", secret])
+        .spawn();
+    let mut lines = BufReader::new(first.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "listening");
     let search = "grep -rs secret-of-a / --exclude-dir=proc --exclude-dir=sys; ls /proc | grep -cE '^[0-9]+$'; \
                   python3 -c \"import socket; s=socket.socket(socket.AF_UNIX); s.connect('\\0meet'); print('met')\" 2>/dev/null; \
                   kill -9 -1 2>/dev/null; exit 0";
-    let answer = scene
-        .ask(json!({"command": search, "timeout": 20}))
-        .session("b")
-        .go()
-        .reported();
-    assert!(!answer.stdout().contains("secret-of-a"), "{}", answer.told());
-    assert!(!answer.stdout().contains("met"), "{}", answer.told());
+    let answer = fixture
+        .request(json!({"command": search, "timeout": 100}))
+        .in_session("b")
+        .run()
+        .expect_report();
+    assert!(!answer.stdout().contains("secret-of-a"), "{}", answer.describe());
+    assert!(!answer.stdout().contains("met"), "{}", answer.describe());
     let seen: u32 = answer.stdout().lines().next().unwrap().trim().parse().unwrap();
     assert!(seen <= 6, "{seen} processes are visible");
-    // The first run lives through it, and its session keeps what it wrote.
+    // The first run is not affected, and its session keeps its files.
     let status = first.wait().unwrap();
     assert!(status.success(), "{status}");
-    let kept = scene
-        .ask(json!({"command": "cat work/a; ls /tmp /dev/shm"}))
-        .session("a")
-        .go()
-        .reported();
+    let kept = fixture
+        .request(json!({"command": "cat work/a; ls /tmp /dev/shm"}))
+        .in_session("a")
+        .run()
+        .expect_report();
     assert_eq!(kept.stdout(), "secret-of-a\n/dev/shm:\n\n/tmp:\n");
-    daemon(&scene).refuse_containers();
+    daemon(&fixture).wait_for_no_containers();
 }

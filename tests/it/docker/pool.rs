@@ -1,30 +1,30 @@
-//! Containers that wait for a server: warm, bounded, used once.
+//! The pool of idle containers of a server: filled ahead, bounded, used once.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use skillbox_executor::{Cancel, DockerExecutor, DockerOptions, EventSink, Executor};
+use skillbox_executor::{CancelToken, DockerExecutor, DockerOptions, EventSink, Executor};
 use skillbox_model::{ExecutorKind, RunReport, RunRequest};
 use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Unconfined};
 
-use super::{daemon, end_daemon, scene, wait_for_daemon};
-use crate::lab::Scene;
+use super::{daemon, docker_fixture, end_daemon, wait_for_daemon};
+use crate::harness::Fixture;
 
-/// A runtime in this process, as a server has it, with containers that wait.
-fn server(scene: &Scene, pool: usize) -> (Runtime, Arc<DockerExecutor>) {
+/// The runtime of a server in this process, with a pool of containers.
+fn server(fixture: &Fixture, pool: usize) -> (Runtime, Arc<DockerExecutor>) {
     let docker = Arc::new(DockerExecutor::new(DockerOptions {
-        host: daemon(scene).host(),
+        host: daemon(fixture).host(),
         image: format!("skillbox-runner:{}", env!("CARGO_PKG_VERSION")),
         pool,
-        scratch: scene.path("state/scratch"),
+        scratch: fixture.path("state/scratch"),
         unconfined: Unconfined::Refuse,
     }));
     let settings = RuntimeSettings {
         default_executor: ExecutorKind::Docker,
         watch_skills: true,
-        ..RuntimeSettings::at(scene.path("state"))
+        ..RuntimeSettings::at(fixture.path("state"))
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     let executors = vec![Executor::Docker(docker.clone())];
@@ -43,47 +43,48 @@ fn run(runtime: &Runtime, command: &str) -> RunReport {
     let context = RunContext {
         session: None,
         events: EventSink::silent(),
-        cancel: Cancel::new().unwrap(),
+        cancel: CancelToken::new().unwrap(),
         export: None,
     };
     runtime.run(&request, context).unwrap()
 }
 
-fn full(scene: &Scene, docker: &DockerExecutor, size: usize) {
-    scene.wait_for("a full pool", Duration::from_secs(30), || {
-        (docker.waiting() == size).then_some(())
-    });
+fn wait_for_full_pool(fixture: &Fixture, docker: &DockerExecutor, size: usize) {
+    fixture.wait_for("a full pool", || (docker.idle_containers() == size).then_some(()));
 }
 
 #[test]
-fn a_pool_is_warm_bounded_single_use_and_survives_the_daemon() {
-    let Some(scene) = scene() else { return };
-    let (runtime, docker) = server(&scene, 2);
+fn a_pool_is_bounded_uses_containers_once_and_survives_a_daemon_restart() {
+    let Some(fixture) = docker_fixture() else { return };
+    let (runtime, docker) = server(&fixture, 2);
     let profiles = Profiles::shipped();
-    docker.warm(profiles.get("default").unwrap()).unwrap();
-    full(&scene, &docker, 2);
-    let waiting = daemon(&scene).containers();
-    assert_eq!(waiting.len(), 2, "bounded");
+    docker.fill_pool(profiles.get("default").unwrap()).unwrap();
+    wait_for_full_pool(&fixture, &docker, 2);
+    let idle = daemon(&fixture).containers();
+    assert_eq!(idle.len(), 2, "the pool is bounded");
     let begin = Instant::now();
     let first = run(&runtime, "echo mark > /tmp/mark; echo mark > work/mark; echo first");
-    let warm = begin.elapsed();
+    let took = begin.elapsed();
     let second = run(&runtime, "ls /tmp work; echo second");
     assert_eq!((first.stdout.as_str(), first.exit_code), ("first\n", Some(0)));
     assert_eq!(
         second.stdout, "/tmp:\n\nwork:\ninputs\nsecond\n",
-        "a container of its own"
+        "each run has its own container"
     );
-    println!("warm: {warm:?}");
-    full(&scene, &docker, 2);
-    let refilled = daemon(&scene).containers();
-    assert!(refilled.iter().all(|id| !waiting.contains(id)), "each is used once");
-    if end_daemon(daemon(&scene)) {
-        wait_for_daemon(&scene);
+    println!("a run in an idle container took {took:?}");
+    wait_for_full_pool(&fixture, &docker, 2);
+    let refilled = daemon(&fixture).containers();
+    assert!(
+        refilled.iter().all(|id| !idle.contains(id)),
+        "each container is used once"
+    );
+    if end_daemon(daemon(&fixture)) {
+        wait_for_daemon(&fixture);
         assert_eq!(run(&runtime, "echo after").stdout, "after\n");
-        full(&scene, &docker, 2);
+        wait_for_full_pool(&fixture, &docker, 2);
         assert_eq!(run(&runtime, "echo warm again").stdout, "warm again\n");
     }
     drop(runtime);
     drop(docker);
-    daemon(&scene).refuse_containers();
+    daemon(&fixture).wait_for_no_containers();
 }

@@ -1,7 +1,7 @@
-//! The MCP server, as the clients see it that people use.
+//! The MCP server, used by published clients.
 
+mod client_docs;
+mod fixture;
 mod http;
-mod pages;
 mod stdio;
 mod tasks;
-mod world;

@@ -1,199 +1,199 @@
-//! What is run, by which skill, with which variables, under which profile.
+//! Errors about the command, the skill, the variables and the profile.
 
 use serde_json::{Value, json};
 
-use super::refused;
-use crate::lab::Scene;
+use super::assert_request_refused;
+use crate::harness::Fixture;
 
 #[test]
-fn unknown_skills_and_profiles_are_named_with_the_nearest() {
-    let scene = Scene::new();
-    refused(
-        &scene,
+fn unknown_skill_and_profile_errors_name_the_nearest() {
+    let fixture = Fixture::new();
+    assert_request_refused(
+        &fixture,
         json!({"skill": "porbe", "command": "echo it ran"}),
         "unknown_skill",
         "skill",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"skill": "", "command": "echo it ran"}),
         "unknown_skill",
         "skill",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"skill": "../probe", "command": "echo it ran"}),
         "unknown_skill",
         "skill",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "with_skills": ["porbe"]}),
         "unknown_skill",
         "with_skills[0]",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "profile": "stirct"}),
         "profile_unknown",
         "profile",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "profile": "../default"}),
         "profile_unknown",
         "profile",
     );
-    let said = |request: Value| {
-        scene.ask(request).go().json()["error"]["message"]
+    let message_of = |request: Value| {
+        fixture.request(request).run().json()["error"]["message"]
             .as_str()
             .unwrap()
             .to_owned()
     };
-    assert!(said(json!({"skill": "porbe", "command": "x"})).contains("probe"));
-    assert!(said(json!({"command": "x", "profile": "stirct"})).contains("strict"));
-    // A skill that is there but cannot be used is told apart from one that is not.
-    let missing = scene
-        .tell(&["run", "--json", "no-such-skill", "--", "echo", "it ran"])
-        .go();
+    assert!(message_of(json!({"skill": "porbe", "command": "x"})).contains("probe"));
+    assert!(message_of(json!({"command": "x", "profile": "stirct"})).contains("strict"));
+    // The command line reports an unknown skill in the same way.
+    let missing = fixture
+        .command(&["run", "--json", "no-such-skill", "--", "echo", "it ran"])
+        .run();
     assert_eq!(
-        (missing.refused(), missing.code),
+        (missing.expect_refusal(), missing.code),
         (("unknown_skill", Some("skill")), Some(125))
     );
 }
 
 #[test]
-fn exactly_one_thing_is_run() {
-    let scene = Scene::new();
-    refused(
-        &scene,
+fn exactly_one_of_command_script_and_argv_is_accepted() {
+    let fixture = Fixture::new();
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "script": "scripts/argv.py"}),
         "invalid_request",
         "script",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "argv": ["echo", "it ran"]}),
         "invalid_request",
         "argv",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"script": "scripts/argv.py", "argv": ["echo", "it ran"]}),
         "invalid_request",
         "argv",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "args": ["x"]}),
         "invalid_request",
         "args",
     );
-    refused(&scene, json!({"command": ""}), "invalid_request", "command");
-    refused(&scene, json!({"command": " \n\t"}), "invalid_request", "command");
-    refused(&scene, json!({"argv": [""]}), "invalid_request", "argv[0]");
-    refused(
-        &scene,
+    assert_request_refused(&fixture, json!({"command": ""}), "invalid_request", "command");
+    assert_request_refused(&fixture, json!({"command": " \n\t"}), "invalid_request", "command");
+    assert_request_refused(&fixture, json!({"argv": [""]}), "invalid_request", "argv[0]");
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran\u{0}"}),
         "invalid_request",
         "command",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"argv": ["echo", "it ran\u{0}"]}),
         "invalid_request",
         "argv[1]",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"script": "scripts/none.py"}),
         "invalid_request",
         "script",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"script": "../probe/scripts/argv.py"}),
         "path_escape",
         "script",
     );
-    refused(&scene, json!({"script": "/usr/bin/env"}), "path_escape", "script");
-    let answer = scene.ask(json!({})).go();
-    assert_eq!((answer.refused().0, answer.code), ("invalid_request", Some(125)));
+    assert_request_refused(&fixture, json!({"script": "/usr/bin/env"}), "path_escape", "script");
+    let answer = fixture.request(json!({})).run();
+    assert_eq!((answer.expect_refusal().0, answer.code), ("invalid_request", Some(125)));
 }
 
 #[test]
-fn bad_variables_are_refused() {
-    let scene = Scene::new();
+fn invalid_variables_are_refused() {
+    let fixture = Fixture::new();
     for (name, field) in [
         ("1A", "env.1A"),
         ("A-B", "env.A-B"),
         ("WORK_DIR", "env.WORK_DIR"),
         ("A=B", "env.A=B"),
     ] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "env": {name: "x"}}),
             "invalid_request",
             field,
         );
     }
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "env": {"A": "x\u{0}"}}),
         "invalid_request",
         "env.A",
     );
-    // On the command line, too.
+    // The command line refuses them as well.
     for bad in ["A", "=x", "1A=x", ""] {
-        let answer = scene
-            .tell(&["run", "probe", "--json", "--env", bad, "--", "echo it ran"])
-            .go();
-        assert_eq!(answer.code, Some(125), "{bad:?}: {}", answer.told());
+        let answer = fixture
+            .command(&["run", "probe", "--json", "--env", bad, "--", "echo it ran"])
+            .run();
+        assert_eq!(answer.code, Some(125), "{bad:?}: {}", answer.describe());
         assert!(!answer.mentions("it ran\\n"));
     }
 }
 
 #[test]
-fn without_isolation_nothing_runs_unless_the_host_says_so() {
-    let scene = Scene::new();
-    let answer = scene
-        .ask(json!({"command": "echo it ran", "profile": "unconfined"}))
-        .go();
+fn the_unconfined_profile_needs_permission_of_the_host() {
+    let fixture = Fixture::new();
+    let answer = fixture
+        .request(json!({"command": "echo it ran", "profile": "unconfined"}))
+        .run();
     assert_eq!(
-        (answer.refused().1, answer.code),
+        (answer.expect_refusal().1, answer.code),
         (Some("profile"), Some(125)),
         "{}",
-        answer.told()
+        answer.describe()
     );
     assert!(!answer.mentions("it ran"));
     assert!(
         answer["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()),
         "{}",
-        answer.told()
+        answer.describe()
     );
 }
 
 #[test]
-fn a_broken_profile_is_never_replaced() {
-    let scene = Scene::new();
+fn an_invalid_profile_is_never_replaced_by_another() {
+    let fixture = Fixture::new();
     let stricter = "name: default\ndescription: the host's own\nextends: strict\nlimts:\n  pids: 4\n";
-    std::fs::write(scene.path("profiles/default.yaml"), stricter).unwrap();
+    std::fs::write(fixture.path("profiles/default.yaml"), stricter).unwrap();
     for request in [
         json!({"command": "echo it ran"}),
         json!({"command": "echo it ran", "profile": "default"}),
     ] {
-        let answer = scene.ask(request).go();
+        let answer = fixture.request(request).run();
         assert_eq!(
-            (answer.refused().0, answer.code),
+            (answer.expect_refusal().0, answer.code),
             ("profile_invalid", Some(125)),
             "{}",
-            answer.told()
+            answer.describe()
         );
     }
-    // Other profiles are not touched by it.
-    let other = scene
-        .ask(json!({"command": "echo it ran", "profile": "strict"}))
-        .go()
-        .reported();
+    // Other profiles are not affected.
+    let other = fixture
+        .request(json!({"command": "echo it ran", "profile": "strict"}))
+        .run()
+        .expect_report();
     assert_eq!(other.stdout(), "it ran\n");
 }

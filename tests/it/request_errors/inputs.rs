@@ -1,13 +1,13 @@
-//! Inputs that lead nowhere, or further than they may.
+//! Errors about inputs: missing, colliding, or outside the allowed directories.
 
 use serde_json::{Value, json};
 
-use super::refused;
-use crate::lab::Scene;
+use super::assert_request_refused;
+use crate::harness::Fixture;
 
 #[test]
-fn content_that_is_none_and_has_no_name_is_told() {
-    let scene = Scene::new();
+fn invalid_or_unnamed_data_inputs_are_refused() {
+    let fixture = Fixture::new();
     for (input, field) in [
         (json!({"from": "data:;base64,&&&", "to": "inputs/x"}), "inputs[0].from"),
         (json!({"from": "data:no comma", "to": "inputs/x"}), "inputs[0].from"),
@@ -18,47 +18,47 @@ fn content_that_is_none_and_has_no_name_is_told() {
         ),
     ] {
         let request = json!({"command": "echo it ran", "inputs": [input]});
-        refused(&scene, request, "invalid_request", field);
+        assert_request_refused(&fixture, request, "invalid_request", field);
     }
 }
 
 #[test]
 fn paths_that_escape_are_refused() {
-    let scene = Scene::new();
-    let from = format!("host://{}", scene.text("host/canary.txt"));
+    let fixture = Fixture::new();
+    let from = format!("host://{}", fixture.path_str("host/canary.txt"));
     for to in ["../x", "work/../../x", "/etc/x", "skills/probe/SKILL.md"] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "inputs": [{"from": from, "to": to}]}),
             "path_escape",
             "inputs[0].to",
         );
     }
     for to in ["", "work", "elsewhere/x", "$HOME/x", "work/\u{0}"] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "inputs": [{"from": from, "to": to}]}),
             "invalid_request",
             "inputs[0].to",
         );
     }
     for glob in ["../*", "/etc/*", "out/../../x"] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "output_files": ["out/*", glob]}),
             "path_escape",
             "output_files[1]",
         );
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "outputs": {"globs": [glob]}}),
             "path_escape",
             "outputs.globs[0]",
         );
     }
     for cwd in ["..", "/etc", "$WORK_DIR/../.."] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "cwd": cwd}),
             "path_escape",
             "cwd",
@@ -68,26 +68,36 @@ fn paths_that_escape_are_refused() {
 
 #[test]
 fn inputs_that_collide_or_are_missing_are_refused() {
-    let scene = Scene::new();
-    let from = format!("host://{}", scene.text("host/canary.txt"));
+    let fixture = Fixture::new();
+    let from = format!("host://{}", fixture.path_str("host/canary.txt"));
     let both = |a: &str, b: &str| json!({"command": "echo it ran", "inputs": [{"from": from, "to": a}, {"from": from, "to": b}]});
-    refused(&scene, both("work/a", "work/a"), "invalid_request", "inputs[1].to");
-    refused(&scene, both("work/a", "$WORK_DIR/a"), "invalid_request", "inputs[1].to");
-    refused(&scene, both("work/a", "work/a/b"), "invalid_request", "inputs[1].to");
-    refused(
-        &scene,
+    assert_request_refused(&fixture, both("work/a", "work/a"), "invalid_request", "inputs[1].to");
+    assert_request_refused(
+        &fixture,
+        both("work/a", "$WORK_DIR/a"),
+        "invalid_request",
+        "inputs[1].to",
+    );
+    assert_request_refused(&fixture, both("work/a", "work/a/b"), "invalid_request", "inputs[1].to");
+    assert_request_refused(
+        &fixture,
         both("inputs/a", "work/inputs/a"),
         "invalid_request",
         "inputs[1].to",
     );
     let one = |from: &str| json!({"command": "echo it ran", "inputs": [{"from": "skill://probe/SKILL.md"}, {"from": from, "to": "work/x"}]});
-    let missing = format!("host://{}", scene.text("host/none"));
-    refused(&scene, one(&missing), "input_missing", "inputs[1].from");
-    refused(&scene, one("skill://probe/none"), "input_missing", "inputs[1].from");
-    refused(&scene, one("workspace://work/none"), "input_missing", "inputs[1].from");
-    refused(&scene, one("artifact://none"), "artifact_missing", "inputs[1].from");
-    refused(&scene, one("artifact://none@3"), "artifact_missing", "inputs[1].from");
-    refused(&scene, one("skill://none/x"), "unknown_skill", "inputs[1].from");
+    let missing = format!("host://{}", fixture.path_str("host/none"));
+    assert_request_refused(&fixture, one(&missing), "input_missing", "inputs[1].from");
+    assert_request_refused(&fixture, one("skill://probe/none"), "input_missing", "inputs[1].from");
+    assert_request_refused(
+        &fixture,
+        one("workspace://work/none"),
+        "input_missing",
+        "inputs[1].from",
+    );
+    assert_request_refused(&fixture, one("artifact://none"), "artifact_missing", "inputs[1].from");
+    assert_request_refused(&fixture, one("artifact://none@3"), "artifact_missing", "inputs[1].from");
+    assert_request_refused(&fixture, one("skill://none/x"), "unknown_skill", "inputs[1].from");
     for from in [
         "",
         "notes.txt",
@@ -98,10 +108,10 @@ fn inputs_that_collide_or_are_missing_are_refused() {
         "skill://",
         "host:///a\u{0}b",
     ] {
-        refused(&scene, one(from), "invalid_request", "inputs[1].from");
+        assert_request_refused(&fixture, one(from), "invalid_request", "inputs[1].from");
     }
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "inputs": [{"from": from, "pin": true}]}),
         "invalid_request",
         "inputs[0].pin",
@@ -109,62 +119,67 @@ fn inputs_that_collide_or_are_missing_are_refused() {
 }
 
 #[test]
-fn inputs_that_do_not_fit_are_named() {
-    let scene = Scene::new();
-    let large = scene.path("host/large");
+fn inputs_larger_than_the_workspace_are_refused() {
+    let fixture = Fixture::new();
+    let large = fixture.path("host/large");
     std::fs::File::create(&large).unwrap().set_len(600 << 20).unwrap();
     let request = json!({"command": "echo it ran", "inputs": [{"from": format!("host://{}", large.display())}]});
-    refused(&scene, request, "limit_exceeded", "inputs[0].from");
+    assert_request_refused(&fixture, request, "limit_exceeded", "inputs[0].from");
 }
 
 #[test]
 fn host_files_outside_the_allowed_directories_are_refused() {
-    let scene = Scene::new();
-    let inside = scene.host_file("inside.txt", "inside");
-    std::os::unix::fs::symlink(scene.path("home/.netrc"), scene.path("host/link.txt")).unwrap();
-    std::os::unix::fs::symlink(scene.path("home"), scene.path("host/dir")).unwrap();
-    std::fs::create_dir(scene.path("host-other")).unwrap();
-    std::fs::write(scene.path("host-other/x"), "x").unwrap();
+    let fixture = Fixture::new();
+    let inside = fixture.add_host_file("inside.txt", "inside");
+    std::os::unix::fs::symlink(fixture.path("home/.netrc"), fixture.path("host/link.txt")).unwrap();
+    std::os::unix::fs::symlink(fixture.path("home"), fixture.path("host/dir")).unwrap();
+    std::fs::create_dir(fixture.path("host-other")).unwrap();
+    std::fs::write(fixture.path("host-other/x"), "x").unwrap();
     let one =
         |path: String| json!({"command": "cat work/x", "inputs": [{"from": format!("host://{path}"), "to": "work/x"}]});
     for path in ["home/.netrc", "state/canary", "host-other/x"] {
-        let answer = scene.ask(one(scene.text(path))).host_allowed().go();
+        let answer = fixture.request(one(fixture.path_str(path))).allow_host_inputs().run();
         assert_eq!(
-            (answer.refused(), answer.code),
+            (answer.expect_refusal(), answer.code),
             (("host_not_allowed", Some("inputs[0].from")), Some(125)),
             "{path}: {}",
-            answer.told()
+            answer.describe()
         );
     }
     for path in ["host/link.txt", "host/dir/.netrc", "host/../home/.netrc", "host/dir"] {
-        let answer = scene.ask(one(scene.text(path))).host_allowed().go();
-        assert_eq!(answer.refused().1, Some("inputs[0].from"), "{path}: {}", answer.told());
-        assert!(!answer.mentions(scene.canary()), "{path}");
+        let answer = fixture.request(one(fixture.path_str(path))).allow_host_inputs().run();
+        assert_eq!(
+            answer.expect_refusal().1,
+            Some("inputs[0].from"),
+            "{path}: {}",
+            answer.describe()
+        );
+        assert!(!answer.mentions(fixture.canary()), "{path}");
     }
-    refused_without_permission(&scene, one(inside.to_str().unwrap().to_owned()));
-    let answer = scene
-        .ask(one(inside.to_str().unwrap().to_owned()))
-        .host_allowed()
-        .go()
-        .reported();
+    refused_without_permission(&fixture, one(inside.to_str().unwrap().to_owned()));
+    let answer = fixture
+        .request(one(inside.to_str().unwrap().to_owned()))
+        .allow_host_inputs()
+        .run()
+        .expect_report();
     assert_eq!(answer.stdout(), "inside");
 }
 
-fn refused_without_permission(scene: &Scene, request: Value) {
-    let answer = scene.ask(request).go();
+fn refused_without_permission(fixture: &Fixture, request: Value) {
+    let answer = fixture.request(request).run();
     assert_eq!(
-        answer.refused(),
+        answer.expect_refusal(),
         ("host_not_allowed", Some("inputs[0].from")),
         "{}",
-        answer.told()
+        answer.describe()
     );
 }
 
-/// A view that cannot be written to does not keep anybody from talking to a socket in it.
+/// A script can connect to a socket in a read-only mount.
 #[test]
 fn directories_with_sockets_are_not_linked() {
-    let scene = Scene::new();
-    let place = scene.path("host/with-socket");
+    let fixture = Fixture::new();
+    let place = fixture.path("host/with-socket");
     std::fs::create_dir_all(place.join("deep")).unwrap();
     std::fs::write(place.join("file"), "read me").unwrap();
     let input = |mode: &str| {
@@ -175,16 +190,20 @@ fn directories_with_sockets_are_not_linked() {
         })
     };
     let runs = |mode: &str| {
-        scene
-            .ask(input(mode))
-            .host_allowed()
-            .go()
-            .reported()
+        fixture
+            .request(input(mode))
+            .allow_host_inputs()
+            .run()
+            .expect_report()
             .stdout()
             .to_owned()
     };
-    assert_eq!(runs("link"), "read me", "the control: without a socket it is shown");
+    assert_eq!(
+        runs("link"),
+        "read me",
+        "the control: without a socket the directory is linked"
+    );
     let _listener = std::os::unix::net::UnixListener::bind(place.join("deep/sock")).unwrap();
-    refused(&scene, input("link"), "invalid_request", "inputs[0].from");
-    assert_eq!(runs("copy"), "read me", "a copy leaves it out");
+    assert_request_refused(&fixture, input("link"), "invalid_request", "inputs[0].from");
+    assert_eq!(runs("copy"), "read me", "a copy does not contain the socket");
 }

@@ -1,56 +1,56 @@
-//! Limits of nothing or too much, and results that could not be kept.
+//! Errors about limits, and about outputs that could not be saved.
 
 use serde_json::json;
 
-use super::refused;
-use crate::lab::Scene;
+use super::assert_request_refused;
+use crate::harness::Fixture;
 
 #[test]
-fn limits_of_nothing_or_too_much_are_refused() {
-    let scene = Scene::new();
+fn zero_negative_and_excessive_limits_are_refused() {
+    let fixture = Fixture::new();
     for timeout in [json!(0), json!(-1), json!(-0.001)] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "timeout": timeout}),
             "invalid_request",
             "timeout",
         );
     }
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "timeout": 3600.5}),
         "limit_exceeded",
         "timeout",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "timeout": 1e300}),
         "limit_exceeded",
         "timeout",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "timeout": 601, "profile": "strict"}),
         "limit_exceeded",
         "timeout",
     );
     for key in ["max_files", "max_file_bytes", "max_total_bytes"] {
-        refused(
-            &scene,
+        assert_request_refused(
+            &fixture,
             json!({"command": "echo it ran", "outputs": {"globs": ["out/*"], key: 0}}),
             "invalid_request",
             &format!("outputs.{key}"),
         );
     }
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "outputs": {"globs": ["out/*"], "max_files": 1_000_000_000}}),
         "limit_exceeded",
         "outputs.max_files",
     );
     for timeout in ["0", "-1", "soon", "3601"] {
-        let answer = scene
-            .tell(&[
+        let answer = fixture
+            .command(&[
                 "run",
                 "probe",
                 "--json",
@@ -58,14 +58,14 @@ fn limits_of_nothing_or_too_much_are_refused() {
                 "--",
                 "echo it ran",
             ])
-            .go();
-        assert_eq!(answer.code, Some(125), "{timeout}: {}", answer.told());
+            .run();
+        assert_eq!(answer.code, Some(125), "{timeout}: {}", answer.describe());
     }
 }
 
 #[test]
-fn what_cannot_be_saved_is_refused_before_it_is_made() {
-    let scene = Scene::new();
+fn impossible_save_options_are_refused_before_the_run() {
+    let fixture = Fixture::new();
     for (outputs, field) in [
         (json!({"outputs": {"save": true}}), "outputs.save"),
         (json!({"save_as_artifacts": true}), "save_as_artifacts"),
@@ -80,6 +80,6 @@ fn what_cannot_be_saved_is_refused_before_it_is_made() {
     ] {
         let mut request = outputs;
         request["command"] = json!("echo it ran");
-        refused(&scene, request, "invalid_request", field);
+        assert_request_refused(&fixture, request, "invalid_request", field);
     }
 }

@@ -1,43 +1,43 @@
-//! Requests that are none: unknown keys, wrong types, text that is something else.
+//! Malformed requests: unknown keys, wrong types, text that is not a request.
 
 use serde_json::json;
 
-use super::refused;
-use crate::lab::Scene;
+use super::assert_request_refused;
+use crate::harness::Fixture;
 
 #[test]
 fn unknown_keys_are_named() {
-    let scene = Scene::new();
-    refused(&scene, json!({"comand": "echo it ran"}), "invalid_request", "comand");
-    refused(
-        &scene,
+    let fixture = Fixture::new();
+    assert_request_refused(&fixture, json!({"comand": "echo it ran"}), "invalid_request", "comand");
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "outputs": {"glob": []}}),
         "invalid_request",
         "outputs.glob",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "inputs": [{"from": "skill://probe/SKILL.md", "dst": "x"}]}),
         "invalid_request",
         "inputs[0].dst",
     );
-    refused(
-        &scene,
+    assert_request_refused(
+        &fixture,
         json!({"command": "echo it ran", "Timeout": 1}),
         "invalid_request",
         "Timeout",
     );
-    let answer = scene.ask(json!({"comand": "echo it ran"})).go();
+    let answer = fixture.request(json!({"comand": "echo it ran"})).run();
     assert!(
         answer["error"]["message"].as_str().unwrap().contains("comand"),
         "{}",
-        answer.told()
+        answer.describe()
     );
 }
 
 #[test]
 fn wrong_types_are_named() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     for (request, field) in [
         (json!({"command": 7}), "command"),
         (json!({"command": ["echo", "it ran"]}), "command"),
@@ -78,13 +78,13 @@ fn wrong_types_are_named() {
         ),
         (json!({"command": "echo it ran", "executor": "cloud"}), "executor"),
     ] {
-        refused(&scene, request, "invalid_request", field);
+        assert_request_refused(&fixture, request, "invalid_request", field);
     }
 }
 
 #[test]
-fn text_that_is_no_request_is_refused() {
-    let scene = Scene::new();
+fn malformed_requests_are_refused() {
+    let fixture = Fixture::new();
     for text in [
         "",
         "{",
@@ -98,21 +98,21 @@ fn text_that_is_no_request_is_refused() {
         "{\"skill\": \"probe\", \"skill\": \"probe\", \"command\": \"echo it ran\"}",
         "\u{feff}nonsense",
     ] {
-        let answer = scene.tell(&["run", "--json", "--request", "-"]).stdin(text).go();
+        let answer = fixture.command(&["run", "--json", "--request", "-"]).stdin(text).run();
         assert_eq!(
-            (answer.refused().0, answer.code),
+            (answer.expect_refusal().0, answer.code),
             ("invalid_request", Some(125)),
             "{text:?}: {}",
-            answer.told()
+            answer.describe()
         );
         let field = &answer["error"]["field"];
         assert!(*field != "." && *field != "?", "{text:?}: {field}");
     }
     let bytes = b"{\"skill\": \"probe\", \"command\": \"echo \xff\"}".to_vec();
-    let answer = scene.tell(&["run", "--json", "--request", "-"]).stdin(bytes).go();
-    assert_eq!((answer.refused().0, answer.code), ("invalid_request", Some(125)));
-    let answer = scene
-        .tell(&["run", "--json", "--request", "/nonexistent/request.json"])
-        .go();
-    assert_eq!(answer.code, Some(125), "{}", answer.told());
+    let answer = fixture.command(&["run", "--json", "--request", "-"]).stdin(bytes).run();
+    assert_eq!((answer.expect_refusal().0, answer.code), ("invalid_request", Some(125)));
+    let answer = fixture
+        .command(&["run", "--json", "--request", "/nonexistent/request.json"])
+        .run();
+    assert_eq!(answer.code, Some(125), "{}", answer.describe());
 }

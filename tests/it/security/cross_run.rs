@@ -1,38 +1,36 @@
-//! 3.10: one run against the next, one session against another, a skill against itself.
-
-use std::time::Duration;
+//! 3.10: a run affects no later run, a session no other session, and a skill not itself.
 
 use serde_json::json;
 
-use crate::lab::{Scene, is_refusal, tree_digest};
+use crate::harness::{Fixture, is_refusal, tree_contents};
 
 #[test]
-pub fn h121_files_of_a_run_are_gone_with_it() {
-    let scene = Scene::new();
+pub fn h121_files_of_a_run_are_removed_with_it() {
+    let fixture = Fixture::new();
     let places = "/tmp /dev/shm /var/tmp $HOME $HOME/.cache $HOME/.config $TMPDIR /workspace/work /workspace/out $RUN_DIR /workspace";
-    let leave = scene.sh(&format!(
+    let writer = fixture.run_shell(&format!(
         "mkdir -p $HOME/.cache $HOME/.config; for p in {places}; do echo x > $p/left-behind && echo left; done"
     ));
-    let left = leave.stdout().lines().count();
-    assert!(left >= 8, "the control leaves something: {}", leave.told());
-    let look = scene.sh("find / -name left-behind -not -path '/proc/*' 2>/dev/null");
+    let count = writer.stdout().lines().count();
+    assert!(count >= 8, "the control writes its files: {}", writer.describe());
+    let look = fixture.run_shell("find / -name left-behind -not -path '/proc/*' 2>/dev/null");
     assert_eq!(look.stdout(), "");
     assert_eq!(
-        scene.control_sh("ls /tmp/left-behind /dev/shm/left-behind /var/tmp/left-behind 2>/dev/null"),
+        fixture.control_shell("ls /tmp/left-behind /dev/shm/left-behind /var/tmp/left-behind 2>/dev/null"),
         ""
     );
 }
 
 #[test]
-pub fn h122_the_same_names_at_once_are_different_files() {
-    let scene = Scene::new();
+pub fn h122_concurrent_runs_have_separate_files() {
+    let fixture = Fixture::new();
     let words: Vec<String> = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..3)
             .map(|number| {
-                let scene = &scene;
+                let fixture = &fixture;
                 scope.spawn(move || {
-                    let command = format!("for p in /tmp /dev/shm /var/tmp $HOME /workspace/out; do echo {number} > $p/same; done; sleep 0.3; cat /tmp/same /dev/shm/same /var/tmp/same $HOME/same out/same | xargs");
-                    scene.sh(&command).stdout().trim().to_owned()
+                    let command = format!("for p in /tmp /dev/shm /var/tmp $HOME /workspace/out; do echo {number} > $p/same; done; sleep 1; cat /tmp/same /dev/shm/same /var/tmp/same $HOME/same out/same | xargs");
+                    fixture.run_shell(&command).stdout().trim().to_owned()
                 })
             })
             .collect();
@@ -42,20 +40,26 @@ pub fn h122_the_same_names_at_once_are_different_files() {
 }
 
 #[test]
-pub fn h123_kernel_objects_of_a_session_are_gone_after_each_run() {
-    let scene = Scene::new();
-    let ask = |words: &[&str]| scene.ask(json!({"argv": words})).session("objects").go().word();
+pub fn h123_kernel_objects_are_removed_after_each_run_of_a_session() {
+    let fixture = Fixture::new();
+    let ask = |words: &[&str]| {
+        fixture
+            .request(json!({"argv": words}))
+            .in_session("objects")
+            .run()
+            .expect_word()
+    };
     assert_eq!(ask(&["python3", "scripts/leave_ipc.py", "leave"]), "left");
     assert_eq!(ask(&["python3", "scripts/leave_ipc.py", "look"]), "nothing");
-    let jobs = scene.sh("echo 'touch /tmp/x' | at now; (crontab -l; echo '* * * * * touch /tmp/x') | crontab -; ls /var/spool/cron /var/spool/at 2>&1 | head -n 2; true");
+    let jobs = fixture.run_shell("echo 'touch /tmp/x' | at now; (crontab -l; echo '* * * * * touch /tmp/x') | crontab -; ls /var/spool/cron /var/spool/at 2>&1 | head -n 2; true");
     assert_eq!(jobs["ended_by"], "exit");
-    assert_eq!(scene.control_sh("crontab -l 2>/dev/null | grep -c /tmp/x"), "0");
+    assert_eq!(fixture.control_shell("crontab -l 2>/dev/null | grep -c /tmp/x"), "0");
 }
 
 #[test]
 pub fn h124_a_skill_cannot_change_itself() {
-    let scene = Scene::new();
-    let source = scene.skill(
+    let fixture = Fixture::new();
+    let source = fixture.add_skill(
         "selfish",
         &[
             ("scripts/a.py", "import b\nprint(b.VALUE)\n"),
@@ -63,26 +67,26 @@ pub fn h124_a_skill_cannot_change_itself() {
             ("notes.txt", "notes"),
         ],
     );
-    let before = tree_digest(&source);
+    let before = tree_contents(&source);
     let ask = |command: &str| {
-        scene
-            .ask(json!({"skill": "selfish", "command": command}))
-            .session("selfish")
-            .go()
-            .reported()
+        fixture
+            .request(json!({"skill": "selfish", "command": command}))
+            .in_session("selfish")
+            .run()
+            .expect_report()
     };
     let first = ask(
         "python3 scripts/a.py; echo \"VALUE = 'changed'\" > scripts/b.py; mkdir scripts/__pycache__; rm -rf notes.txt; \
                      mv scripts other; touch new; chmod 777 scripts/a.py; ln -sf /etc/passwd notes.txt; python3 -m venv . ; ls",
     );
-    assert!(first.stdout().starts_with("original\n"), "{}", first.told());
+    assert!(first.stdout().starts_with("original\n"), "{}", first.describe());
     let second = ask(
         "python3 scripts/a.py; cat notes.txt; test -e new || test -e scripts/__pycache__ || test -e other || echo -n clean",
     );
     assert_eq!(second.stdout(), "original\nnotesclean");
     assert_eq!(first["skill_digest"], second["skill_digest"]);
-    assert_eq!(tree_digest(&source), before, "the source of the skill changed");
-    // The owner may change it, and the next run sees that.
+    assert_eq!(tree_contents(&source), before, "the source of the skill changed");
+    // The owner may change it, and the next run uses the change.
     std::fs::write(source.join("scripts/b.py"), "VALUE = 'edited by its owner'\n").unwrap();
     let third = ask("python3 scripts/a.py");
     assert_eq!(third.stdout(), "edited by its owner\n");
@@ -91,73 +95,77 @@ pub fn h124_a_skill_cannot_change_itself() {
 
 #[test]
 fn h125_caches_cannot_be_poisoned() {
-    let scene = Scene::new();
-    scene.skill(
+    let fixture = Fixture::new();
+    fixture.add_skill(
         "victim",
         &[("scripts/run.py", "import json\nprint(json.dumps({'clean': True}))\n")],
     );
     let poison = "for d in $HOME/.cache/pip $HOME/.npm $HOME/.local/lib/python3.11/site-packages /usr/lib/python3/dist-packages /usr/local/lib/python3.11/dist-packages \
                   $HOME/.config/pip /tmp/.cache; do mkdir -p $d && echo 'raise SystemExit(\"poisoned-by-probe\")' | tee $d/json.py $d/sitecustomize.py $d/usercustomize.py; done >/dev/null 2>&1; \
                   python3 -m site --user-site; true";
-    scene.sh(poison);
-    let victim = scene
-        .ask(json!({"skill": "victim", "script": "scripts/run.py"}))
-        .go()
-        .reported();
+    fixture.run_shell(poison);
+    let victim = fixture
+        .request(json!({"skill": "victim", "script": "scripts/run.py"}))
+        .run()
+        .expect_report();
     assert_eq!(victim.stdout(), "{\"clean\": true}\n");
-    let found = scene.sh("grep -rl poisoned-by-probe /usr/lib/python3 /usr/local/lib $HOME /tmp 2>/dev/null");
+    let found = fixture.run_shell("grep -rl poisoned-by-probe /usr/lib/python3 /usr/local/lib $HOME /tmp 2>/dev/null");
     assert_eq!(found.stdout(), "");
 }
 
 #[test]
 pub fn h126_a_skill_sees_no_other_skill() {
-    let scene = Scene::new();
-    let other = scene.skill("other", &[("secret.txt", scene.canary())]);
+    let fixture = Fixture::new();
+    let other = fixture.add_skill("other", &[("secret.txt", fixture.canary())]);
     let look = "cat /workspace/skills/other/secret.txt; ls /workspace/skills";
-    let alone = scene.sh(look);
+    let alone = fixture.run_shell(look);
     assert!(
-        !alone.mentions(scene.canary()) && alone.stdout() == "probe\n",
+        !alone.mentions(fixture.canary()) && alone.stdout() == "probe\n",
         "{}",
-        alone.told()
+        alone.describe()
     );
     assert!(is_refusal(
-        &scene.probe("read_file.py", &[other.join("secret.txt").to_str().unwrap()])
+        &fixture.run_probe("read_file.py", &[other.join("secret.txt").to_str().unwrap()])
     ));
-    // Mounted on purpose, the same path shows it: read-only.
+    // With `with_skills` the same path shows it, read-only.
     let with = json!({"command": format!("{look}; touch /workspace/skills/other/x || echo refused"), "with_skills": ["other"]});
-    let beside = scene.ask(with).go().reported();
-    assert_eq!(beside.stdout(), format!("{}other\nprobe\nrefused\n", scene.canary()));
-    // Inputs and outputs of another session are out of sight as well.
-    scene
-        .ask(json!({"command": format!("echo {} > out/mine", scene.canary())}))
-        .session("first")
-        .go()
-        .reported();
-    let second = scene
-        .ask(json!({"command": "find /workspace -type f -not -path '*/skills/*' | xargs cat"}))
-        .session("second")
-        .go()
-        .reported();
-    assert!(!second.mentions(scene.canary()), "{}", second.told());
+    let beside = fixture.request(with).run().expect_report();
+    assert_eq!(beside.stdout(), format!("{}other\nprobe\nrefused\n", fixture.canary()));
+    // Inputs and outputs of another session are invisible as well.
+    fixture
+        .request(json!({"command": format!("echo {} > out/mine", fixture.canary())}))
+        .in_session("first")
+        .run()
+        .expect_report();
+    let second = fixture
+        .request(json!({"command": "find /workspace -type f -not -path '*/skills/*' | xargs cat"}))
+        .in_session("second")
+        .run()
+        .expect_report();
+    assert!(!second.mentions(fixture.canary()), "{}", second.describe());
 }
 
 #[test]
-fn h127_ids_of_others_open_nothing() {
-    let scene = Scene::new();
-    let save = json!({"command": format!("echo {} > out/secret.txt", scene.canary()), "output_files": ["out/*"], "save_as_artifacts": true});
-    let first = scene.ask(save).session("tenant-x").go().reported();
+fn h127_references_to_other_sessions_are_refused() {
+    let fixture = Fixture::new();
+    let save = json!({"command": format!("echo {} > out/secret.txt", fixture.canary()), "output_files": ["out/*"], "save_as_artifacts": true});
+    let first = fixture.request(save).in_session("tenant-x").run().expect_report();
     let saved = &first["artifact_files"][0];
     let (run, name) = (
         first["run_id"].as_str().unwrap().to_owned(),
         saved["name"].as_str().unwrap().to_owned(),
     );
     let version = saved["version"].as_u64().unwrap();
-    // The owner can use it again: the reference is good.
+    // The owner can use the artifact: the reference is valid.
     let reference = format!("artifact://{name}@{version}");
     let take =
         |from: &str| json!({"command": "cat work/inputs/taken", "inputs": [{"from": from, "to": "inputs/taken"}]});
-    let own = scene.ask(take(&reference)).session("tenant-x").go().reported();
-    assert_eq!(own.stdout().trim(), scene.canary());
+    let own = fixture
+        .request(take(&reference))
+        .in_session("tenant-x")
+        .run()
+        .expect_report();
+    assert_eq!(own.stdout().trim(), fixture.canary());
     let guesses = [
         reference.clone(),
         format!("artifact://tenant-x/{name}"),
@@ -167,34 +175,41 @@ fn h127_ids_of_others_open_nothing() {
         format!("workspace://runs/{run}/x"),
         "workspace://../../sessions/tenant-x/workspace/out/secret.txt".to_owned(),
         "skill://probe/../../state/canary".to_owned(),
-        format!("host://{}", scene.text("state/canary")),
+        format!("host://{}", fixture.path_str("state/canary")),
     ];
     for guess in guesses {
         for session in [Some("tenant-y"), None] {
-            let answer = scene.ask(take(&guess)).in_session(session).go();
-            let (_, field) = answer.refused();
-            assert_eq!(field, Some("inputs[0].from"), "{guess}, {session:?}: {}", answer.told());
-            assert!(!answer.mentions(scene.canary()));
+            let answer = fixture.request(take(&guess)).in_optional_session(session).run();
+            let (_, field) = answer.expect_refusal();
+            assert_eq!(
+                field,
+                Some("inputs[0].from"),
+                "{guess}, {session:?}: {}",
+                answer.describe()
+            );
+            assert!(!answer.mentions(fixture.canary()));
         }
     }
-    let look = scene
-        .ask(json!({"command": format!("ls -d /workspace/runs/{run} /workspace/../*/tenant-x; ls /workspace/runs")}))
-        .session("tenant-y")
-        .go()
-        .reported();
-    assert!(!look.stdout().contains(&run), "{}", look.told());
+    let look = fixture
+        .request(
+            json!({"command": format!("ls -d /workspace/runs/{run} /workspace/../*/tenant-x; ls /workspace/runs")}),
+        )
+        .in_session("tenant-y")
+        .run()
+        .expect_report();
+    assert!(!look.stdout().contains(&run), "{}", look.describe());
 }
 
 #[test]
-fn h128_no_run_starts_in_the_ruins_of_another() {
-    let scene = Scene::new();
+fn h128_every_run_starts_in_a_fresh_sandbox() {
+    let fixture = Fixture::new();
     let look = "readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$; ls -d /proc/[0-9]* | wc -l; ls -A work out tmp home 2>/dev/null";
     let mut seen = std::collections::BTreeSet::new();
     for round in 0..6 {
-        scene.sh("head -c 20M /dev/zero > work/big; sleep 30 & sleep 30 & mkdir out/x");
-        let answer = scene.sh(look);
+        fixture.run_shell("head -c 20M /dev/zero > work/big; sleep 300 & sleep 300 & mkdir out/x");
+        let answer = fixture.run_shell(look);
         let lines: Vec<&str> = answer.stdout().lines().collect();
-        assert_eq!(lines[4], "2", "the script is the second process: {}", answer.told());
+        assert_eq!(lines[4], "2", "the script is the second process: {}", answer.describe());
         seen.insert(lines[..4].join(" "));
         assert!(!answer.stdout().contains("big"), "round {round}");
         assert!(
@@ -206,7 +221,8 @@ fn h128_no_run_starts_in_the_ruins_of_another() {
         );
     }
     assert!(!seen.is_empty());
-    let host = ["pid", "mnt", "net", "ipc"].map(|kind| scene.control_sh(&format!("readlink /proc/self/ns/{kind}")));
+    let host =
+        ["pid", "mnt", "net", "ipc"].map(|kind| fixture.control_shell(&format!("readlink /proc/self/ns/{kind}")));
     for line in &seen {
         assert!(
             host.iter().all(|namespace| !line.contains(namespace.as_str())),
@@ -216,16 +232,16 @@ fn h128_no_run_starts_in_the_ruins_of_another() {
 }
 
 #[test]
-fn h129_a_planted_link_leads_no_input_out() {
-    let scene = Scene::new();
-    let before = tree_digest(&scene.path("host"));
+fn h129_a_planted_link_is_not_followed_by_inputs() {
+    let fixture = Fixture::new();
+    let before = tree_contents(&fixture.path("host"));
     let plant = format!(
         "ln -s {} work/host; ln -s /etc work/etc; ln -s /workspace/home work/inputs/home; ln -s nowhere work/inputs/file",
-        scene.text("host")
+        fixture.path_str("host")
     );
-    let ask = |request| scene.ask(request).session("planted").host_allowed().go();
-    ask(json!({"command": plant})).reported();
-    let source = format!("host://{}", scene.text("host/canary.txt"));
+    let ask = |request| fixture.request(request).in_session("planted").allow_host_inputs().run();
+    ask(json!({"command": plant})).expect_report();
+    let source = format!("host://{}", fixture.path_str("host/canary.txt"));
     for to in [
         "work/host/planted",
         "work/etc/planted",
@@ -235,69 +251,81 @@ fn h129_a_planted_link_leads_no_input_out() {
         let answer = ask(
             json!({"command": "cat /workspace/home/planted nowhere work/nowhere 2>/dev/null", "inputs": [{"from": source, "to": to}]}),
         );
-        if answer.json().get("error").is_some() {
-            assert_eq!(answer.refused().1, Some("inputs[0].to"), "{to}: {}", answer.told());
+        if answer.is_refused() {
+            assert_eq!(
+                answer.expect_refusal().1,
+                Some("inputs[0].to"),
+                "{to}: {}",
+                answer.describe()
+            );
         } else {
-            assert_eq!(answer.reported().stdout(), "", "{to}: the link was followed");
+            assert_eq!(answer.expect_report().stdout(), "", "{to}: the link was followed");
         }
     }
-    // Sources are not followed either.
+    // Links in sources are not followed either.
     for from in [
         "workspace://work/host/canary.txt",
         "workspace://work/etc/hosts",
         "workspace://work/inputs/home",
     ] {
         let answer = ask(json!({"command": "true", "inputs": [{"from": from, "to": "inputs/x"}]}));
-        assert_eq!(answer.refused().1, Some("inputs[0].from"), "{from}: {}", answer.told());
+        assert_eq!(
+            answer.expect_refusal().1,
+            Some("inputs[0].from"),
+            "{from}: {}",
+            answer.describe()
+        );
     }
-    assert_eq!(tree_digest(&scene.path("host")), before);
-    // Nor is a link in the place where another skill will be mounted.
-    scene.skill("later", &[("word.txt", "the real one")]);
-    for target in ["/workspace/home", "/etc", &scene.text("host"), "nowhere"] {
+    assert_eq!(tree_contents(&fixture.path("host")), before);
+    // Nor is a link at the path where another skill is going to be mounted.
+    fixture.add_skill("later", &[("word.txt", "the real one")]);
+    for target in ["/workspace/home", "/etc", &fixture.path_str("host"), "nowhere"] {
         let session = format!("mounted-{}", target.len());
-        let ask = |request| scene.ask(request).session(&session).go().reported();
+        let ask = |request| fixture.request(request).in_session(&session).run().expect_report();
         ask(
             json!({"command": format!("ln -s {target} /workspace/skills/later; mkdir -p /workspace/home/x; ls -la /workspace/skills")}),
         );
         let request = json!({"skill": "later", "command": "cat word.txt; ls /workspace/home"});
-        let answer = scene.ask(request).session(&session).go();
-        if answer.json().get("error").is_none() {
-            assert_eq!(answer.reported().stdout(), "the real onex\n", "a link to {target}");
+        let answer = fixture.request(request).in_session(&session).run();
+        if !answer.is_refused() {
+            assert_eq!(answer.expect_report().stdout(), "the real onex\n", "a link to {target}");
         }
     }
-    assert_eq!(tree_digest(&scene.path("host")), before);
+    assert_eq!(tree_contents(&fixture.path("host")), before);
 }
 
 #[test]
-fn h130_two_runs_in_one_session_do_not_mix() {
-    let scene = Scene::new();
-    scene.ask(json!({"command": "true"})).session("shared").go().reported();
+fn h130_two_runs_in_one_session_do_not_overlap() {
+    let fixture = Fixture::new();
+    fixture
+        .request(json!({"command": "true"}))
+        .in_session("shared")
+        .run()
+        .expect_report();
     let command = "for i in $(seq 20); do echo $WORD >> work/log; sleep 0.02; done; cp work/log out/$WORD.txt";
     let answers: Vec<_> = std::thread::scope(|scope| {
         let runs: Vec<_> = ["a", "b"]
             .into_iter()
             .map(|word| {
-                let scene = &scene;
-                scope.spawn(move || scene.ask(json!({"command": command, "env": {"WORD": word}, "output_files": [format!("out/{word}.txt")]})).session("shared").go())
+                let fixture = &fixture;
+                scope.spawn(move || fixture.request(json!({"command": command, "env": {"WORD": word}, "output_files": [format!("out/{word}.txt")]})).in_session("shared").run())
             })
             .collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
-    let (done, refused): (Vec<_>, Vec<_>) = answers
-        .into_iter()
-        .partition(|answer| answer.json().get("error").is_none());
+    let (done, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| !answer.is_refused());
     for answer in &refused {
         assert_eq!(
-            (answer.refused().0, answer.code),
+            (answer.expect_refusal().0, answer.code),
             ("busy", Some(125)),
             "{}",
-            answer.told()
+            answer.describe()
         );
     }
-    assert!(!done.is_empty(), "one of them runs");
+    assert!(!done.is_empty(), "at least one run succeeds");
     for answer in done {
-        // Either it had the workspace for itself, or it came after the other: never both at once.
-        let answer = answer.reported();
+        // Each run had the workspace for itself: the lines of the two never alternate.
+        let answer = answer.expect_report();
         let log = answer["output_files"][0]["content"].as_str().unwrap();
         let changes = log
             .lines()
@@ -305,15 +333,14 @@ fn h130_two_runs_in_one_session_do_not_mix() {
             .windows(2)
             .filter(|pair| pair[0] != pair[1])
             .count();
-        assert!(changes <= 1, "two writers at once: {log}");
+        assert!(changes <= 1, "two concurrent writers: {log}");
     }
-    std::thread::sleep(Duration::from_millis(10));
     assert_eq!(
-        scene
-            .ask(json!({"command": "echo free"}))
-            .session("shared")
-            .go()
-            .reported()
+        fixture
+            .request(json!({"command": "echo free"}))
+            .in_session("shared")
+            .run()
+            .expect_report()
             .stdout(),
         "free\n"
     );

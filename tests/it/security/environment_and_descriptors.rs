@@ -2,38 +2,38 @@
 
 use serde_json::json;
 
-use crate::lab::{CanaryProcess, Scene, is_refusal};
+use crate::harness::{CanaryProcess, Fixture, is_refusal};
 
 #[test]
 pub fn h056_no_variable_of_the_host_is_visible() {
-    let scene = Scene::new();
-    let look = "env; cat /proc/*/environ /proc/*/task/*/environ 2>/dev/null | tr '\\0' '\\n'; \
+    let fixture = Fixture::new();
+    let print_variables = "env; cat /proc/*/environ /proc/*/task/*/environ 2>/dev/null | tr '\\0' '\\n'; \
                 p=$$; while [ -n \"$p\" ] && [ $p -gt 0 ]; do tr '\\0' '\\n' < /proc/$p/environ 2>/dev/null; \
                 p=$(sed -n 's/^PPid:\\t//p' /proc/$p/status 2>/dev/null); done; true";
     assert!(
-        scene.control_sh(look).contains(scene.canary()),
-        "the control sees the secret"
+        fixture.control_shell(print_variables).contains(fixture.canary()),
+        "the control prints the secret"
     );
-    let ask = scene
-        .ask(json!({"command": look}))
-        .env("AWS_SECRET_ACCESS_KEY", scene.canary())
-        .env("OPENAI_API_KEY", scene.canary());
-    let answer = ask.go().reported();
-    assert!(!answer.mentions(scene.canary()), "{}", answer.told());
+    let invocation = fixture
+        .request(json!({"command": print_variables}))
+        .env("AWS_SECRET_ACCESS_KEY", fixture.canary())
+        .env("OPENAI_API_KEY", fixture.canary());
+    let answer = invocation.run().expect_report();
+    assert!(!answer.mentions(fixture.canary()), "{}", answer.describe());
     for name in ["SECRET_CANARY", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY"] {
-        assert!(!answer.stdout().contains(name), "{name}: {}", answer.told());
+        assert!(!answer.stdout().contains(name), "{name}: {}", answer.describe());
     }
-    let names = scene
-        .ask(json!({"argv": ["env"], "env": {"GIVEN": "1"}}))
-        .go()
-        .reported();
+    let names = fixture
+        .request(json!({"argv": ["env"], "env": {"GIVEN": "1"}}))
+        .run()
+        .expect_report();
     let mut names: Vec<&str> = names
         .stdout()
         .lines()
         .filter_map(|line| line.split('=').next())
         .collect();
     names.sort_unstable();
-    let ours = [
+    let expected = [
         "GIVEN",
         "HOME",
         "LANG",
@@ -47,64 +47,60 @@ pub fn h056_no_variable_of_the_host_is_visible() {
         "WORKSPACE_DIR",
         "WORK_DIR",
     ];
-    assert_eq!(names, ours);
+    assert_eq!(names, expected);
 }
 
 #[test]
 fn h057_exactly_three_descriptors_are_open() {
-    let scene = Scene::new();
-    let leak = format!(
+    let fixture = Fixture::new();
+    let open_files = format!(
         "exec 9<{} 77<{} && exec \"$@\"",
-        scene.text("host/canary.txt"),
-        scene.text("state")
+        fixture.path_str("host/canary.txt"),
+        fixture.path_str("state")
     );
-    let launcher = ["bash", "-c", &leak, "bash"].map(str::to_owned);
-    let plain = scene.control_behind(&["bash", "-c", &leak, "bash"], "descriptors.py", &[]);
+    let launcher = ["bash", "-c", &open_files, "bash"].map(str::to_owned);
+    let plain = fixture.control_probe_with(&["bash", "-c", &open_files, "bash"], "descriptors.py", &[]);
     assert!(
         plain.contains("9:file") && plain.contains("77:directory"),
-        "the control inherits: {plain}"
+        "the control inherits the descriptors: {plain}"
     );
     for request in [
         json!({"argv": ["python3", "scripts/descriptors.py"]}),
         json!({"argv": ["python3", "scripts/descriptors.py"], "stdin": "some text"}),
     ] {
-        let word = scene.ask(request).behind(&launcher).go().word();
+        let word = fixture.request(request).with_launcher(&launcher).run().expect_word();
         let kinds: Vec<&str> = word.split(',').collect();
         assert_eq!(kinds.len(), 3, "{word}");
         assert!(matches!(kinds[0], "0:fifo" | "0:char"), "{word}");
         assert_eq!(kinds[1..], ["1:fifo", "2:fifo"], "{word}");
     }
-    let listed = scene.sh("ls /proc/self/fd | wc -l");
-    assert_eq!(
-        listed.stdout().trim(),
-        "4",
-        "0, 1, 2 and the directory that is being read"
-    );
+    let listed = fixture.run_shell("ls /proc/self/fd | wc -l");
+    assert_eq!(listed.stdout().trim(), "4", "0, 1, 2 and the directory that ls reads");
 }
 
 #[test]
-fn h058_descriptors_of_others_cannot_be_opened() {
-    let scene = Scene::new();
-    let canary = CanaryProcess::start(&scene);
+fn h058_descriptors_of_other_processes_cannot_be_opened() {
+    let fixture = Fixture::new();
+    let canary = CanaryProcess::start(&fixture);
     assert_eq!(
-        scene.control("read_file.py", &[&format!("/proc/{}/fd", canary.pid())]),
+        fixture.control_probe("read_file.py", &[&format!("/proc/{}/fd", canary.pid())]),
         "allowed"
     );
-    let word = scene.probe("read_file.py", &["/proc/1/fd"]);
+    let word = fixture.run_probe("read_file.py", &["/proc/1/fd"]);
     assert!(is_refusal(&word), "/proc/1/fd: {word}");
-    let answer = scene.sh("for f in /proc/1/fd/*; do cat $f && echo opened $f; done 2>/dev/null; for n in 0 1 2 3 4 5 6 7 8 9; do (exec 5<>/proc/1/fd/$n) 2>/dev/null && echo opened $n; done; true");
-    assert!(!answer.stdout().contains("opened"), "{}", answer.told());
+    let answer = fixture.run_shell("for f in /proc/1/fd/*; do cat $f && echo opened $f; done 2>/dev/null; for n in 0 1 2 3 4 5 6 7 8 9; do (exec 5<>/proc/1/fd/$n) 2>/dev/null && echo opened $n; done; true");
+    assert!(!answer.stdout().contains("opened"), "{}", answer.describe());
 }
 
 #[test]
-fn h059_no_file_of_the_host_is_behind_standard_input() {
-    let scene = Scene::new();
+fn h059_standard_input_is_not_a_file_of_the_host() {
+    let fixture = Fixture::new();
     let ask = |way: &str, stdin: Option<&str>| {
         let mut request = json!({"argv": ["python3", "scripts/stdin_tricks.py", way]});
         if let Some(text) = stdin {
             request["stdin"] = json!(text);
         }
-        scene.ask(request).go().word()
+        fixture.request(request).run().expect_word()
     };
     assert_eq!(ask("read", None), "0");
     assert_eq!(ask("read", Some("twelve bytes")), "12");
@@ -118,63 +114,67 @@ fn h059_no_file_of_the_host_is_behind_standard_input() {
             "seek, {stdin:?}: {word}"
         );
     }
-    // The bytes on skillbox's own standard input are the request; the script gets none of them.
+    // The standard input of skillbox is the request; the script gets none of it.
     assert!(matches!(ask("write", None).as_str(), "EBADF" | "allowed"));
 }
 
 #[test]
-fn h060_tricks_with_the_output_pipe_do_not_hurt_the_reader() {
-    let scene = Scene::new();
-    let answer = scene
-        .ask(json!({"argv": ["python3", "scripts/stdout_tricks.py"], "timeout": 20}))
-        .go()
-        .reported();
+fn h060_pipe_settings_of_a_script_do_not_affect_the_reader() {
+    let fixture = Fixture::new();
+    let answer = fixture
+        .request(json!({"argv": ["python3", "scripts/stdout_tricks.py"], "timeout": 20}))
+        .run()
+        .expect_report();
     assert_eq!(
         (&answer["exit_code"], &answer["stdout_bytes"]),
         (&json!(0), &json!(1 << 20)),
         "{}",
-        answer.told()
+        answer.describe()
     );
     assert_eq!(answer["stdout_truncated"], true);
 }
 
 #[test]
 fn h061_no_socket_is_inherited() {
-    let scene = Scene::new();
-    assert!(!scene.probe("descriptors.py", &[]).contains("socket"));
-    let found = scene.sh("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c socket:; cat /proc/net/unix | wc -l");
+    let fixture = Fixture::new();
+    assert!(!fixture.run_probe("descriptors.py", &[]).contains("socket"));
+    let found = fixture.run_shell("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c socket:; cat /proc/net/unix | wc -l");
     let lines: Vec<&str> = found.stdout().lines().collect();
-    assert_eq!(lines[0].trim(), "0", "{}", found.told());
+    assert_eq!(lines[0].trim(), "0", "{}", found.describe());
     assert!(
         matches!(lines.get(1).map(|line| line.trim()), None | Some("0" | "1")),
         "only the heading: {}",
-        found.told()
+        found.describe()
     );
-    assert!(scene.control_sh("cat /proc/net/unix | wc -l").parse::<u32>().unwrap() >= 1);
+    assert!(
+        fixture
+            .control_shell("cat /proc/net/unix | wc -l")
+            .parse::<u32>()
+            .unwrap()
+            >= 1
+    );
 }
 
 #[test]
-fn h062_no_visible_process_carries_our_secrets_in_its_words() {
-    let scene = Scene::new();
-    let top = scene.top().to_str().unwrap().to_owned();
-    // From the host, skillbox's own words name the world's directories while it runs.
-    let request = json!({"command": "sleep 0.4; for f in /proc/[0-9]*/cmdline /proc/[0-9]*/comm; do tr '\\0' ' ' < $f; echo; done"});
+fn h062_no_visible_process_has_secrets_in_its_arguments() {
+    let fixture = Fixture::new();
+    let top = fixture.root_dir().to_str().unwrap().to_owned();
+    // On the host, the arguments of skillbox contain the directories of the fixture while it runs.
+    let request = json!({"command": "sleep 2; for f in /proc/[0-9]*/cmdline /proc/[0-9]*/comm; do tr '\\0' ' ' < $f; echo; done"});
     let answer = std::thread::scope(|scope| {
-        let run = scope.spawn(|| scene.ask(request).go().reported());
-        let seen = scene.wait_for(
-            "skillbox among the host's processes",
-            std::time::Duration::from_secs(5),
-            || (!scene.host_pids_with(&format!("{top}/state")).is_empty()).then_some(true),
-        );
+        let run = scope.spawn(|| fixture.request(request).run().expect_report());
+        let seen = fixture.wait_for("skillbox among the host's processes", || {
+            (!fixture.host_pids_with(&format!("{top}/state")).is_empty()).then_some(true)
+        });
         assert!(seen);
         run.join().unwrap()
     });
-    for secret in [scene.canary(), &top, "--state-dir", "--request"] {
-        assert!(!answer.stdout().contains(secret), "{secret}: {}", answer.told());
+    for secret in [fixture.canary(), &top, "--state-dir", "--request"] {
+        assert!(!answer.stdout().contains(secret), "{secret}: {}", answer.describe());
     }
     assert!(
         answer.stdout().contains("sleep") || answer.stdout().contains("bash"),
         "{}",
-        answer.told()
+        answer.describe()
     );
 }

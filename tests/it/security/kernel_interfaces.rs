@@ -1,52 +1,56 @@
-//! 3.4: /proc, /sys, /dev and what else the kernel shows.
+//! 3.4: /proc, /sys, /dev and other interfaces of the kernel.
 
 use std::path::Path;
 
 use serde_json::json;
 
-use crate::lab::{CanaryProcess, Scene, is_refusal, need_root};
+use crate::harness::{CanaryProcess, Fixture, is_refusal, need_root};
 
 #[test]
 fn h046_processes_of_the_host_are_invisible() {
-    let scene = Scene::new();
-    let canary = CanaryProcess::start(&scene);
-    let word = scene.canary();
-    assert_eq!(scene.control("find_process.py", &["cmdline", word]), "seen");
-    assert_eq!(scene.probe("find_process.py", &["cmdline", word]), "unseen");
-    // The canary's own pid is either nobody or a process of the sandbox.
-    let answer = scene.sh(&format!(
+    let fixture = Fixture::new();
+    let canary = CanaryProcess::start(&fixture);
+    let word = fixture.canary();
+    assert_eq!(fixture.control_probe("find_process.py", &["cmdline", word]), "seen");
+    assert_eq!(fixture.run_probe("find_process.py", &["cmdline", word]), "unseen");
+    // The pid of the canary belongs to no process inside, or to a process of the sandbox.
+    let answer = fixture.run_shell(&format!(
         "cat /proc/{}/cmdline /proc/{}/comm; ls -d /proc/[0-9]* | wc -l",
         canary.pid(),
         canary.pid()
     ));
-    assert!(!answer.mentions(word), "{}", answer.told());
+    assert!(!answer.mentions(word), "{}", answer.describe());
     let count: usize = answer.stdout().lines().last().unwrap().trim().parse().unwrap();
-    assert!(count < 10, "{count} processes are seen");
+    assert!(count < 10, "{count} processes are visible");
 }
 
 #[test]
-fn h047_the_first_process_tells_nothing() {
-    let scene = Scene::new();
-    let canary = CanaryProcess::start(&scene);
-    assert_eq!(scene.control("find_process.py", &["environ", scene.canary()]), "seen");
+fn h047_the_init_process_reveals_nothing() {
+    let fixture = Fixture::new();
+    let canary = CanaryProcess::start(&fixture);
+    assert_eq!(
+        fixture.control_probe("find_process.py", &["environ", fixture.canary()]),
+        "seen"
+    );
     drop(canary);
-    let answer =
-        scene.sh("for f in environ cmdline maps auxv status stat; do echo == $f; cat /proc/1/$f | tr '\\0' ' '; done");
+    let answer = fixture.run_shell(
+        "for f in environ cmdline maps auxv status stat; do echo == $f; cat /proc/1/$f | tr '\\0' ' '; done",
+    );
     for secret in [
-        scene.canary(),
+        fixture.canary(),
         "skillbox-it-",
         "SECRET_CANARY",
         env!("CARGO_MANIFEST_DIR"),
     ] {
-        assert!(!answer.stdout().contains(secret), "{secret}: {}", answer.told());
+        assert!(!answer.stdout().contains(secret), "{secret}: {}", answer.describe());
     }
-    assert_eq!(scene.control("trace.py", &["mem", "child"]), "allowed");
-    scene.refuses_inside(&[("trace.py", &["mem", "init"]), ("read_file.py", &["/proc/1/environ"])]);
+    assert_eq!(fixture.control_probe("trace.py", &["mem", "child"]), "allowed");
+    fixture.assert_refused_inside(&[("trace.py", &["mem", "init"]), ("read_file.py", &["/proc/1/environ"])]);
 }
 
 #[test]
 pub fn h048_kernel_secrets_are_masked() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let files = [
         "kcore",
         "kallsyms",
@@ -71,18 +75,18 @@ pub fn h048_kernel_secrets_are_masked() {
     for file in files {
         let path = format!("/proc/{file}");
         controls += usize::from(Path::new(&path).exists() && file != "kmsg");
-        let word = scene.probe("read_file.py", &[&path]);
+        let word = fixture.run_probe("read_file.py", &[&path]);
         assert!(
-            is_refusal(&word) || word == "empty" || harmless(&scene, &path),
+            is_refusal(&word) || word == "empty" || is_harmless(&fixture, &path),
             "{path}: {word}"
         );
     }
     assert!(controls > 3, "only {controls} of these exist on this host");
 }
 
-/// Readable, but without an address or a name of the host's processes.
-fn harmless(scene: &Scene, path: &str) -> bool {
-    let answer = scene.sh(&format!(
+/// Whether a readable file contains no kernel address.
+fn is_harmless(fixture: &Fixture, path: &str) -> bool {
+    let answer = fixture.run_shell(&format!(
         "head -c 20000 {path} | grep -aE '[1-9a-f][0-9a-f]{{11,}}|0x[1-9a-f]' | head -n 3"
     ));
     answer.stdout().is_empty() && path != "/proc/kcore" && path != "/proc/kmsg"
@@ -90,7 +94,7 @@ fn harmless(scene: &Scene, path: &str) -> bool {
 
 #[test]
 pub fn h049_kernel_settings_cannot_be_written() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let settings = [
         "/proc/sys/kernel/hostname",
         "/proc/sys/kernel/core_pattern",
@@ -101,65 +105,65 @@ pub fn h049_kernel_settings_cannot_be_written() {
     let before: Vec<String> = settings[..2].iter().map(|path| read(path)).collect();
     if need_root() {
         for path in &settings[..3] {
-            assert_eq!(scene.control("open_for_writing.py", &[path]), "allowed");
+            assert_eq!(fixture.control_probe("open_for_writing.py", &[path]), "allowed");
         }
     }
     for path in settings {
-        scene.refuses_inside(&[("open_for_writing.py", &[path])]);
+        fixture.assert_refused_inside(&[("open_for_writing.py", &[path])]);
     }
-    scene.refuses_inside(&[
+    fixture.assert_refused_inside(&[
         ("write_file.py", &["/proc/self/oom_score_adj", "-900"]),
         ("write_file.py", &["/proc/self/uid_map", "0 0 1"]),
         ("write_file.py", &["/proc/self/gid_map", "0 0 1"]),
         ("write_file.py", &["/proc/self/setgroups", "allow"]),
     ]);
-    let all = scene.sh("find /proc/sys -type f -writable 2>/dev/null | head; for f in $(find /proc/sys -type f 2>/dev/null); do (echo x > $f) 2>/dev/null && echo wrote $f; done");
-    assert!(!all.stdout().contains("wrote"), "{}", all.told());
+    let all = fixture.run_shell("find /proc/sys -type f -writable 2>/dev/null | head; for f in $(find /proc/sys -type f 2>/dev/null); do (echo x > $f) 2>/dev/null && echo wrote $f; done");
+    assert!(!all.stdout().contains("wrote"), "{}", all.describe());
     let after: Vec<String> = settings[..2].iter().map(|path| read(path)).collect();
     assert_eq!(before, after);
     assert_eq!(
-        scene.control("write_file.py", &["/proc/self/oom_score_adj", "100"]),
+        fixture.control_probe("write_file.py", &["/proc/self/oom_score_adj", "100"]),
         "allowed"
     );
 }
 
 #[test]
 fn h050_settings_of_a_process_end_with_it() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let own = |file: &str| std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let before = ["loginuid", "coredump_filter", "timerslack_ns"].map(own);
-    let answer = scene.sh("for f in attr/current attr/exec attr/fscreate coredump_filter loginuid timerslack_ns; do \
+    let answer = fixture.run_shell("for f in attr/current attr/exec attr/fscreate coredump_filter loginuid timerslack_ns; do \
         (echo 1 > /proc/self/$f) 2>/dev/null && echo wrote $f; (echo 1 > /proc/1/$f) 2>/dev/null && echo wrote init $f; done; true");
-    assert!(!answer.stdout().contains("wrote init"), "{}", answer.told());
-    assert!(!answer.stdout().contains("attr"), "{}", answer.told());
-    let next = scene.sh("cat /proc/self/coredump_filter");
+    assert!(!answer.stdout().contains("wrote init"), "{}", answer.describe());
+    assert!(!answer.stdout().contains("attr"), "{}", answer.describe());
+    let next = fixture.run_shell("cat /proc/self/coredump_filter");
     assert_eq!(next["exit_code"], 0);
     assert_eq!(before, ["loginuid", "coredump_filter", "timerslack_ns"].map(own));
 }
 
 #[test]
 pub fn h051_sysfs_is_absent() {
-    let scene = Scene::new();
-    if scene.docker().is_some() {
-        // A container has a /sys with nothing in it but its own control group, which cannot be read or changed.
-        let answer = scene.sh(
+    let fixture = Fixture::new();
+    if fixture.docker().is_some() {
+        // The /sys of a container contains nothing but its own control group, which cannot be read or changed.
+        let answer = fixture.run_shell(
             "find /sys -mindepth 2 -not -path '/sys/fs*'; find /sys/fs -mindepth 2 -not -path '/sys/fs/cgroup*'; \
              find /sys/fs/cgroup -type f | while read file; do (head -c 1 $file; echo 1 > $file) 2>/dev/null && echo $file; done",
         );
-        assert_eq!(answer.stdout(), "", "{}", answer.told());
+        assert_eq!(answer.stdout(), "", "{}", answer.describe());
         return;
     }
     for path in ["/sys/class/net", "/sys/block", "/sys/fs/cgroup", "/sys/kernel"] {
-        assert_eq!(scene.control("read_file.py", &[path]), "allowed", "{path}");
-        scene.refuses_inside(&[("read_file.py", &[path])]);
+        assert_eq!(fixture.control_probe("read_file.py", &[path]), "allowed", "{path}");
+        fixture.assert_refused_inside(&[("read_file.py", &[path])]);
     }
-    let answer = scene.sh("find /sys 2>/dev/null | head -n 5; cat /sys/class/dmi/id/* /sys/kernel/tracing/* /sys/kernel/debug/* 2>/dev/null");
-    assert!(matches!(answer.stdout().trim(), "" | "/sys"), "{}", answer.told());
+    let answer = fixture.run_shell("find /sys 2>/dev/null | head -n 5; cat /sys/class/dmi/id/* /sys/kernel/tracing/* /sys/kernel/debug/* 2>/dev/null");
+    assert!(matches!(answer.stdout().trim(), "" | "/sys"), "{}", answer.describe());
 }
 
 #[test]
 pub fn h052_devices_of_the_machine_are_absent() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let devices = [
         "kmsg",
         "mem",
@@ -190,98 +194,101 @@ pub fn h052_devices_of_the_machine_are_absent() {
     for device in devices {
         let path = format!("/dev/{device}");
         controls += usize::from(Path::new(&path).exists());
-        scene.refuses_inside(&[("open_for_writing.py", &[&path])]);
+        fixture.assert_refused_inside(&[("open_for_writing.py", &[&path])]);
     }
     assert!(controls > 2, "only {controls} of these exist on this host");
-    let answer = scene.sh("find /dev -type b -o -type c | sort | xargs");
+    let answer = fixture.run_shell("find /dev -type b -o -type c | sort | xargs");
     for device in answer.stdout().split_whitespace() {
         let harmless = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-        // A container has the name of a terminal, and nothing behind it that opens.
-        let is_name_only = scene.docker().is_some() && device == "/dev/tty";
+        // A container has a /dev/tty that cannot be opened.
+        let is_name_only = fixture.docker().is_some() && device == "/dev/tty";
         assert!(
             is_name_only || harmless.contains(&device),
             "{device}: {}",
-            answer.told()
+            answer.describe()
         );
     }
 }
 
 #[test]
-pub fn h053_the_kernel_log_is_closed() {
-    let scene = Scene::new();
+pub fn h053_the_kernel_log_cannot_be_read() {
+    let fixture = Fixture::new();
     if need_root() {
-        assert_eq!(scene.control("raw_call.py", &["syslog"]), "reached");
+        assert_eq!(fixture.control_probe("raw_call.py", &["syslog"]), "reached");
     }
-    scene.refuses_inside(&[("raw_call.py", &["syslog"]), ("read_file.py", &["/dev/kmsg"])]);
-    // The logs of an image are nobody's.
-    if scene.docker().is_none() {
-        scene.refuses_inside(&[("read_file.py", &["/var/log"])]);
+    fixture.assert_refused_inside(&[("raw_call.py", &["syslog"]), ("read_file.py", &["/dev/kmsg"])]);
+    // The logs of an image do not belong to the host.
+    if fixture.docker().is_none() {
+        fixture.assert_refused_inside(&[("read_file.py", &["/var/log"])]);
     }
 }
 
 #[test]
-fn h054_the_host_has_no_name_inside() {
-    let scene = Scene::new();
-    let host = scene.control_sh("uname -n");
-    let name = |scene: &Scene| {
-        scene
-            .sh("uname -n; cat /proc/sys/kernel/hostname; hostname 2>/dev/null || uname -n")
+fn h054_the_host_name_is_hidden() {
+    let fixture = Fixture::new();
+    let host = fixture.control_shell("uname -n");
+    let name = |fixture: &Fixture| {
+        fixture
+            .run_shell("uname -n; cat /proc/sys/kernel/hostname; hostname 2>/dev/null || uname -n")
             .stdout()
             .to_owned()
     };
-    let inside = name(&scene);
-    let fixed = inside.lines().next().unwrap();
-    assert!(inside.lines().all(|line| line == fixed), "{inside}");
-    assert_ne!(fixed, host, "the host's own name");
-    assert_eq!(name(&scene), inside, "the name is the same in every run");
-    scene.refuses_inside(&[
+    let inside = name(&fixture);
+    let first = inside.lines().next().unwrap();
+    assert!(inside.lines().all(|line| line == first), "{inside}");
+    assert_ne!(first, host, "the host name is visible");
+    assert_eq!(name(&fixture), inside, "the name is the same in every run");
+    fixture.assert_refused_inside(&[
         ("read_file.py", &["/etc/machine-id"]),
         ("read_file.py", &["/etc/hostname"]),
         ("read_file.py", &["/var/lib/dbus/machine-id"]),
     ]);
-    let host_id = scene.host_content("/etc/machine-id");
+    let host_id = fixture.read_host_file("/etc/machine-id");
     if !host_id.is_empty() {
         let id = String::from_utf8(host_id).unwrap();
         assert!(
-            !scene
-                .sh("cat /proc/cmdline /proc/version /proc/net/arp /proc/sys/kernel/random/boot_id 2>/dev/null")
+            !fixture
+                .run_shell("cat /proc/cmdline /proc/version /proc/net/arp /proc/sys/kernel/random/boot_id 2>/dev/null")
                 .mentions(id.trim())
         );
     }
 }
 
 #[test]
-pub fn h055_a_crash_leaves_no_core() {
-    let scene = Scene::new();
+pub fn h055_a_crash_leaves_no_core_dump() {
+    let fixture = Fixture::new();
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if !pattern.starts_with(['|', '/']) {
         let crash = format!(
             "cd {} && ulimit -c unlimited && (sh -c 'kill -SEGV $$'; ls)",
-            scene.text("scratch")
+            fixture.path_str("scratch")
         );
-        if scene.control_sh("ulimit -H -c") == "unlimited" {
-            assert!(scene.control_sh(&crash).contains("core"), "the control leaves a core");
+        if fixture.control_shell("ulimit -H -c") == "unlimited" {
+            assert!(
+                fixture.control_shell(&crash).contains("core"),
+                "the control leaves a core dump"
+            );
         }
     }
     let request = json!({"argv": ["sh", "-c", "cd /workspace/work && kill -SEGV $$"], "output_files": ["**"]});
-    let answer = scene.ask(request).session("crash").go().reported();
+    let answer = fixture.request(request).in_session("crash").run().expect_report();
     assert_eq!(
         (&answer["ended_by"], &answer["signal"], answer.code),
         (&json!("signal"), &json!(11), Some(139))
     );
     assert!(
-        answer.outputs().iter().all(|name| !name.contains("core")),
+        answer.output_names().iter().all(|name| !name.contains("core")),
         "{}",
-        answer.told()
+        answer.describe()
     );
-    let look = scene.ask(
+    let invocation = fixture.request(
         json!({"command": "ulimit -c unlimited 2>/dev/null; ulimit -c; ulimit -H -c; find /workspace -name '*core*'"}),
     );
-    let limits = look.session("crash").go().reported();
-    // One block instead of none: a limit of none does not stop handlers behind a pipe.
+    let limits = invocation.in_session("crash").run().expect_report();
+    // The limit is one block and not zero: core(5) handlers behind a pipe ignore a limit of zero.
     assert!(
         limits.stdout().lines().all(|line| matches!(line, "0" | "1")),
         "{}",
-        limits.told()
+        limits.describe()
     );
 }

@@ -1,8 +1,8 @@
 //! The hostile cases, by number: what the sandbox, the interface and the collection must survive.
 //!
-//! Each test is named after its case (`h029_symlink_output_is_refused`). A test that something is refused first shows,
-//! where that is possible and harmless, that the same thing succeeds outside. NOT_COVERED.md lists the cases without a
-//! test, and why.
+//! Each test is named after its case (`h029_symlink_output_is_refused`). A test of a refusal first shows, where that is
+//! possible and harmless, that the same attempt succeeds outside. NOT_COVERED.md lists the cases without a test, with
+//! the reasons.
 
 mod coverage;
 mod cross_run;

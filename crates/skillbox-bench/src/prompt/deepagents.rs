@@ -1,4 +1,4 @@
-//! The renderer of deepagents, in its own interpreter.
+//! The prompt renderer of deepagents, in its own interpreter.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use super::library::description;
+use super::sessions::description;
 
-/// Renders the list for so many skills, several times, and prints its version and the median in seconds.
+/// Renders the list for a number of skills, several times, and prints the version and the median in seconds.
 const PYTHON: &str = r#"
 import sys, time
 from importlib.metadata import version
@@ -36,21 +36,24 @@ for _ in range(21):
 print(version("deepagents"), sorted(times)[len(times) // 2])
 "#;
 
-/// What deepagents had to say.
+/// The result of deepagents.
 pub(crate) enum PeerTime {
-    /// It rendered in this time.
+    /// The time of the rendering.
     Took {
-        /// Of which version this is true.
+        /// The measured version.
         version: String,
         /// The median of its rounds.
         median: Duration,
     },
-    /// It is not installed, or Python is not.
+    /// Python or the package is not installed.
     Missing(String),
 }
 
 /// Renders with the deepagents of the interpreter `python`.
-#[expect(clippy::disallowed_methods, reason = "the yardstick is another program, not a skill")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the comparison is with another program, not a skill"
+)]
 pub(crate) fn render(python: &Path, skills: usize) -> anyhow::Result<PeerTime> {
     let started = Command::new(python)
         .args(["-c", PYTHON, &skills.to_string(), &description(0)])
@@ -59,11 +62,11 @@ pub(crate) fn render(python: &Path, skills: usize) -> anyhow::Result<PeerTime> {
         Ok(output) => output,
         Err(error) => return Ok(PeerTime::Missing(format!("{}: {error}", python.display()))),
     };
-    let said = String::from_utf8_lossy(&output.stdout);
-    if let Some(reason) = said.trim().strip_prefix("missing ") {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if let Some(reason) = stdout.trim().strip_prefix("missing ") {
         return Ok(PeerTime::Missing(reason.to_owned()));
     }
-    let read = said
+    let read = stdout
         .trim()
         .split_once(' ')
         .and_then(|(version, seconds)| Some((version, seconds.parse().ok()?)));

@@ -1,14 +1,14 @@
-//! What was measured, for people and for programs.
+//! The results as a table and as JSON.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Row;
 use super::deepagents::PeerTime;
+use super::row::Row;
 
-/// Prints a table and the verdicts.
+/// Prints the table and the verdicts.
 pub(super) fn print(rows: &[Row]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut group = "";
@@ -32,14 +32,14 @@ pub(super) fn print(rows: &[Row]) -> anyhow::Result<()> {
                 let label = format!("  the same by deepagents {version}");
                 writeln!(out, "  {label:<35}{:>11}", shown(*median))?;
             }
-            Some(PeerTime::Missing(reason)) => writeln!(out, "    deepagents is not there to compare with: {reason}")?,
+            Some(PeerTime::Missing(reason)) => writeln!(out, "    not compared with deepagents: {reason}")?,
             None => {}
         }
     }
     Ok(())
 }
 
-/// Prints the same as JSON, in microseconds.
+/// Prints the results as JSON, in microseconds.
 pub(super) fn print_json(rows: &[Row]) -> anyhow::Result<()> {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let row = |row: &Row| {

@@ -1,4 +1,4 @@
-//! Clients that do no more than a request and its answer need, over a connection that stays.
+//! Minimal clients over a persistent connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,30 +8,30 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 /// One connection.
-pub(crate) struct Http {
+pub(crate) struct HttpClient {
     stream: BufReader<TcpStream>,
-    place: String,
+    address: String,
 }
 
 /// Status, headers as text, body.
-struct Answer {
+struct Response {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-impl Http {
-    pub(crate) fn connect(place: &str) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(place)?;
+impl HttpClient {
+    pub(crate) fn connect(address: &str) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         Ok(Self {
             stream: BufReader::new(stream),
-            place: place.to_owned(),
+            address: address.to_owned(),
         })
     }
 
-    /// One run of `true`, waited for.
+    /// Runs `true` and waits for the report.
     pub(crate) fn skill_run(&mut self) -> anyhow::Result<()> {
         let answer = self.post("/v1/runs?wait=60", "", &json!({"skill": "small", "command": "true"}))?;
         let report: Value = serde_json::from_slice(&answer.body)?;
@@ -39,18 +39,18 @@ impl Http {
         Ok(())
     }
 
-    fn post(&mut self, path: &str, headers: &str, body: &Value) -> anyhow::Result<Answer> {
+    fn post(&mut self, path: &str, headers: &str, body: &Value) -> anyhow::Result<Response> {
         let body = body.to_string();
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-            self.place,
+            self.address,
             body.len()
         );
         self.stream.get_mut().write_all(request.as_bytes())?;
-        self.answer()
+        self.read_response()
     }
 
-    fn answer(&mut self) -> anyhow::Result<Answer> {
+    fn read_response(&mut self) -> anyhow::Result<Response> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             ensure!(self.stream.read_line(&mut head)? > 0, "the connection ended");
@@ -67,16 +67,16 @@ impl Http {
             body.resize(length.trim().parse()?, 0);
             self.stream.read_exact(&mut body)?;
         } else if value("transfer-encoding").is_some() {
-            self.chunks(&mut body)?;
+            self.read_chunks(&mut body)?;
         }
-        Ok(Answer {
+        Ok(Response {
             status: status.context("a status")?,
             head,
             body,
         })
     }
 
-    fn chunks(&mut self, body: &mut Vec<u8>) -> anyhow::Result<()> {
+    fn read_chunks(&mut self, body: &mut Vec<u8>) -> anyhow::Result<()> {
         loop {
             let mut line = String::new();
             self.stream.read_line(&mut line)?;
@@ -92,18 +92,18 @@ impl Http {
 }
 
 /// A client of the Model Context Protocol, with a session.
-pub(crate) struct Mcp {
-    http: Http,
+pub(crate) struct McpClient {
+    http: HttpClient,
     headers: String,
-    last: u64,
+    last_id: u64,
 }
 
-impl Mcp {
-    pub(crate) fn connect(place: &str) -> anyhow::Result<Self> {
+impl McpClient {
+    pub(crate) fn connect(address: &str) -> anyhow::Result<Self> {
         let mut mcp = Self {
-            http: Http::connect(place)?,
+            http: HttpClient::connect(address)?,
             headers: "Accept: application/json, text/event-stream\r\n".to_owned(),
-            last: 0,
+            last_id: 0,
         };
         let about = json!({
             "protocolVersion": "2025-11-25", "capabilities": {},
@@ -119,12 +119,12 @@ impl Mcp {
             "Mcp-Session-Id: {}\r\nMCP-Protocol-Version: 2025-11-25\r\n",
             session.1
         ));
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        mcp.http.post("/mcp", &mcp.headers, &ready)?;
+        let runtime = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        mcp.http.post("/mcp", &mcp.headers, &runtime)?;
         Ok(mcp)
     }
 
-    /// One run of `true`.
+    /// Runs `true`.
     pub(crate) fn skill_run(&mut self) -> anyhow::Result<()> {
         let call = json!({"name": "skill_run", "arguments": {"skill": "small", "command": "true"}});
         let answer = self.request("tools/call", &call)?;
@@ -132,16 +132,16 @@ impl Mcp {
         let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
         let mut results = data.filter_map(|line| serde_json::from_str::<Value>(line.trim()).ok());
         let result = results
-            .find(|message| message["id"] == self.last)
+            .find(|message| message["id"] == self.last_id)
             .context("an answer")?;
         let report = &result["result"]["structuredContent"];
         ensure!(report["exit_code"] == 0, "{result}");
         Ok(())
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Answer> {
-        self.last += 1;
-        let request = json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params});
+    fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Response> {
+        self.last_id += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
         let answer = self.http.post("/mcp", &self.headers, &request)?;
         ensure!(
             answer.status == 200,

@@ -1,4 +1,4 @@
-//! A server as a process of its own, ended with the measurement.
+//! A server as a separate process, which ends with the measurement.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,39 +6,39 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
 
-use crate::ready::Ready;
+use crate::bench_runtime::BenchRuntime;
 
 pub(crate) struct Server {
     process: Child,
     /// Host and port.
-    pub place: String,
+    pub address: String,
 }
 
 impl Server {
-    #[expect(clippy::disallowed_methods, reason = "a measuring program starts things")]
-    pub(crate) fn start(program: &Path, ready: &Ready, words: &[&str]) -> anyhow::Result<Self> {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
+    pub(crate) fn start(program: &Path, runtime: &BenchRuntime, args: &[&str]) -> anyhow::Result<Self> {
         let mut process = Command::new(program)
-            .args(words)
+            .args(args)
             .arg("--skills")
-            .arg(ready.directory().join("skills"))
+            .arg(runtime.directory().join("skills"))
             .arg("--state-dir")
-            .arg(ready.directory().join(format!("state-{}", words[0])))
+            .arg(runtime.directory().join(format!("state-{}", args[0])))
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("{} does not start", program.display()))?;
-        let told = process.stderr.take().context("its words")?;
-        let mut told = BufReader::new(told);
+        let stderr = process.stderr.take().context("no standard error")?;
+        let mut stderr = BufReader::new(stderr);
         let mut line = String::new();
-        told.read_line(&mut line)?;
-        let place = line.trim().strip_prefix("serving http://");
-        let place = place.with_context(|| format!("the server said {line:?}"))?;
-        let place = place.trim_end_matches("/mcp").to_owned();
-        std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
-        Ok(Self { process, place })
+        stderr.read_line(&mut line)?;
+        let address = line.trim().strip_prefix("serving http://");
+        let address = address.with_context(|| format!("the server printed {line:?}"))?;
+        let address = address.trim_end_matches("/mcp").to_owned();
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Ok(Self { process, address })
     }
 
-    /// What it holds in memory now.
+    /// Its resident memory.
     pub(crate) fn resident_mib(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -51,7 +51,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already, which is what is wanted.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

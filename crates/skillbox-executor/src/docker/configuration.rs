@@ -1,4 +1,4 @@
-//! The container of a run, as a pure function of the profile and the limits that the local plan reads too.
+//! The container of a run: a pure function of the profile and the limits, which the local plan uses as well.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,15 @@ use bollard::models::{
 };
 use skillbox_model::{Layer, Limits};
 use skillbox_runner::Confinement;
-use skillbox_sandbox::{FileRights, HOSTNAME, INSIDE, LandlockRule, Need, NetworkPolicy, Profile, docker_profile};
+use skillbox_sandbox::{
+    FileRights, HOSTNAME, LandlockRule, Need, NetworkPolicy, Profile, SANDBOX_IDS, docker_seccomp_profile,
+};
 
-use super::image::RUNNER;
-use super::owner::{LABEL, OWNER_LABEL};
-use crate::workspace::layout;
+use super::labels::{LABEL, OWNER_LABEL};
+use crate::embedded_program::RUNNER_PATH;
+use crate::layout;
 
-/// Everything of `/sys` but the control group, whose meters the runner reads.
+/// Everything in `/sys` except the control group, whose usage files the runner reads.
 const HIDDEN_SYS: [&str; 23] = [
     "/sys/block",
     "/sys/bus",
@@ -39,9 +41,9 @@ const HIDDEN_SYS: [&str; 23] = [
     "/sys/module",
     "/sys/power",
 ];
-/// Terminals: no run has one. What covers `/dev/tty` would be the null device, which may be opened.
+/// No run has a terminal. `/dev/tty` is not listed: a masked file is replaced by the null device, which may be opened.
 const HIDDEN_DEV: [&str; 1] = ["/dev/pts"];
-/// What engines hide by themselves, said again because a list of ours replaces theirs.
+/// The paths that engines mask by default. They are repeated because our list replaces the default list.
 const HIDDEN_PROC: [&str; 5] = [
     "/proc/acpi",
     "/proc/asound",
@@ -51,15 +53,15 @@ const HIDDEN_PROC: [&str; 5] = [
 ];
 const READ_ONLY_PROC: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-/// What the daemon is asked for.
-pub(super) fn container(profile: &Profile, limits: &Limits, image: &str, owner: &str) -> ContainerCreateBody {
-    let asked = |layer| profile.need_in_container(layer) != Need::Off;
+/// The request to create the container.
+pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, owner: &str) -> ContainerCreateBody {
+    let is_requested = |layer| profile.need_in_container(layer) != Need::Off;
     let text = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-    let user = format!("{}:{}", INSIDE.uid, INSIDE.gid);
+    let user = format!("{}:{}", SANDBOX_IDS.uid, SANDBOX_IDS.gid);
     let labels = [(LABEL, env!("CARGO_PKG_VERSION")), (OWNER_LABEL, owner)];
     ContainerCreateBody {
         image: Some(image.to_owned()),
-        entrypoint: text(&[RUNNER]),
+        entrypoint: text(&[RUNNER_PATH]),
         cmd: Some(Vec::new()),
         env: Some(Vec::new()),
         user: Some(user),
@@ -69,7 +71,7 @@ pub(super) fn container(profile: &Profile, limits: &Limits, image: &str, owner: 
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         open_stdin: Some(true),
-        // The container's standard input ends with our attachment, and the runner with its standard input.
+        // The container's standard input closes with our attachment, and the runner ends with its standard input.
         stdin_once: Some(true),
         tty: Some(false),
         labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
@@ -78,21 +80,21 @@ pub(super) fn container(profile: &Profile, limits: &Limits, image: &str, owner: 
             network_mode: Some("none".to_owned()),
             readonly_rootfs: Some(true),
             cap_drop: text(&["ALL"]),
-            security_opt: Some(security(profile, asked(Layer::Seccomp))),
+            security_opt: Some(security_options(profile, is_requested(Layer::Seccomp))),
             init: Some(false),
             privileged: Some(false),
             auto_remove: Some(true),
             ipc_mode: Some("private".to_owned()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
-            memory: Some(number(limits.memory.bytes())),
-            memory_swap: Some(number(limits.memory.bytes())),
+            memory: Some(saturate_to_i64(limits.memory.bytes())),
+            memory_swap: Some(saturate_to_i64(limits.memory.bytes())),
             nano_cpus: limits.cpu_quota_millis.map(|millis| i64::from(millis) * 1_000_000),
-            // The runner counts as one.
-            pids_limit: Some(number(limits.pids.saturating_add(1))),
+            // The runner is one of the processes.
+            pids_limit: Some(saturate_to_i64(limits.pids.saturating_add(1))),
             ulimits: Some(ulimits(limits)),
-            shm_size: Some(number(profile.filesystem.shm.bytes())),
-            tmpfs: Some(tmpfs(limits)),
-            masked_paths: Some(masked(profile)),
+            shm_size: Some(saturate_to_i64(profile.filesystem.shm.bytes())),
+            tmpfs: Some(tmpfs_mounts(limits)),
+            masked_paths: Some(masked_paths(profile)),
             readonly_paths: text(&READ_ONLY_PROC),
             log_config: Some(HostConfigLogConfig {
                 typ: Some("none".to_owned()),
@@ -104,25 +106,27 @@ pub(super) fn container(profile: &Profile, limits: &Limits, image: &str, owner: 
     }
 }
 
-/// What the runner adds, on a kernel with this version of Landlock.
+/// The restrictions that the runner adds on a kernel with this version of Landlock.
 pub(super) fn confinement(profile: &Profile, landlock_abi: u8) -> Confinement {
-    let asked = |layer, since| profile.need_in_container(layer) != Need::Off && landlock_abi >= since;
+    let is_requested = |layer, since| profile.need_in_container(layer) != Need::Off && landlock_abi >= since;
     Confinement {
-        files: asked(Layer::LandlockFiles, 1).then(|| file_rules(profile)),
-        refuse_tcp: asked(Layer::LandlockNetwork, 4) && profile.network == NetworkPolicy::None,
-        scope: asked(Layer::LandlockScope, 6),
+        files: is_requested(Layer::LandlockFiles, 1).then(|| file_rules(profile)),
+        refuse_tcp: is_requested(Layer::LandlockNetwork, 4) && profile.network == NetworkPolicy::None,
+        scope: is_requested(Layer::LandlockScope, 6),
     }
 }
 
-/// What of the image may be read, and where may be written. `/sys` is not among it.
+/// The parts of the image that may be read, and the directories that may be written. `/sys` is not listed.
 fn file_rules(profile: &Profile) -> Vec<LandlockRule> {
     let rule = |path: &str, rights| LandlockRule {
         path: path.to_owned(),
         rights,
     };
     let visible = profile.filesystem.visible.iter().map(|visible| visible.path.as_str());
-    let of_images = ["/opt", "/srv", "/var"];
-    let outside_etc = visible.filter(|path| !path.starts_with("/etc/")).chain(of_images);
+    let image_directories = ["/opt", "/srv", "/var"];
+    let outside_etc = visible
+        .filter(|path| !path.starts_with("/etc/"))
+        .chain(image_directories);
     let mut rules = vec![rule("/", FileRights::List)];
     rules.extend(outside_etc.map(|path| rule(path, FileRights::ReadExecute)));
     rules.extend([
@@ -139,10 +143,10 @@ fn file_rules(profile: &Profile) -> Vec<LandlockRule> {
     rules
 }
 
-fn security(profile: &Profile, with_seccomp: bool) -> Vec<String> {
+fn security_options(profile: &Profile, with_seccomp: bool) -> Vec<String> {
     let mut options = vec!["no-new-privileges=true".to_owned()];
     if with_seccomp {
-        options.push(format!("seccomp={}", docker_profile(profile.syscalls.rules())));
+        options.push(format!("seccomp={}", docker_seccomp_profile(profile.syscalls.rules())));
     } else {
         options.push("seccomp=unconfined".to_owned());
     }
@@ -150,12 +154,12 @@ fn security(profile: &Profile, with_seccomp: bool) -> Vec<String> {
 }
 
 fn ulimits(limits: &Limits) -> Vec<ResourcesUlimits> {
-    // A core limit of 1 also keeps piped core handlers from being started; 0 does not. Processes are counted by the
-    // control group: by user they would be counted over all containers together.
+    // A core limit of 1 also prevents piped core handlers, unlike 0 (core(5)). The control group limits the processes:
+    // RLIMIT_NPROC counts all processes of a user, over all containers.
     let list = [
         ("core", 1),
         ("cpu", limits.cpu.as_secs().saturating_add(1)),
-        // The runner places what is sent first, and then sets the limit of the command.
+        // The runner first writes the staged files, and then sets the limit of the command.
         ("fsize", limits.workspace.bytes().max(limits.memory.bytes())),
         ("memlock", 8 << 20),
         ("msgqueue", 800 << 10),
@@ -166,21 +170,22 @@ fn ulimits(limits: &Limits) -> Vec<ResourcesUlimits> {
     ];
     let entry = |(name, limit): (&str, u64)| ResourcesUlimits {
         name: Some(name.to_owned()),
-        soft: Some(number(limit)),
-        hard: Some(number(limit)),
+        soft: Some(saturate_to_i64(limit)),
+        hard: Some(saturate_to_i64(limit)),
     };
     list.into_iter().map(entry).collect()
 }
 
-fn tmpfs(limits: &Limits) -> HashMap<String, String> {
-    let ids = format!("uid={},gid={}", INSIDE.uid, INSIDE.gid);
+fn tmpfs_mounts(limits: &Limits) -> HashMap<String, String> {
+    let ids = format!("uid={},gid={}", SANDBOX_IDS.uid, SANDBOX_IDS.gid);
     let mount = |bytes: u64, inodes: u64, mode: &str| {
         format!("rw,exec,nosuid,nodev,size={bytes},nr_inodes={inodes},mode={mode},{ids}")
     };
     let workspace = mount(limits.workspace.bytes(), limits.workspace_inodes, "0755");
-    // Skills are not counted against the workspace; memory bounds them.
+    // Skills do not count against the workspace quota; the memory limit bounds them.
     let skills = mount(limits.memory.bytes(), SKILL_INODES, "0755");
-    // For programs that ignore TMPDIR. Together with the workspace it stays below the memory of a shipped profile.
+    // For programs that ignore TMPDIR. Together with the workspace it stays below the memory limit of the shipped
+    // profiles.
     let tmp = mount(limits.workspace.bytes() / 4, limits.workspace_inodes / 4, "1777");
     HashMap::from([
         (layout::ROOT.to_owned(), workspace),
@@ -189,12 +194,12 @@ fn tmpfs(limits: &Limits) -> HashMap<String, String> {
     ])
 }
 
-/// Files of all skills of a run together.
+/// The maximum number of files of all skills of a run.
 const SKILL_INODES: u64 = 200_000;
 
-fn masked(profile: &Profile) -> Vec<String> {
-    let of_profile = profile.filesystem.masked.iter().map(|masked| masked.path.as_str());
-    let mut all: Vec<String> = of_profile
+fn masked_paths(profile: &Profile) -> Vec<String> {
+    let profile_paths = profile.filesystem.masked.iter().map(|masked| masked.path.as_str());
+    let mut all: Vec<String> = profile_paths
         .chain(HIDDEN_PROC)
         .chain(HIDDEN_SYS)
         .chain(HIDDEN_DEV)
@@ -205,7 +210,7 @@ fn masked(profile: &Profile) -> Vec<String> {
     all
 }
 
-fn number(value: u64) -> i64 {
+fn saturate_to_i64(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -215,30 +220,30 @@ mod tests {
 
     use super::*;
 
-    /// The whole request, with the system call filter, which has its own tests, cut to its first words.
-    fn shown(profile: &str) -> serde_json::Value {
+    /// The request as JSON. The system call filter, which has its own tests, is shortened.
+    fn redacted_body(profile: &str) -> serde_json::Value {
         let profiles = Profiles::shipped();
         let profile = profiles.get(profile).unwrap();
-        let body = container(profile, &profile.limits.default, "sha256:0", "owner");
-        let mut shown = serde_json::to_value(body).unwrap();
-        for option in shown["HostConfig"]["SecurityOpt"].as_array_mut().unwrap() {
+        let body = container_body(profile, &profile.limits.default, "sha256:0", "owner");
+        let mut redacted = serde_json::to_value(body).unwrap();
+        for option in redacted["HostConfig"]["SecurityOpt"].as_array_mut().unwrap() {
             let text = option.as_str().unwrap();
             *option = text.chars().take(48).collect::<String>().into();
         }
-        shown.sort_all_objects();
-        shown
+        redacted.sort_all_objects();
+        redacted
     }
 
     #[test]
     fn the_default_profile_as_a_container() {
-        insta::assert_json_snapshot!(shown("default"));
+        insta::assert_json_snapshot!(redacted_body("default"));
     }
 
     #[test]
-    fn limits_follow_the_profile_and_isolation_does_not_change() {
-        let (strict, default) = (shown("strict"), shown("default"));
+    fn profiles_change_the_limits_but_not_the_isolation() {
+        let (strict, default) = (redacted_body("strict"), redacted_body("default"));
         assert_ne!(strict["HostConfig"]["Memory"], default["HostConfig"]["Memory"]);
-        for fixed in [
+        for field in [
             "NetworkMode",
             "ReadonlyRootfs",
             "CapDrop",
@@ -247,12 +252,12 @@ mod tests {
             "MaskedPaths",
             "Init",
         ] {
-            assert_eq!(strict["HostConfig"][fixed], default["HostConfig"][fixed], "{fixed}");
+            assert_eq!(strict["HostConfig"][field], default["HostConfig"][field], "{field}");
         }
     }
 
     #[test]
-    fn landlock_is_asked_for_only_as_far_as_the_kernel_has_it() {
+    fn only_supported_landlock_features_are_requested() {
         let profiles = Profiles::shipped();
         let profile = profiles.get("default").unwrap();
         let none = confinement(profile, 0);

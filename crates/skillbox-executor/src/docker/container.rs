@@ -1,4 +1,4 @@
-//! One container: made, attached, started, looked at; and ended.
+//! One container: create, attach, start, inspect, remove.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -17,23 +17,23 @@ use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// What the runner complains about before it can speak is kept, so much of it.
-const MAX_COMPLAINT: usize = 4 << 10;
+/// The number of kept bytes of the runner's standard error.
+const STDERR_CAPACITY_BYTES: usize = 4 << 10;
 
-/// A container whose runner is up or coming up, with our end of its line.
+/// A started container, with our end of the connection to its runner.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(super) struct StartedContainer {
     pub id: String,
     pub socket: OwnedFd,
     pub inspected: ContainerInspectResponse,
-    pub complaint: Complaint,
+    pub runner_stderr: RunnerStderr,
 }
 
-/// What came on the container's standard error.
+/// The standard error of the container.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Complaint(Arc<Mutex<Vec<u8>>>);
+pub(super) struct RunnerStderr(Arc<Mutex<Vec<u8>>>);
 
-impl Complaint {
+impl RunnerStderr {
     pub(super) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).trim().to_owned()
@@ -41,47 +41,51 @@ impl Complaint {
 
     fn add(&self, piece: &[u8]) {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = MAX_COMPLAINT.saturating_sub(bytes.len());
-        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        let remaining = STDERR_CAPACITY_BYTES.saturating_sub(bytes.len());
+        bytes.extend_from_slice(&piece[..piece.len().min(remaining)]);
     }
 }
 
-/// Makes a container and starts it. What fails half-way leaves nothing.
-pub(super) async fn make(docker: Docker, body: ContainerCreateBody) -> Result<Parked, Error> {
+/// Creates and starts a container. If a step fails, nothing remains.
+pub(super) async fn create_and_start(docker: Docker, body: ContainerCreateBody) -> Result<StartedContainer, Error> {
     let created = docker.create_container(None::<CreateContainerOptions>, body).await?;
-    let made = start(&docker, &created.id).await;
-    if made.is_err() {
-        remove(docker, created.id).await;
+    let started = start(&docker, &created.id).await;
+    if started.is_err() {
+        remove_container(docker, created.id).await;
     }
-    made
+    started
 }
 
-async fn start(docker: &Docker, id: &str) -> Result<Parked, Error> {
-    let how = AttachContainerOptionsBuilder::new()
+async fn start(docker: &Docker, id: &str) -> Result<StartedContainer, Error> {
+    let options = AttachContainerOptionsBuilder::new()
         .stream(true)
         .stdin(true)
         .stdout(true)
         .stderr(true)
         .build();
-    // Attached before the start: nothing that the runner says is missed.
-    let attached = docker.attach_container(id, Some(how)).await?;
-    let (ours, theirs) = StdUnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    theirs.set_nonblocking(true)?;
-    let complaint = Complaint::default();
-    tokio::spawn(carry(attached, UnixStream::from_std(theirs)?, complaint.clone()));
+    // Attaching before the start ensures that no output of the runner is missed.
+    let attached = docker.attach_container(id, Some(options)).await?;
+    let (our_end, daemon_end) = StdUnixStream::pair()?;
+    our_end.set_nonblocking(true)?;
+    daemon_end.set_nonblocking(true)?;
+    let runner_stderr = RunnerStderr::default();
+    tokio::spawn(forward_bytes(
+        attached,
+        UnixStream::from_std(daemon_end)?,
+        runner_stderr.clone(),
+    ));
     docker.start_container(id, None::<StartContainerOptions>).await?;
     let inspected = docker.inspect_container(id, None::<InspectContainerOptions>).await?;
-    Ok(Parked {
+    Ok(StartedContainer {
         id: id.to_owned(),
-        socket: ours.into(),
+        socket: our_end.into(),
         inspected,
-        complaint,
+        runner_stderr,
     })
 }
 
-/// Carries bytes both ways between the attachment and our socket, until either ends.
-async fn carry(attached: AttachContainerResults, socket: UnixStream, complaint: Complaint) {
+/// Forwards bytes in both directions between the attachment and our socket, until one of them closes.
+async fn forward_bytes(attached: AttachContainerResults, socket: UnixStream, runner_stderr: RunnerStderr) {
     let AttachContainerResults { mut output, mut input } = attached;
     let (mut from_us, mut to_us) = socket.into_split();
     let inwards = async move {
@@ -97,7 +101,7 @@ async fn carry(attached: AttachContainerResults, socket: UnixStream, complaint: 
                 }
             }
         }
-        // The container's standard input ends, and with it the runner.
+        // Closing the container's standard input ends the runner.
         let _closed = input.shutdown().await;
     };
     let outwards = async move {
@@ -108,7 +112,7 @@ async fn carry(attached: AttachContainerResults, socket: UnixStream, complaint: 
                         break;
                     }
                 }
-                LogOutput::StdErr { message } => complaint.add(&message),
+                LogOutput::StdErr { message } => runner_stderr.add(&message),
                 LogOutput::StdIn { .. } | LogOutput::Console { .. } => {}
             }
         }
@@ -119,16 +123,16 @@ async fn carry(attached: AttachContainerResults, socket: UnixStream, complaint: 
     }
 }
 
-/// Ends and removes a container, however often that has to be asked for. That it is gone is fine.
-pub(super) async fn remove(docker: Docker, id: String) {
+/// Kills and removes a container, with retries. It is no error if the container does not exist.
+pub(super) async fn remove_container(docker: Docker, id: String) {
     for _ in 0..20 {
-        let how = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
-        match docker.remove_container(&id, Some(how)).await {
+        let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+        match docker.remove_container(&id, Some(options)).await {
             Ok(()) => return,
             Err(Error::DockerResponseServerError { status_code: 404, .. }) => return,
-            // The daemon is removing it already: it is gone when it says so.
+            // The daemon is already removing the container. A 404 confirms the removal.
             Err(Error::DockerResponseServerError { .. }) => tokio::time::sleep(Duration::from_millis(50)).await,
-            // Without a daemon nothing runs and nothing can be removed; the next sweep looks again.
+            // Without the daemon nothing can be removed. The next search for abandoned containers retries.
             Err(_) => return,
         }
     }

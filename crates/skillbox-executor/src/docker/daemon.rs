@@ -1,4 +1,4 @@
-//! The daemon, spoken to on a thread of its own.
+//! The connection to the Docker daemon, on its own thread.
 
 use std::future::Future;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -12,46 +12,46 @@ use tokio::sync::oneshot;
 
 use super::DockerError;
 
-/// The oldest interface that has everything a run asks for: Docker 19.03.
-const OLDEST_API: (usize, usize) = (1, 40);
-const OLDEST_API_TEXT: &str = "1.40";
-/// The longest that anything but a build may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A daemon that is there answers its first question much faster.
-const FIRST_ANSWER: Duration = Duration::from_secs(10);
+/// The oldest API version with everything that a run needs: Docker 19.03.
+const MIN_API_VERSION: (usize, usize) = (1, 40);
+const MIN_API_VERSION_TEXT: &str = "1.40";
+/// The timeout of every request except image builds.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// A running daemon answers the first request much faster.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A daemon that answers.
+/// A connected daemon.
 pub(super) struct Daemon {
     docker: Docker,
     handle: Handle,
     host: String,
     info: SystemInfo,
     version: String,
-    /// Ends the thread when it is dropped.
+    /// Dropping it ends the thread.
     _stop: oneshot::Sender<()>,
-    chores: std::sync::Arc<Chores>,
+    background_tasks: std::sync::Arc<BackgroundTasks>,
 }
 
-/// Work in the background that somebody may want to see finished.
+/// Counts the background tasks, so that a shutdown can wait for them.
 #[derive(Default)]
-struct Chores {
-    open: Mutex<usize>,
+struct BackgroundTasks {
+    running: Mutex<usize>,
     changed: Condvar,
 }
 
 impl Daemon {
-    /// Connects, agrees on a version of the interface, and asks what the daemon can do.
+    /// Connects, negotiates the API version, and reads what the daemon supports.
     pub(super) fn connect(host: &str) -> Result<Self, DockerError> {
         let (send, receive) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let address = host.to_owned();
         std::thread::Builder::new()
             .name("docker".to_owned())
-            .spawn(move || serve(&address, &send, stopped))
+            .spawn(move || run_daemon_thread(&address, &send, stopped))
             .map_err(DockerError::io("start a thread"))?;
         let (docker, handle) = receive.recv().unwrap_or_else(|_| {
-            Err(DockerError::TooSlow {
-                action: "be connected to",
+            Err(DockerError::Timeout {
+                action: "accept a connection",
             })
         })?;
         let mut daemon = Self {
@@ -61,87 +61,92 @@ impl Daemon {
             info: SystemInfo::default(),
             version: String::new(),
             _stop: stop,
-            chores: std::sync::Arc::default(),
+            background_tasks: std::sync::Arc::default(),
         };
-        daemon.docker = daemon.ask_within(FIRST_ANSWER, "answer", |docker| docker.negotiate_version())?;
+        daemon.docker =
+            daemon.send_request_with_timeout(CONNECT_TIMEOUT, "answer", |docker| docker.negotiate_version())?;
         let api = daemon.docker.client_version();
         daemon.version = format!("{}.{}", api.major_version, api.minor_version);
-        if (api.major_version, api.minor_version) < OLDEST_API {
-            return Err(DockerError::Outdated {
+        if (api.major_version, api.minor_version) < MIN_API_VERSION {
+            return Err(DockerError::ApiOutdated {
                 host: host.to_owned(),
                 found: daemon.version,
-                needed: OLDEST_API_TEXT,
+                needed: MIN_API_VERSION_TEXT,
             });
         }
-        daemon.info = daemon.ask("describe itself", |docker| async move { docker.info().await })?;
+        daemon.info = daemon.send_request("describe itself", |docker| async move { docker.info().await })?;
         Ok(daemon)
     }
 
-    /// Where it is.
+    /// The address of the daemon.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// What it says of itself.
+    /// The daemon's description of itself.
     pub(super) fn info(&self) -> &SystemInfo {
         &self.info
     }
 
-    /// The version of the interface that both sides speak.
+    /// The negotiated API version.
     pub(super) fn api_version(&self) -> &str {
         &self.version
     }
 
-    /// The client, for work in the background.
+    /// The client, for background tasks.
     pub(super) fn client(&self) -> Docker {
         self.docker.clone()
     }
 
-    /// Asks something and waits for the answer.
-    pub(super) fn ask<T, F>(&self, action: &'static str, question: impl FnOnce(Docker) -> F) -> Result<T, DockerError>
+    /// Sends a request and waits for the response.
+    pub(super) fn send_request<T, F>(
+        &self,
+        action: &'static str,
+        request: impl FnOnce(Docker) -> F,
+    ) -> Result<T, DockerError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        self.ask_within(PATIENCE, action, question)
+        self.send_request_with_timeout(REQUEST_TIMEOUT, action, request)
     }
 
-    /// The same with a patience of its own.
-    pub(super) fn ask_within<T, F>(
+    /// Like `send_request`, with another timeout.
+    pub(super) fn send_request_with_timeout<T, F>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         action: &'static str,
-        question: impl FnOnce(Docker) -> F,
+        request: impl FnOnce(Docker) -> F,
     ) -> Result<T, DockerError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         let (send, receive) = std::sync::mpsc::sync_channel(1);
-        let answer = question(self.docker.clone());
+        let response = request(self.docker.clone());
         self.handle.spawn(async move {
-            // Nobody waits any more: the answer is of no use.
-            let _late = send.send(tokio::time::timeout(patience, answer).await);
+            // The send fails if the caller has stopped waiting.
+            let _unclaimed = send.send(tokio::time::timeout(timeout, response).await);
         });
         match receive.recv() {
-            Ok(Ok(answer)) => answer.map_err(|error| DockerError::of_api(action, &self.host, "", error)),
-            Ok(Err(_)) | Err(_) => Err(DockerError::TooSlow { action }),
+            Ok(Ok(response)) => response.map_err(|error| DockerError::from_api_error(action, &self.host, "", error)),
+            Ok(Err(_)) | Err(_) => Err(DockerError::Timeout { action }),
         }
     }
 
-    /// Does something in the background; [`Self::wait_for_chores`] waits for it.
-    pub(super) fn chore(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let chores = self.chores.clone();
-        *chores.open.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    /// Starts a background task. [`Self::wait_for_background_tasks`] waits for it.
+    pub(super) fn spawn_background_task(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let background_tasks = self.background_tasks.clone();
+        *background_tasks.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.handle.spawn(async move {
             work.await;
-            *chores.open.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-            chores.changed.notify_all();
+            *background_tasks.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+            background_tasks.changed.notify_all();
         });
     }
 
-    /// Has something made that must not stay half made: what comes too late is given to `undo`.
-    pub(super) fn make<T, F, U>(
+    /// Creates something that must not be left behind: a value that arrives after the timeout is passed to `undo`.
+    pub(super) fn create_or_undo<T, F, U>(
         &self,
         action: &'static str,
         work: F,
@@ -152,34 +157,38 @@ impl Daemon {
         F: Future<Output = Result<T, Error>> + Send + 'static,
         U: Future<Output = ()> + Send + 'static,
     {
-        // Whoever waits has gone, or takes it: nothing is left in between but a line that ends, and its container.
+        // Either the caller takes the value, or the channel is closed and `undo` runs.
         let (send, receive) = std::sync::mpsc::sync_channel(1);
-        self.chore(async move {
-            if let Err(std::sync::mpsc::SendError(Ok(late))) = send.send(work.await) {
-                undo(late).await;
+        self.spawn_background_task(async move {
+            if let Err(std::sync::mpsc::SendError(Ok(unclaimed))) = send.send(work.await) {
+                undo(unclaimed).await;
             }
         });
-        match receive.recv_timeout(PATIENCE) {
-            Ok(made) => made.map_err(|error| DockerError::of_api(action, &self.host, "", error)),
-            Err(_) => Err(DockerError::TooSlow { action }),
+        match receive.recv_timeout(REQUEST_TIMEOUT) {
+            Ok(created) => created.map_err(|error| DockerError::from_api_error(action, &self.host, "", error)),
+            Err(_) => Err(DockerError::Timeout { action }),
         }
     }
 
-    /// Starts something that goes on by itself.
+    /// Starts a task that nobody waits for.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
 
-    /// Waits until the background is quiet, at most so long.
-    pub(super) fn wait_for_chores(&self, at_most: Duration) {
-        let end = Instant::now() + at_most;
-        let mut open = self.chores.open.lock().unwrap_or_else(PoisonError::into_inner);
-        while *open > 0 {
-            let Some(left) = end.checked_duration_since(Instant::now()) else {
+    /// Waits until all background tasks have ended, at most for `timeout`.
+    pub(super) fn wait_for_background_tasks(&self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut running = self
+            .background_tasks
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        while *running > 0 {
+            let Some(remaining) = deadline.checked_duration_since(Instant::now()) else {
                 return;
             };
-            let waited = self.chores.changed.wait_timeout(open, left);
-            (open, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let waited = self.background_tasks.changed.wait_timeout(running, remaining);
+            (running, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -194,31 +203,31 @@ impl std::fmt::Debug for Daemon {
     }
 }
 
-type Connected = Result<(Docker, Handle), DockerError>;
+type ConnectResult = Result<(Docker, Handle), DockerError>;
 
-/// The thread: everything that talks to the daemon runs here.
-fn serve(host: &str, connected: &std::sync::mpsc::Sender<Connected>, stopped: oneshot::Receiver<()>) {
+/// The thread that runs all communication with the daemon.
+fn run_daemon_thread(host: &str, connected: &std::sync::mpsc::Sender<ConnectResult>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            let _gone = connected.send(Err(DockerError::io("start an event loop")(error)));
+            let _receiver_dropped = connected.send(Err(DockerError::io("start an event loop")(error)));
             return;
         }
     };
     let docker = {
-        let _inside = runtime.enter();
+        let _guard = runtime.enter();
         connect(host)
     };
     let is_connected = docker.is_ok();
-    let _gone = connected.send(docker.map(|docker| (docker, runtime.handle().clone())));
+    let _receiver_dropped = connected.send(docker.map(|docker| (docker, runtime.handle().clone())));
     if is_connected {
         let _ended = runtime.block_on(stopped);
     }
 }
 
 fn connect(host: &str) -> Result<Docker, DockerError> {
-    let seconds = PATIENCE.as_secs();
+    let seconds = REQUEST_TIMEOUT.as_secs();
     let connected = if host.starts_with("unix://") {
         Docker::connect_with_unix(host, seconds, bollard::API_DEFAULT_VERSION)
     } else if host.starts_with("tcp://") || host.starts_with("http://") {

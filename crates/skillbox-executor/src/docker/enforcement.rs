@@ -1,32 +1,35 @@
-//! What a container really has of what the profile asks for: from the daemon's own record of it, and from what its
-//! pid 1 finds around itself. Where the two differ, the worse one counts. Pure.
+//! Compares a container with what the profile requires. The evidence is the daemon's record of the container and what
+//! pid 1 observes inside. If the two differ, the worse one counts. Pure.
 
 use std::collections::BTreeMap;
 
 use bollard::models::{ContainerInspectResponse, HostConfig, HostConfigCgroupnsModeEnum, SystemInfo};
 use skillbox_model::{Enforcement, Layer, LayerState, Limits, Tier};
-use skillbox_runner::{Confinement, Facts};
-use skillbox_sandbox::{HOSTNAME, INSIDE, Need, PlanError, Profile};
+use skillbox_runner::{Confinement, ContainerFacts};
+use skillbox_sandbox::{HOSTNAME, Need, PlanError, Profile, SANDBOX_IDS};
 
 use super::DockerError;
 
-/// Everything that is known of a container.
-pub(super) struct Evidence<'a> {
+/// Everything that is known about a container.
+pub(super) struct ContainerEvidence<'a> {
     pub inspected: &'a ContainerInspectResponse,
     pub info: &'a SystemInfo,
-    pub facts: &'a Facts,
+    pub facts: &'a ContainerFacts,
     pub confinement: &'a Confinement,
     pub limits: &'a Limits,
 }
 
-/// A layer as it is, and the fix where it falls short.
-struct Found {
+/// The state of a layer, and how to fix it if it is incomplete.
+struct LayerFinding {
     state: LayerState,
     fix: &'static str,
 }
 
-/// Settles every layer, or refuses the run over the first required one that falls short.
-pub(super) fn settle(profile: &Profile, evidence: &Evidence<'_>) -> Result<Enforcement, DockerError> {
+/// Determines the state of every layer, or refuses the run if a required layer is incomplete.
+pub(super) fn determine_enforcement(
+    profile: &Profile,
+    evidence: &ContainerEvidence<'_>,
+) -> Result<Enforcement, DockerError> {
     let mut layers = BTreeMap::new();
     for layer in Layer::ALL {
         let need = profile.need_in_container(layer);
@@ -34,7 +37,7 @@ pub(super) fn settle(profile: &Profile, evidence: &Evidence<'_>) -> Result<Enfor
             layers.insert(layer, LayerState::NotRequested);
             continue;
         }
-        let found = find(layer, profile, evidence);
+        let found = check_layer(layer, profile, evidence);
         if need == Need::Required
             && let LayerState::Partial { reason } | LayerState::Absent { reason } = &found.state
         {
@@ -54,8 +57,8 @@ pub(super) fn settle(profile: &Profile, evidence: &Evidence<'_>) -> Result<Enfor
     Ok(Enforcement { tier, layers })
 }
 
-fn find(layer: Layer, profile: &Profile, evidence: &Evidence<'_>) -> Found {
-    let Evidence {
+fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>) -> LayerFinding {
+    let ContainerEvidence {
         inspected,
         info,
         facts,
@@ -64,12 +67,14 @@ fn find(layer: Layer, profile: &Profile, evidence: &Evidence<'_>) -> Found {
     } = evidence;
     let none = HostConfig::default();
     let host = inspected.host_config.as_ref().unwrap_or(&none);
-    let empty = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
+    let is_empty = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
     match layer {
-        Layer::UserNamespace if maps_ids(info) => enforced(facts.uid == INSIDE.uid, "the runner is another user"),
+        Layer::UserNamespace if maps_ids(info) => {
+            enforced(facts.uid == SANDBOX_IDS.uid, "the runner runs as an unexpected user")
+        }
         Layer::UserNamespace => partial(
-            "the daemon maps no ids: inside and outside the script is the same unprivileged user",
-            "start the daemon with `userns-remap`, or rootless",
+            "the daemon does not map user ids: the script is the same unprivileged user inside and outside the container",
+            "run the daemon with `userns-remap` or rootless",
         ),
         Layer::MountNamespace => enforced(
             host.readonly_rootfs == Some(true)
@@ -77,35 +82,38 @@ fn find(layer: Layer, profile: &Profile, evidence: &Evidence<'_>) -> Found {
                 && host.binds.as_ref().is_none_or(Vec::is_empty)
                 && host.mounts.as_ref().is_none_or(Vec::is_empty)
                 && host.privileged != Some(true),
-            "the root can be written to, or something of the host is mounted",
+            "the root file system is writable, or a directory of the host is mounted",
         ),
         Layer::PidNamespace => enforced(
-            empty(&host.pid_mode) && facts.pid == 1,
-            "the container shares the host's processes",
+            is_empty(&host.pid_mode) && facts.pid == 1,
+            "the container shares the host's pid namespace",
         ),
         Layer::NetworkNamespace => enforced(
             host.network_mode.as_deref() == Some("none") && facts.interfaces == 0,
-            "the container has a network",
+            "the container has a network interface",
         ),
         Layer::IpcNamespace => enforced(
             matches!(host.ipc_mode.as_deref(), Some("private" | "none")),
-            "the container shares interprocess communication",
+            "the container shares its IPC namespace",
         ),
         Layer::UtsNamespace => {
             let name = inspected.config.as_ref().and_then(|config| config.hostname.as_deref());
             enforced(
-                empty(&host.uts_mode) && name == Some(HOSTNAME),
-                "the container has the host's name",
+                is_empty(&host.uts_mode) && name == Some(HOSTNAME),
+                "the container has the host's UTS namespace",
             )
         }
         Layer::CgroupNamespace => enforced(
             host.cgroupns_mode == Some(HostConfigCgroupnsModeEnum::PRIVATE),
-            "the names of the host's control groups are visible",
+            "the host's control group names are visible",
         ),
         Layer::Proc => {
             let masked = host.masked_paths.clone().unwrap_or_default();
-            let all = profile.filesystem.masked.iter().all(|path| masked.contains(&path.path));
-            enforced(all, "the daemon did not mask everything that the profile names")
+            let are_all_masked = profile.filesystem.masked.iter().all(|path| masked.contains(&path.path));
+            enforced(
+                are_all_masked,
+                "the daemon did not mask all paths that the profile lists",
+            )
         }
         Layer::LandlockFiles => landlock(confinement.files.is_some(), facts),
         Layer::LandlockNetwork => landlock(confinement.refuse_tcp, facts),
@@ -114,43 +122,43 @@ fn find(layer: Layer, profile: &Profile, evidence: &Evidence<'_>) -> Found {
             let is_ours = |option: &String| option.starts_with("seccomp={");
             enforced(
                 facts.seccomp && host.security_opt.iter().flatten().any(is_ours),
-                "the daemon did not install the filter",
+                "the daemon did not install the system call filter",
             )
         }
         Layer::Capabilities => enforced(facts.no_capabilities, "the container has capabilities"),
-        Layer::NoNewPrivileges => enforced(facts.no_new_privileges, "a program can raise its privileges"),
+        Layer::NoNewPrivileges => enforced(facts.no_new_privileges, "programs can gain privileges"),
         Layer::ResourceLimits => enforced(
             facts.open_files == Some(limits.open_files),
-            "the daemon did not set the limits of processes",
+            "the daemon did not set the resource limits",
         ),
         Layer::Memory => memory(host, facts, limits),
         Layer::Pids => {
-            let asked = limits.pids.saturating_add(1);
-            let told = host.pids_limit.and_then(|limit| u64::try_from(limit).ok());
+            let requested = limits.pids.saturating_add(1);
+            let configured = host.pids_limit.and_then(|limit| u64::try_from(limit).ok());
             enforced(
-                told == Some(asked) && facts.pids.is_none_or(|limit| limit <= asked),
-                "the daemon does not count processes",
+                configured == Some(requested) && facts.pids.is_none_or(|limit| limit <= requested),
+                "the daemon does not limit the number of processes",
             )
         }
-        Layer::Cpu if facts.tells_cpu => enforced(true, ""),
+        Layer::Cpu if facts.has_cpu_time => enforced(true, ""),
         Layer::Cpu => partial(
-            "the control group tells no CPU time; each process has a limit of its own",
+            "the control group does not report CPU time; the limit applies to each process separately",
             "mount the `cpuacct` control group on the host",
         ),
         Layer::WorkspaceQuota => enforced(
             (1..=limits.workspace.bytes().next_multiple_of(64 << 10)).contains(&facts.workspace_bytes)
                 && (1..=limits.workspace_inodes).contains(&facts.workspace_inodes),
-            "the workspace is not a file system of its own size",
+            "the workspace is not a file system with the requested size",
         ),
         Layer::WallClock => enforced(true, ""),
     }
 }
 
-fn memory(host: &HostConfig, facts: &Facts, limits: &Limits) -> Found {
-    let asked = limits.memory.bytes();
-    let told = host.memory.and_then(|limit| u64::try_from(limit).ok());
-    if told != Some(asked) || facts.memory_bytes.is_some_and(|limit| limit > asked) {
-        return Found {
+fn memory(host: &HostConfig, facts: &ContainerFacts, limits: &Limits) -> LayerFinding {
+    let requested = limits.memory.bytes();
+    let configured = host.memory.and_then(|limit| u64::try_from(limit).ok());
+    if configured != Some(requested) || facts.memory_bytes.is_some_and(|limit| limit > requested) {
+        return LayerFinding {
             state: LayerState::Absent {
                 reason: "the daemon does not limit memory".to_owned(),
             },
@@ -158,29 +166,29 @@ fn memory(host: &HostConfig, facts: &Facts, limits: &Limits) -> Found {
         };
     }
     let with_swap = facts.memory_and_swap_bytes;
-    let swap_told = host.memory_swap == host.memory;
-    if !swap_told || with_swap.is_some_and(|limit| limit > asked) {
+    let swap_is_limited = host.memory_swap == host.memory;
+    if !swap_is_limited || with_swap.is_some_and(|limit| limit > requested) {
         return partial(
-            "swap is not limited with memory",
+            "swap is not limited together with memory",
             "boot the host with `swapaccount=1`, or without swap",
         );
     }
     enforced(true, "")
 }
 
-fn landlock(is_applied: bool, facts: &Facts) -> Found {
+fn landlock(is_applied: bool, facts: &ContainerFacts) -> LayerFinding {
     if is_applied {
         return enforced(true, "");
     }
-    Found {
+    LayerFinding {
         state: LayerState::Absent {
-            reason: format!("the kernel's Landlock has version {}", facts.landlock_abi),
+            reason: format!("the kernel supports Landlock version {}", facts.landlock_abi),
         },
         fix: "boot Linux 6.12 or later with `landlock` in the `lsm=` list",
     }
 }
 
-/// Whether ids inside mean others outside.
+/// Whether the daemon maps user ids.
 pub(super) fn maps_ids(info: &SystemInfo) -> bool {
     let options = info.security_options.iter().flatten();
     options
@@ -188,22 +196,22 @@ pub(super) fn maps_ids(info: &SystemInfo) -> bool {
         .any(|option| option.contains("name=userns") || option.contains("name=rootless"))
 }
 
-fn enforced(is_true: bool, otherwise: &str) -> Found {
-    let state = if is_true {
+fn enforced(is_enforced: bool, reason: &str) -> LayerFinding {
+    let state = if is_enforced {
         LayerState::Enforced
     } else {
         LayerState::Absent {
-            reason: otherwise.to_owned(),
+            reason: reason.to_owned(),
         }
     };
-    Found {
+    LayerFinding {
         state,
-        fix: "see `skillbox doctor`; the daemon does not give what it was asked for",
+        fix: "run `skillbox doctor`: the daemon does not provide what was requested",
     }
 }
 
-fn partial(reason: &str, fix: &'static str) -> Found {
-    Found {
+fn partial(reason: &str, fix: &'static str) -> LayerFinding {
+    LayerFinding {
         state: LayerState::Partial {
             reason: reason.to_owned(),
         },

@@ -1,4 +1,4 @@
-//! Why a job could not be run in a container. A failing script is not among the reasons.
+//! Why a job could not run in a container. A failing script is not an error.
 
 use std::io;
 
@@ -8,111 +8,111 @@ use skillbox_sandbox::PlanError;
 
 use crate::workspace::WorkspaceError;
 
-/// Our own failure, never the script's.
+/// A failure of the Docker executor.
 #[derive(Debug, thiserror::Error)]
 pub enum DockerError {
-    /// Nobody answers where the daemon should be.
+    /// The daemon does not answer.
     #[error("the Docker daemon does not answer at {host}")]
     Unreachable {
-        /// Where it was looked for.
+        /// Its address.
         host: String,
-        /// Why not.
+        /// The cause.
         source: Box<bollard::errors::Error>,
     },
-    /// The address of the daemon is of no use.
-    #[error("{host:?} is no address of a Docker daemon")]
+    /// The address of the daemon is invalid.
+    #[error("{host:?} is not an address of a Docker daemon")]
     Address {
-        /// What was given.
+        /// The given address.
         host: String,
     },
-    /// The daemon speaks an interface from before what a run needs.
-    #[error("the Docker daemon at {host} speaks API {found}, and runs need {needed}")]
-    Outdated {
-        /// Where it is.
+    /// The daemon's API is too old.
+    #[error("the Docker daemon at {host} has API version {found}; runs need {needed}")]
+    ApiOutdated {
+        /// The address of the daemon.
         host: String,
-        /// What it speaks.
+        /// The API version of the daemon.
         found: String,
-        /// What is needed.
+        /// The required API version.
         needed: &'static str,
     },
-    /// The image is not there.
+    /// The image does not exist.
     #[error("the image {image} is missing")]
     ImageMissing {
         /// Its name.
         image: String,
     },
-    /// The image has no runner, or another one.
+    /// The image has no runner, or one of another version.
     #[error("the image {image} cannot be used: {reason}")]
-    ImageUnfit {
+    ImageUnusable {
         /// Its name.
         image: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The daemon's disk is full.
-    #[error("the Docker daemon has no room left: {message}")]
-    Full {
-        /// What it said.
+    #[error("the Docker daemon has no disk space left: {message}")]
+    DiskFull {
+        /// The daemon's message.
         message: String,
     },
-    /// The daemon or the container went away under a run.
+    /// The daemon or the container disappeared.
     #[error("the container was lost {during}: {cause}")]
-    Lost {
-        /// When.
+    ContainerLost {
+        /// The phase of the run.
         during: &'static str,
-        /// What is known about it.
+        /// The known cause.
         cause: String,
     },
-    /// The daemon refused something.
+    /// The daemon refused a request.
     #[error("the Docker daemon refused to {action}")]
     Api {
-        /// What was asked.
+        /// The requested action.
         action: &'static str,
-        /// What it said.
+        /// The daemon's answer.
         source: Box<bollard::errors::Error>,
     },
-    /// The daemon took too long.
+    /// The daemon did not answer in time.
     #[error("the Docker daemon did not {action} in time")]
-    TooSlow {
-        /// What was asked.
+    Timeout {
+        /// The requested action.
         action: &'static str,
     },
-    /// The run is refused: the container lacks what the profile requires.
+    /// The container lacks isolation that the profile requires.
     #[error(transparent)]
     Isolation(PlanError),
-    /// What goes into the workspace does not fit.
-    #[error("the inputs do not fit the workspace: {reason}")]
-    TooMuch {
-        /// Where it ended.
+    /// The inputs do not fit into the workspace.
+    #[error("the inputs do not fit into the workspace: {reason}")]
+    InputsTooLarge {
+        /// The reason.
         reason: String,
     },
-    /// Pid 1 of the container would not start.
+    /// Pid 1 of the container refused the job.
     #[error("the runner refused the job: {reason}")]
-    Refused {
-        /// Why.
+    JobRefused {
+        /// The reason.
         reason: String,
     },
-    /// Pid 1 of the container talks nonsense.
-    #[error("the runner does not speak as agreed")]
-    Speech(#[from] FrameError),
+    /// Pid 1 of the container violated the protocol.
+    #[error("the runner violated the protocol")]
+    Protocol(#[from] FrameError),
     /// The image could not be built.
-    #[error("the image could not be built: {message}")]
+    #[error("cannot build the image: {message}")]
     Build {
-        /// The last words of the build.
+        /// The last message of the build.
         message: String,
     },
     /// The host's side of the workspace failed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// What came back could not be written down.
-    #[error("cannot write down what came back")]
-    Place(#[from] skillbox_runner::PlaceError),
-    /// A descriptor or a thread of our own.
+    /// A received file could not be written.
+    #[error("cannot write the files of the run")]
+    WriteFile(#[from] skillbox_runner::TreeWriteError),
+    /// A system call of this process failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -121,31 +121,31 @@ impl DockerError {
     /// The stable code of this error.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Unreachable { .. } | Self::Address { .. } | Self::TooSlow { .. } => ErrorCode::ExecutorUnavailable,
-            Self::Outdated { .. } => ErrorCode::ExecutorOutdated,
-            Self::ImageMissing { .. } | Self::ImageUnfit { .. } => ErrorCode::ImageMissing,
-            Self::Full { .. } => ErrorCode::ExecutorFull,
-            Self::Lost { .. } => ErrorCode::ExecutorLost,
+            Self::Unreachable { .. } | Self::Address { .. } | Self::Timeout { .. } => ErrorCode::ExecutorUnavailable,
+            Self::ApiOutdated { .. } => ErrorCode::ExecutorOutdated,
+            Self::ImageMissing { .. } | Self::ImageUnusable { .. } => ErrorCode::ImageMissing,
+            Self::DiskFull { .. } => ErrorCode::ExecutorFull,
+            Self::ContainerLost { .. } => ErrorCode::ExecutorLost,
             Self::Isolation(error) => error.code(),
-            Self::TooMuch { .. } => ErrorCode::LimitExceeded,
-            Self::Workspace(_) | Self::Place(_) => ErrorCode::Storage,
+            Self::InputsTooLarge { .. } => ErrorCode::LimitExceeded,
+            Self::Workspace(_) | Self::WriteFile(_) => ErrorCode::Storage,
             Self::Api { .. } | Self::Build { .. } => ErrorCode::ExecutorUnavailable,
-            Self::Refused { .. } | Self::Speech(_) | Self::Io { .. } => ErrorCode::Internal,
+            Self::JobRefused { .. } | Self::Protocol(_) | Self::Io { .. } => ErrorCode::Internal,
         }
     }
 
-    /// What to do about it, where that is known.
+    /// A hint for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::Unreachable { source, .. } if is_denied(source) => {
-                "this user may not talk to the daemon: add it to the group `docker`, or use `--executor local`"
+            Self::Unreachable { source, .. } if is_permission_denied(source) => {
+                "this user may not access the daemon: add it to the group `docker`, or use `--executor local`"
             }
-            Self::Unreachable { .. } | Self::TooSlow { .. } => {
-                "start the Docker daemon, or say where it is with `--docker-host`; `--executor local` needs none"
+            Self::Unreachable { .. } | Self::Timeout { .. } => {
+                "start the Docker daemon, or set its address with `--docker-host`; `--executor local` needs no daemon"
             }
             Self::Address { .. } => "write `unix:///path/to/docker.sock` or `tcp://host:port`",
-            Self::ImageMissing { .. } | Self::ImageUnfit { .. } => "run `skillbox docker build-runner`",
-            Self::Build { .. } => "without a network, give a base that has bash and python3: `--base IMAGE`",
+            Self::ImageMissing { .. } | Self::ImageUnusable { .. } => "run `skillbox docker build-runner`",
+            Self::Build { .. } => "without a network, use a base image that contains bash and python3: `--base IMAGE`",
             Self::Isolation(error) => return error.hint(),
             _ => return None,
         };
@@ -156,12 +156,17 @@ impl DockerError {
         move |source| Self::Io { action, source }
     }
 
-    /// What an answer of the daemon means.
-    pub(super) fn of_api(action: &'static str, host: &str, image: &str, source: bollard::errors::Error) -> Self {
+    /// Classifies an error response of the daemon.
+    pub(super) fn from_api_error(
+        action: &'static str,
+        host: &str,
+        image: &str,
+        source: bollard::errors::Error,
+    ) -> Self {
         use bollard::errors::Error;
         if let Error::DockerResponseServerError { status_code, message } = &source {
             if message.contains("no space left on device") {
-                return Self::Full {
+                return Self::DiskFull {
                     message: message.clone(),
                 };
             }
@@ -170,8 +175,8 @@ impl DockerError {
                     image: image.to_owned(),
                 };
             }
-            if message.contains(super::image::RUNNER) && message.contains("no such file") {
-                return Self::ImageUnfit {
+            if message.contains(crate::embedded_program::RUNNER_PATH) && message.contains("no such file") {
+                return Self::ImageUnusable {
                     image: image.to_owned(),
                     reason: "it has no runner".to_owned(),
                 };
@@ -186,7 +191,7 @@ impl DockerError {
     }
 }
 
-fn is_denied(error: &(dyn std::error::Error + 'static)) -> bool {
+fn is_permission_denied(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let io = error.downcast_ref::<io::Error>();

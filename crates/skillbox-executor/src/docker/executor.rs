@@ -1,4 +1,4 @@
-//! One job in a container of its own: lease, ship, watch, fetch, decide.
+//! Runs one job in its own container: lease, send, supervise, fetch, decide the outcome.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,68 +7,69 @@ use std::time::{Duration, Instant};
 use bollard::models::{ContainerCreateBody, ContainerInspectResponse};
 use rustix::io::Errno;
 use skillbox_model::{ByteSize, Enforcement, Limits, ProfileName, RunEvent, Usage};
-use skillbox_runner::{Facts, PROTOCOL, ToExecutor};
+use skillbox_runner::{ContainerFacts, PROTOCOL, ToExecutor};
 use skillbox_sandbox::{PlanError, Profile, Unconfined};
 
-use super::container::{self, Complaint, Parked};
+use super::container::{self, RunnerStderr, StartedContainer};
 use super::daemon::Daemon;
-use super::enforcement::Evidence as IsolationEvidence;
-use super::examine::{DaemonFindings, ImageFindings};
-use super::fetch::{Bring, fetch};
+use super::daemon_findings::{DaemonFindings, ImageFindings};
+use super::enforcement::ContainerEvidence;
+use super::fetch::{FilesToFetch, fetch};
 use super::image::{self, BuildOptions};
-use super::line::{Heard, Line};
 use super::pool::Pool;
-use super::scratch::Scratch;
-use super::supervise::{Watched, supervise, wait_for_start, with_complaint};
-use super::{DockerError, configuration, enforcement, owner, scratch, ship, sweep};
+use super::runner_connection::{ConnectionEvent, RunnerConnection};
+use super::send_job::send_job;
+use super::supervise::{SupervisionResult, supervise, wait_for_start, with_runner_stderr};
+use super::{DockerError, abandoned, configuration, enforcement};
 use crate::job::JobSpec;
-use crate::local::{Evidence, decide};
-use crate::workspace::{Backing, Workspace};
-use crate::{Cancel, EventSink, Finished, Placement};
+use crate::outcome::{RunEvidence, decide_outcome};
+use crate::process_identity;
+use crate::workspace::{self, Backing, Scratch, Workspace};
+use crate::{CancelToken, EventSink, ExecutionResult, StagedJob};
 
-/// A container whose runner has not greeted by then has none.
-const GREETING: Duration = Duration::from_secs(20);
-/// How long the end of this executor waits for containers to be gone.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// A container whose runner has not sent its hello by then has no runner.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long dropping the executor waits for the removal of containers.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How containers are had.
+/// The options of the executor.
 #[derive(Clone, Debug)]
 pub struct DockerOptions {
-    /// The daemon's address.
+    /// The address of the daemon.
     pub host: String,
-    /// The image of runs.
+    /// The image for runs.
     pub image: String,
-    /// How many containers wait for runs; none for a program that makes one run.
+    /// The number of idle containers; zero for a program that makes one run.
     pub pool: usize,
-    /// Where the host's side of workspaces lies while a run lasts.
+    /// The parent directory for the host's side of workspaces.
     pub scratch: PathBuf,
-    /// Whether a profile without isolation may be used.
+    /// Whether profiles without isolation are allowed.
     pub unconfined: Unconfined,
 }
 
-/// Runs jobs in containers. The daemon is looked for when the first one comes.
+/// Runs jobs in containers. It connects to the daemon when the first job arrives.
 #[derive(Debug)]
 pub struct DockerExecutor {
     options: DockerOptions,
-    connected: Mutex<Option<Arc<Connected>>>,
+    connected: Mutex<Option<Arc<DaemonState>>>,
 }
 
-/// A daemon, and what waits on it.
+/// A connected daemon with its pool and caches.
 #[derive(Debug)]
-struct Connected {
+struct DaemonState {
     daemon: Daemon,
     pool: Pool,
     owner: String,
     image: Mutex<Option<String>>,
-    /// What was asked for before: writing it down takes longer than a warm run should.
+    /// A cache of create requests, most recent last. Building one takes longer than a warm run should.
     bodies: Mutex<Vec<(ProfileName, Limits, Arc<ContainerCreateBody>)>>,
 }
 
-/// So many kinds of containers are remembered.
-const MAX_BODIES: usize = 16;
+/// The number of cached create requests.
+const BODY_CACHE_CAPACITY: usize = 16;
 
 impl DockerExecutor {
-    /// An executor; nothing is done yet.
+    /// Creates an executor without connecting.
     pub fn new(options: DockerOptions) -> Self {
         Self {
             options,
@@ -76,74 +77,86 @@ impl DockerExecutor {
         }
     }
 
-    /// An empty workspace: the host's side of it.
+    /// Creates an empty workspace: the host's side of it.
     pub fn create_workspace(&self) -> Result<Workspace, DockerError> {
-        // Whether there is a daemon is asked first: nothing is staged for nobody.
-        self.connected()?;
-        let scratch = Scratch::new(&self.options.scratch).map_err(DockerError::io("make a directory for the run"))?;
+        // Connects first, so that nothing is staged if there is no daemon.
+        self.connect()?;
+        let scratch = Scratch::new(&self.options.scratch).map_err(DockerError::io("create a directory for the run"))?;
         let root = scratch.root().map_err(DockerError::io("open the run's directory"))?;
         Ok(Workspace::new(root, None, Backing::Disk).with_scratch(scratch))
     }
 
-    /// Runs a staged job until everything of it is dead and its files are here.
-    #[expect(clippy::too_many_arguments, reason = "what a run is made of")]
+    /// Runs a staged job until its last process has ended and its files are on the host.
+    #[expect(clippy::too_many_arguments, reason = "the same parameters as `RunParams`")]
     pub fn run(
         &self,
         spec: &JobSpec,
         profile: &Profile,
-        placement: &Placement,
+        job: &StagedJob,
         workspace: &Workspace,
-        bring: Bring<'_>,
-        cancel: &Cancel,
+        files_to_fetch: FilesToFetch<'_>,
+        cancel: &CancelToken,
         events: &mut EventSink<'_>,
-    ) -> Result<Finished, DockerError> {
+    ) -> Result<ExecutionResult, DockerError> {
         if profile.is_unconfined() && self.options.unconfined == Unconfined::Refuse {
             return Err(DockerError::Isolation(PlanError::Unconfined(profile.name.clone())));
         }
-        let connected = self.connected()?;
-        let gone = |error: DockerError| connected.explain(error);
-        let started = match self.start(&connected, spec, profile, placement, workspace) {
-            // A container that waited may have gone with a daemon that was updated meanwhile. Nothing has run in it.
-            Err(DockerError::Lost { .. }) => self.start(&connected, spec, profile, placement, workspace),
+        let connected = self.connect()?;
+        let explain = |error: DockerError| connected.explain_lost_container(error);
+        let started = match self.start(&connected, spec, profile, job, workspace) {
+            // The daemon may have been restarted while the container was idle. Nothing has run in it, so a retry is
+            // safe.
+            Err(DockerError::ContainerLost { .. }) => self.start(&connected, spec, profile, job, workspace),
             started => started,
         };
-        let Started {
+        let StartedCommand {
             mut lease,
             enforcement,
             exec_error,
-        } = started.map_err(gone)?;
-        let complaint = lease.complaint();
-        let complain = || complaint.text();
-        let watched = supervise(&mut lease.line, &spec.limits, &spec.stdin, cancel, events, &complain).map_err(gone)?;
-        let mut warnings = match watched.end {
-            Some(_) => fetch(&mut lease.line, workspace, bring, &spec.limits).map_err(gone)?,
-            None => vec!["the container did not answer and was ended: its files are lost".to_owned()],
+        } = started.map_err(explain)?;
+        let runner_stderr = lease.runner_stderr();
+        let read_stderr = || runner_stderr.text();
+        let supervised = supervise(
+            &mut lease.connection,
+            &spec.limits,
+            &spec.stdin,
+            cancel,
+            events,
+            &read_stderr,
+        )
+        .map_err(explain)?;
+        let mut warnings = match supervised.end {
+            Some(_) => fetch(&mut lease.connection, workspace, files_to_fetch, &spec.limits).map_err(explain)?,
+            None => vec!["the container did not answer and was killed: its files are lost".to_owned()],
         };
-        // Nothing lives in it any more but its runner; that it is removed is waited for by nobody.
+        // Only the runner is left in the container. Its removal happens in the background.
         drop(lease);
-        let finished = finish(watched, exec_error, enforcement, &mut warnings);
+        let result = build_result(supervised, exec_error, enforcement, &mut warnings);
         events.emit(|| RunEvent::Ended {
-            ended_by: finished.outcome.ended_by,
+            ended_by: result.outcome.ended_by,
         });
-        Ok(finished)
+        Ok(result)
     }
 
-    /// Has a container take the job over, up to the start of the command.
+    /// Leases a container, sends the job, and waits until the command has started.
     fn start(
         &self,
-        connected: &Arc<Connected>,
+        connected: &Arc<DaemonState>,
         spec: &JobSpec,
         profile: &Profile,
-        placement: &Placement,
+        job: &StagedJob,
         workspace: &Workspace,
-    ) -> Result<Started, DockerError> {
+    ) -> Result<StartedCommand, DockerError> {
         let mut lease = connected.lease(&self.options, profile, &spec.limits)?;
         let confinement = configuration::confinement(profile, lease.facts.landlock_abi);
-        let nothing = ContainerInspectResponse::default();
-        let inspected = lease.parked.as_ref().map_or(&nothing, |parked| &parked.inspected);
-        let enforcement = enforcement::settle(
+        let no_inspection = ContainerInspectResponse::default();
+        let inspected = lease
+            .container
+            .as_ref()
+            .map_or(&no_inspection, |container| &container.inspected);
+        let enforcement = enforcement::determine_enforcement(
             profile,
-            &IsolationEvidence {
+            &ContainerEvidence {
                 inspected,
                 info: connected.daemon.info(),
                 facts: &lease.facts,
@@ -151,46 +164,48 @@ impl DockerExecutor {
                 limits: &spec.limits,
             },
         )?;
-        let complaint = lease.complaint();
-        ship::ship(&mut lease.line, spec, placement, workspace, confinement)?;
-        let exec_error = wait_for_start(&mut lease.line, &|| complaint.text())?;
-        Ok(Started {
+        let runner_stderr = lease.runner_stderr();
+        send_job(&mut lease.connection, spec, job, workspace, confinement)?;
+        let exec_error = wait_for_start(&mut lease.connection, &|| runner_stderr.text())?;
+        Ok(StartedCommand {
             lease,
             enforcement,
             exec_error,
         })
     }
 
-    /// Has containers of a profile ready before the first run asks for one.
-    pub fn warm(&self, profile: &Profile) -> Result<(), DockerError> {
-        let connected = self.connected()?;
+    /// Fills the pool with containers for a profile, before the first run.
+    pub fn fill_pool(&self, profile: &Profile) -> Result<(), DockerError> {
+        let connected = self.connect()?;
         let image = connected.image(&self.options.image)?;
-        let body = connected.body(profile, &profile.limits.default, &image);
-        connected.pool.warm(&connected.daemon, body);
+        let container_body = connected.container_body(profile, &profile.limits.default, &image);
+        connected.pool.start_filling(&connected.daemon, container_body);
         Ok(())
     }
 
-    /// How many containers wait for runs.
-    pub fn waiting(&self) -> usize {
+    /// The number of idle containers.
+    pub fn idle_containers(&self) -> usize {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
-        connected.as_ref().map_or(0, |connected| connected.pool.waiting())
+        connected.as_ref().map_or(0, |connected| connected.pool.idle_count())
     }
 
-    /// Removes containers whose makers are gone; gives how many there were.
-    pub fn sweep(&self) -> Result<usize, DockerError> {
-        scratch::sweep(&self.options.scratch);
-        let connected = self.connected()?;
-        connected.daemon.ask("remove old containers", sweep::sweep)
+    /// Removes the containers and scratch directories of processes that have ended. Returns the number of containers.
+    pub fn remove_abandoned(&self) -> Result<usize, DockerError> {
+        workspace::remove_abandoned_scratch(&self.options.scratch);
+        let connected = self.connect()?;
+        connected
+            .daemon
+            .send_request("remove abandoned containers", abandoned::remove_abandoned_containers)
     }
 
-    /// Builds the image from what is inside this program; `tell` hears the daemon's words.
-    pub fn build_image(&self, how: &BuildOptions, tell: &mut dyn FnMut(&str)) -> Result<String, DockerError> {
-        image::build(&self.connected()?.daemon, how, tell)
+    /// Builds the image from the embedded runner. `on_output` receives the lines of the build.
+    pub fn build_image(&self, options: &BuildOptions, on_output: &mut dyn FnMut(&str)) -> Result<String, DockerError> {
+        image::build_image(&self.connect()?.daemon, options, on_output)
     }
 
-    /// What there is to know about the daemon and the image.
-    pub fn examine(&self) -> Result<DaemonFindings, DockerError> {
-        let connected = self.connected()?;
+    /// Describes the daemon and the image.
+    pub fn describe_daemon(&self) -> Result<DaemonFindings, DockerError> {
+        let connected = self.connect()?;
         let id = match connected.image(&self.options.image) {
             Ok(id) => Some(id),
             Err(DockerError::ImageMissing { .. }) => None,
@@ -209,77 +224,77 @@ impl DockerExecutor {
         ))
     }
 
-    fn connected(&self) -> Result<Arc<Connected>, DockerError> {
-        let mut held = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connected) = &*held {
+    fn connect(&self) -> Result<Arc<DaemonState>, DockerError> {
+        let mut state = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connected) = &*state {
             return Ok(connected.clone());
         }
-        let connected = Arc::new(Connected {
+        let connected = Arc::new(DaemonState {
             daemon: Daemon::connect(&self.options.host)?,
             pool: Pool::new(self.options.pool),
-            owner: owner::this_process(),
+            owner: process_identity::current_process_identity(),
             image: Mutex::default(),
             bodies: Mutex::default(),
         });
         if self.options.pool > 0 {
             let docker = connected.daemon.client();
             connected.daemon.spawn(async move {
-                if let Err(error) = sweep::sweep(docker).await {
-                    tracing::warn!(%error, "old containers could not be looked for");
+                if let Err(error) = abandoned::remove_abandoned_containers(docker).await {
+                    tracing::warn!(%error, "cannot search for abandoned containers");
                 }
             });
         }
-        *held = Some(connected.clone());
+        *state = Some(connected.clone());
         Ok(connected)
     }
 }
 
 impl Drop for DockerExecutor {
     fn drop(&mut self) {
-        let held = self.connected.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connected) = held.take() {
-            connected.pool.empty(&connected.daemon);
-            connected.daemon.wait_for_chores(FAREWELL);
+        let state = self.connected.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connected) = state.take() {
+            connected.pool.drain_all(&connected.daemon);
+            connected.daemon.wait_for_background_tasks(SHUTDOWN_TIMEOUT);
         }
     }
 }
 
-/// A command that runs.
-struct Started {
+/// A started command.
+struct StartedCommand {
     lease: Lease,
     enforcement: Enforcement,
-    /// Why it does not.
+    /// The errno, if the command could not be executed.
     exec_error: Option<i32>,
 }
 
-/// A container for one run; dropped, it is ended and removed.
+/// A container for one run. Dropping the lease kills and removes it.
 struct Lease {
-    connected: Arc<Connected>,
-    /// Until it is given back.
-    parked: Option<Parked>,
-    line: Line,
-    facts: Facts,
+    connected: Arc<DaemonState>,
+    /// None only while the lease is dropped.
+    container: Option<StartedContainer>,
+    connection: RunnerConnection,
+    facts: ContainerFacts,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(parked) = self.parked.take() {
-            self.connected.pool.give_back(&self.connected.daemon, parked);
+        if let Some(container) = self.container.take() {
+            self.connected.pool.return_used(&self.connected.daemon, container);
         }
     }
 }
 
 impl Lease {
-    /// What came on the container's standard error.
-    fn complaint(&self) -> Complaint {
-        self.parked
+    /// The standard error of the container.
+    fn runner_stderr(&self) -> RunnerStderr {
+        self.container
             .as_ref()
-            .map(|parked| parked.complaint.clone())
+            .map(|container| container.runner_stderr.clone())
             .unwrap_or_default()
     }
 }
 
-impl Connected {
+impl DaemonState {
     fn lease(
         self: &Arc<Self>,
         options: &DockerOptions,
@@ -287,39 +302,39 @@ impl Connected {
         limits: &Limits,
     ) -> Result<Lease, DockerError> {
         let image = self.image(&options.image)?;
-        let body = self.body(profile, limits, &image);
-        let (parked, line) = match self.pool.take(&self.daemon, &body) {
+        let container_body = self.container_body(profile, limits, &image);
+        let (container, connection) = match self.pool.take(&self.daemon, &container_body) {
             Some(ready) => ready,
             None => {
-                let (docker, late) = (self.daemon.client(), self.daemon.client());
-                let made = self.daemon.make(
-                    "make a container",
-                    container::make(docker, ContainerCreateBody::clone(&body)),
-                    |parked| container::remove(late, parked.id),
+                let (docker, cleanup_client) = (self.daemon.client(), self.daemon.client());
+                let created = self.daemon.create_or_undo(
+                    "create a container",
+                    container::create_and_start(docker, ContainerCreateBody::clone(&container_body)),
+                    |container| container::remove_container(cleanup_client, container.id),
                 );
-                let parked = made.map_err(|error| self.of_image(error, &options.image))?;
-                let line = Line::new(
-                    parked
+                let container = created.map_err(|error| self.with_image_name(error, &options.image))?;
+                let connection = RunnerConnection::new(
+                    container
                         .socket
                         .try_clone()
-                        .map_err(DockerError::io("copy a descriptor"))?,
+                        .map_err(DockerError::io("duplicate a descriptor"))?,
                 );
-                (parked, line)
+                (container, connection)
             }
         };
         let mut lease = Lease {
             connected: self.clone(),
-            parked: Some(parked),
-            line,
-            facts: Facts::default(),
+            container: Some(container),
+            connection,
+            facts: ContainerFacts::default(),
         };
-        lease.facts = greet(&mut lease, &options.image)?;
+        lease.facts = receive_hello(&mut lease, &options.image)?;
         Ok(lease)
     }
 
-    /// What the daemon is asked for; profiles are told apart by their names, as everywhere in one process.
-    fn body(&self, profile: &Profile, limits: &Limits, image: &str) -> Arc<ContainerCreateBody> {
-        // What the runner and we look after ourselves makes no other container.
+    /// The request to create a container. Within one process, a profile is identified by its name.
+    fn container_body(&self, profile: &Profile, limits: &Limits, image: &str) -> Arc<ContainerCreateBody> {
+        // Limits that the runner or this process enforces do not affect the container.
         let limits = Limits {
             wall: Duration::ZERO,
             file: ByteSize(0),
@@ -327,49 +342,49 @@ impl Connected {
             ..limits.clone()
         };
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = bodies.iter().find(|(name, asked, body)| {
-            *name == profile.name && *asked == limits && body.image.as_deref() == Some(image)
+        let cached = bodies.iter().find(|(name, requested, container_body)| {
+            *name == profile.name && *requested == limits && container_body.image.as_deref() == Some(image)
         });
-        if let Some((.., body)) = known {
-            return body.clone();
+        if let Some((.., container_body)) = cached {
+            return container_body.clone();
         }
-        let body = Arc::new(configuration::container(profile, &limits, image, &self.owner));
-        if bodies.len() >= MAX_BODIES {
+        let container_body = Arc::new(configuration::container_body(profile, &limits, image, &self.owner));
+        if bodies.len() >= BODY_CACHE_CAPACITY {
             bodies.remove(0);
         }
-        bodies.push((profile.name.clone(), limits, body.clone()));
-        body
+        bodies.push((profile.name.clone(), limits, container_body.clone()));
+        container_body
     }
 
-    /// The image's identity: containers are made from that, whatever its name comes to mean.
+    /// The id of the image. Containers are created from the id, so that a new image under the same name does not affect
+    /// them.
     fn image(&self, name: &str) -> Result<String, DockerError> {
-        let mut known = self.image.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(id) = &*known {
+        let mut cached = self.image.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = &*cached {
             return Ok(id.clone());
         }
-        let asked = name.to_owned();
-        let found = self.daemon.ask(
-            "find the image",
-            |docker| async move { docker.inspect_image(&asked).await },
-        );
+        let requested = name.to_owned();
+        let found = self.daemon.send_request("find the image", |docker| async move {
+            docker.inspect_image(&requested).await
+        });
         let id = found
-            .map_err(|error| self.of_image(error, name))?
+            .map_err(|error| self.with_image_name(error, name))?
             .id
             .unwrap_or_default();
-        *known = Some(id.clone());
+        *cached = Some(id.clone());
         Ok(id)
     }
 
-    /// An image that is gone is looked for again next time, under the name that the caller knows.
-    fn of_image(&self, error: DockerError, name: &str) -> DockerError {
+    /// Replaces the image id in an error by the image name. A missing image is looked up again next time.
+    fn with_image_name(&self, error: DockerError, name: &str) -> DockerError {
         match error {
             DockerError::ImageMissing { .. } => {
-                if let Ok(mut known) = self.image.try_lock() {
-                    *known = None;
+                if let Ok(mut cached) = self.image.try_lock() {
+                    *cached = None;
                 }
                 DockerError::ImageMissing { image: name.to_owned() }
             }
-            DockerError::ImageUnfit { reason, .. } => DockerError::ImageUnfit {
+            DockerError::ImageUnusable { reason, .. } => DockerError::ImageUnusable {
                 image: name.to_owned(),
                 reason,
             },
@@ -377,59 +392,66 @@ impl Connected {
         }
     }
 
-    /// Tells a daemon that went away from a container that did.
-    fn explain(&self, error: DockerError) -> DockerError {
-        let DockerError::Lost { during, cause } = error else {
+    /// Determines whether the daemon or only the container disappeared.
+    fn explain_lost_container(&self, error: DockerError) -> DockerError {
+        let DockerError::ContainerLost { during, cause } = error else {
             return error;
         };
-        let answer = self.daemon.ask_within(
-            Duration::from_secs(3),
-            "answer",
-            |docker| async move { docker.ping().await },
-        );
+        let answer = self
+            .daemon
+            .send_request_with_timeout(
+                Duration::from_secs(3),
+                "answer",
+                |docker| async move { docker.ping().await },
+            );
         let cause = match answer {
-            Ok(_) => format!("{cause}; the daemon is there, so something else ended the container"),
+            Ok(_) => format!("{cause}; the daemon answers, so something else ended the container"),
             Err(_) => format!("{cause}; the daemon at {} does not answer", self.daemon.host()),
         };
-        DockerError::Lost { during, cause }
+        DockerError::ContainerLost { during, cause }
     }
 }
 
-fn greet(lease: &mut Lease, image: &str) -> Result<Facts, DockerError> {
-    let complaint = lease.complaint();
-    let unfit = |reason: String| DockerError::ImageUnfit {
+fn receive_hello(lease: &mut Lease, image: &str) -> Result<ContainerFacts, DockerError> {
+    let runner_stderr = lease.runner_stderr();
+    let unusable = |reason: String| DockerError::ImageUnusable {
         image: image.to_owned(),
         reason,
     };
-    match lease.line.hear(Instant::now() + GREETING, None) {
-        Ok(Heard::Message(ToExecutor::Hello(facts))) if facts.protocol == PROTOCOL => Ok(*facts),
-        Ok(Heard::Message(ToExecutor::Hello(facts))) => Err(unfit(format!(
-            "its runner speaks version {}, and this program {PROTOCOL}",
+    match lease.connection.next_event(Instant::now() + HELLO_TIMEOUT, None) {
+        Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) if facts.protocol == PROTOCOL => Ok(*facts),
+        Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) => Err(unusable(format!(
+            "its runner has protocol version {}; this program has {PROTOCOL}",
             facts.protocol
         ))),
-        Ok(Heard::Closed) => Err(DockerError::Lost {
-            during: "before it greeted",
-            cause: with_complaint("its line ended", &|| complaint.text()),
+        Ok(ConnectionEvent::Closed) => Err(DockerError::ContainerLost {
+            during: "before its runner answered",
+            cause: with_runner_stderr("the connection closed", &|| runner_stderr.text()),
         }),
-        Ok(Heard::Nothing) => Err(unfit("its runner does not greet".to_owned())),
-        Ok(_) | Err(DockerError::Speech(_)) => Err(unfit("what answers is not the runner".to_owned())),
+        Ok(ConnectionEvent::Timeout) => Err(unusable("its runner does not answer".to_owned())),
+        Ok(_) | Err(DockerError::Protocol(_)) => Err(unusable("its entry point is not the runner".to_owned())),
         Err(error) => Err(error),
     }
 }
 
-const NOT_EXECUTABLE: i32 = 126;
+const EXIT_CODE_NOT_EXECUTABLE: i32 = 126;
 
 fn is_missing(errno: i32) -> bool {
     matches!(Errno::from_raw_os_error(errno), Errno::NOENT | Errno::NOTDIR)
 }
 
-fn finish(watched: Watched, exec_error: Option<i32>, enforcement: Enforcement, warnings: &mut Vec<String>) -> Finished {
-    let end = watched.end.unwrap_or_default();
-    let (outcome, told) = decide(&Evidence {
-        killed: watched.killed,
-        // A program that is there and cannot be executed, as a shell tells it.
+fn build_result(
+    supervised: SupervisionResult,
+    exec_error: Option<i32>,
+    enforcement: Enforcement,
+    warnings: &mut Vec<String>,
+) -> ExecutionResult {
+    let end = supervised.end.unwrap_or_default();
+    let (outcome, outcome_warnings) = decide_outcome(&RunEvidence {
+        killed: supervised.killed,
+        // The program exists but cannot be executed: the exit code that a shell gives.
         exit_code: match exec_error.filter(|errno| !is_missing(*errno)) {
-            Some(_) => Some(NOT_EXECUTABLE),
+            Some(_) => Some(EXIT_CODE_NOT_EXECUTABLE),
             None => end.exit_code,
         },
         signal: end.signal,
@@ -437,16 +459,16 @@ fn finish(watched: Watched, exec_error: Option<i32>, enforcement: Enforcement, w
         pids_hit: end.pids_hit,
         workspace_full: end.workspace_full,
     });
-    warnings.splice(0..0, told);
+    warnings.splice(0..0, outcome_warnings);
     if let Some(errno) = exec_error {
         let cause = std::io::Error::from_raw_os_error(errno);
-        warnings.push(format!("the command could not be executed: {cause}"));
+        warnings.push(format!("cannot execute the command: {cause}"));
     }
-    Finished {
+    ExecutionResult {
         outcome,
-        stdout: watched.stdout.finish(),
-        stderr: watched.stderr.finish(),
-        duration: watched.duration,
+        stdout: supervised.stdout.finish(),
+        stderr: supervised.stderr.finish(),
+        duration: supervised.duration,
         usage: Usage {
             cpu_ms: end.cpu_micros.div_ceil(1000),
             peak_memory_bytes: end.peak_memory,

@@ -1,8 +1,8 @@
-//! Bringing files back from a container into the host's side of its workspace.
+//! Copies files from a container into the host's side of its workspace.
 //!
-//! The runner lists what there is; only what is wanted is sent. What is listed but not sent becomes a hollow file, a
-//! link or a FIFO of the same name, so that the collection that follows finds, refuses and counts the same things as on
-//! a workspace of this host.
+//! The runner lists the workspace, and sends only the requested files. Entries that are listed but not requested become
+//! sparse files, links or FIFOs of the same name. The collection that follows therefore finds, refuses and counts the
+//! same entries as in a local workspace.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,49 +11,49 @@ use std::time::{Duration, Instant};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use skillbox_model::{Limits, RelPath};
-use skillbox_runner::{Entry, EntryKind, Place, ToExecutor, ToRunner};
+use skillbox_runner::{Entry, EntryKind, TreeWriter, ToExecutor, ToRunner};
 
 use super::DockerError;
-use super::line::{Heard, Line};
-use super::supervise::unexpected;
-use crate::job::Collecting;
-use crate::workspace::{Acceptance, Workspace, WorkspaceError, remove_tree};
+use super::runner_connection::{ConnectionEvent, RunnerConnection};
+use super::supervise::unexpected_message;
+use crate::job::CollectionSpec;
+use crate::workspace::{FileQuota, Workspace, WorkspaceError, remove_tree};
 
-/// A runner that sends nothing for so long is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Wishes in one message.
-const BATCH: usize = 1024;
-/// Where the files of a session arrive before they take the places of the old ones.
-const INCOMING: &[u8] = b".skillbox-incoming";
+/// A runner that sends nothing for this long is stuck.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The number of files requested in one message.
+const REQUESTS_PER_MESSAGE: usize = 1024;
+/// The files of a session are received here, and then replace the old ones.
+const INCOMING_DIRECTORY: &[u8] = b".skillbox-incoming";
 
-/// What comes back.
+/// The files to copy from the container.
 #[derive(Clone, Copy, Debug)]
-pub enum Bring<'a> {
-    /// What the collection asks for: the workspace is gone after the run.
-    Wanted(&'a Collecting),
-    /// Everything: the workspace is a session's.
-    Everything,
+pub enum FilesToFetch<'a> {
+    /// The files that the collection selects: the workspace is removed after the run.
+    Matching(&'a CollectionSpec),
+    /// All files: the workspace belongs to a session.
+    All,
 }
 
-/// The list of a workspace.
+/// The entries of a workspace.
 struct Listing {
     entries: Vec<(RelPath, EntryKind)>,
-    /// The place in the runner's list of each of ours.
+    /// The index of each entry in the runner's list.
     indices: Vec<u32>,
     left_out: u64,
 }
 
-/// Brings back what is asked for; gives what the caller should know.
+/// Copies the selected files. Returns warnings.
 pub(super) fn fetch(
-    line: &mut Line,
+    connection: &mut RunnerConnection,
     workspace: &Workspace,
-    bring: Bring<'_>,
+    files_to_fetch: FilesToFetch<'_>,
     limits: &Limits,
 ) -> Result<Vec<String>, DockerError> {
-    let listing = list(line, limits)?;
-    let mut warnings = match bring {
-        Bring::Wanted(how) => fetch_wanted(line, workspace, &listing, how)?,
-        Bring::Everything => fetch_everything(line, workspace, &listing, limits)?,
+    let listing = receive_listing(connection, limits)?;
+    let mut warnings = match files_to_fetch {
+        FilesToFetch::Matching(spec) => fetch_matching(connection, workspace, &listing, spec)?,
+        FilesToFetch::All => fetch_all(connection, workspace, &listing, limits)?,
     };
     if listing.left_out > 0 {
         warnings.push(format!(
@@ -64,7 +64,7 @@ pub(super) fn fetch(
     Ok(warnings)
 }
 
-fn list(line: &mut Line, limits: &Limits) -> Result<Listing, DockerError> {
+fn receive_listing(connection: &mut RunnerConnection, limits: &Limits) -> Result<Listing, DockerError> {
     let mut listing = Listing {
         entries: Vec::new(),
         indices: Vec::new(),
@@ -72,16 +72,16 @@ fn list(line: &mut Line, limits: &Limits) -> Result<Listing, DockerError> {
     };
     let mut index: u32 = 0;
     loop {
-        match next(line)? {
-            ToExecutor::Listed(Entry { path, kind }) => {
-                // More than the workspace can hold is no list of it.
+        match next_message(connection)? {
+            ToExecutor::WorkspaceEntry(Entry { path, kind }) => {
+                // A list that exceeds the inode limit is not a list of the workspace.
                 if u64::from(index) > limits.workspace_inodes {
-                    return Err(DockerError::Refused {
-                        reason: "it lists more than the workspace can hold".to_owned(),
+                    return Err(DockerError::JobRefused {
+                        reason: "it lists more entries than the workspace can hold".to_owned(),
                     });
                 }
                 match RelPath::parse(&path) {
-                    Ok(path) if path.components().next() != Some(INCOMING) => {
+                    Ok(path) if path.components().next() != Some(INCOMING_DIRECTORY) => {
                         listing.entries.push((path, kind));
                         listing.indices.push(index);
                     }
@@ -89,198 +89,213 @@ fn list(line: &mut Line, limits: &Limits) -> Result<Listing, DockerError> {
                 }
                 index += 1;
             }
-            ToExecutor::ListEnd { left_out } => {
+            ToExecutor::EndOfList { skipped } => {
                 listing.left_out += left_out;
                 return Ok(listing);
             }
-            other => return Err(unexpected(&other)),
+            other => return Err(unexpected_message(&other)),
         }
     }
 }
 
-fn next(line: &mut Line) -> Result<ToExecutor, DockerError> {
+fn next_message(connection: &mut RunnerConnection) -> Result<ToExecutor, DockerError> {
     loop {
-        match line.hear(Instant::now() + PATIENCE, None)? {
-            Heard::Message(message) => return Ok(message),
-            Heard::Data(_) | Heard::Output(..) => {}
-            Heard::Nothing | Heard::Cancelled => return Err(lost("it sends nothing any more")),
-            Heard::Closed => return Err(lost("its line ended")),
+        match connection.next_event(Instant::now() + STALL_TIMEOUT, None)? {
+            ConnectionEvent::Message(message) => return Ok(message),
+            ConnectionEvent::Data(_) | ConnectionEvent::Output(..) => {}
+            ConnectionEvent::Timeout | ConnectionEvent::Cancelled => return Err(container_lost("it stopped sending")),
+            ConnectionEvent::Closed => return Err(container_lost("the connection closed")),
         }
     }
 }
 
-fn lost(cause: &str) -> DockerError {
-    DockerError::Lost {
-        during: "while its files were brought back",
+fn container_lost(cause: &str) -> DockerError {
+    DockerError::ContainerLost {
+        during: "while its files were fetched",
         cause: cause.to_owned(),
     }
 }
 
-/// Rebuilds the parts of the workspace that the globs look at.
-fn fetch_wanted(
-    line: &mut Line,
+/// Recreates the part of the workspace that the globs select from.
+fn fetch_matching(
+    connection: &mut RunnerConnection,
     workspace: &Workspace,
     listing: &Listing,
-    how: &Collecting,
+    spec: &CollectionSpec,
 ) -> Result<Vec<String>, DockerError> {
-    clear(workspace.root(), &[])?;
-    let linked = several_names(listing);
-    let mut place = Place::new(dup(workspace.root())?, None, u64::MAX, u64::MAX);
-    let roots: Vec<&str> = how.globs.roots().collect();
-    let mut wanted: BTreeMap<RelPath, (u64, u32)> = BTreeMap::new();
+    remove_entries_except(workspace.root(), &[])?;
+    let hard_linked = multiply_linked_files(listing);
+    let mut writer = TreeWriter::new(duplicate_fd(workspace.root())?, None, u64::MAX, u64::MAX);
+    let roots: Vec<&str> = spec.globs.roots().collect();
+    let mut selected: BTreeMap<RelPath, (u64, u32)> = BTreeMap::new();
     for ((path, kind), index) in listing.entries.iter().zip(&listing.indices) {
         let below_a_root = roots.iter().any(|root| is_below(path, root));
         let above_a_root = roots.iter().any(|root| is_above(path, root));
-        let is_asked = above_a_root || (below_a_root && how.globs.matches(path));
+        let is_selected = above_a_root || (below_a_root && spec.globs.matches(path));
         match kind {
             EntryKind::Directory { .. } if above_a_root || below_a_root => {
                 let kind = EntryKind::Directory { mode: 0o755 };
-                place_one(&mut place, path, kind)?;
+                write_entry(&mut writer, path, kind)?;
             }
-            EntryKind::HardLink { .. } if is_asked => second_name(workspace, &mut place, path, *index)?,
-            EntryKind::File { .. } if is_asked && linked.contains(index) => {
-                second_name(workspace, &mut place, path, *index)?;
+            EntryKind::HardLink { .. } if is_selected => write_hard_linked(workspace, &mut writer, path, *index)?,
+            EntryKind::File { .. } if is_selected && hard_linked.contains(index) => {
+                write_hard_linked(workspace, &mut writer, path, *index)?;
             }
-            EntryKind::File { size, .. } if is_asked => {
-                wanted.insert(path.clone(), (*size, *index));
+            EntryKind::File { size, .. } if is_selected => {
+                selected.insert(path.clone(), (*size, *index));
             }
             EntryKind::Directory { .. } | EntryKind::File { .. } | EntryKind::HardLink { .. } => {}
-            kind if is_asked => place_one(&mut place, path, kind.clone())?,
+            kind if is_selected => write_entry(&mut writer, path, kind.clone())?,
             _ => {}
         }
     }
-    let mut acceptance = Acceptance::new(how);
-    let mut wishes = Vec::new();
-    for (path, (size, index)) in wanted {
+    let mut quota = FileQuota::new(spec);
+    let mut requests = Vec::new();
+    for (path, (size, index)) in selected {
         let is_text = path.to_str().is_some();
-        if is_text && acceptance.accepts(size) {
-            wishes.push(Wish {
+        if is_text && quota.try_take(size) {
+            requests.push(FileRequest {
                 index,
                 path,
                 size,
                 mode: 0o644,
             });
         } else {
-            // Its size is all that a refusal needs, and no more than that is written down.
-            place.hollow(&path, size.min(how.max_total_bytes.saturating_add(1)))?;
+            // A refusal needs only the size, so the file stays sparse.
+            writer.create_sparse_file(&path, size.min(spec.max_total_bytes.saturating_add(1)))?;
         }
     }
-    receive(line, &mut place, wishes)
+    receive_files(connection, &mut writer, requests)
 }
 
-/// Puts everything in the place of what the session had.
-fn fetch_everything(
-    line: &mut Line,
+/// Replaces the content of the session's workspace.
+fn fetch_all(
+    connection: &mut RunnerConnection,
     workspace: &Workspace,
     listing: &Listing,
     limits: &Limits,
 ) -> Result<Vec<String>, DockerError> {
     let failed = |action| WorkspaceError::new(action, "the files of a run");
-    remove_tree(workspace.root(), INCOMING).map_err(failed("clear the way for"))?;
-    rustix::fs::mkdirat(workspace.root(), INCOMING, rustix::fs::Mode::from_raw_mode(0o755))
-        .map_err(failed("make room for"))?;
-    let incoming = skillbox_runner::open_directory(workspace.root(), INCOMING).map_err(failed("open"))?;
+    remove_tree(workspace.root(), INCOMING_DIRECTORY).map_err(failed("remove old remains of"))?;
+    rustix::fs::mkdirat(
+        workspace.root(),
+        INCOMING_DIRECTORY,
+        rustix::fs::Mode::from_raw_mode(0o755),
+    )
+    .map_err(failed("create a directory for"))?;
+    let incoming = skillbox_runner::open_directory(workspace.root(), INCOMING_DIRECTORY).map_err(failed("open"))?;
     let owner = workspace.owner().map(|owner| (owner.uid, owner.gid));
-    let mut place = Place::new(
-        dup(incoming.as_fd())?,
+    let mut writer = TreeWriter::new(
+        duplicate_fd(incoming.as_fd())?,
         owner,
         limits.workspace.bytes(),
         limits.workspace_inodes,
     );
     let mut warnings = Vec::new();
-    let mut wishes = Vec::new();
+    let mut requests = Vec::new();
     let mut names: HashMap<u32, &RelPath> = HashMap::new();
     let mut second: Vec<(&RelPath, u32)> = Vec::new();
-    let mut left = limits.workspace.bytes();
+    let mut quota_left = limits.workspace.bytes();
     for ((path, kind), index) in listing.entries.iter().zip(&listing.indices) {
         match kind {
-            EntryKind::File { size, mode } => match left.checked_sub(*size) {
+            EntryKind::File { size, mode } => match quota_left.checked_sub(*size) {
                 Some(rest) => {
-                    left = rest;
+                    quota_left = rest;
                     names.insert(*index, path);
-                    wishes.push(Wish {
+                    requests.push(FileRequest {
                         index: *index,
                         path: path.clone(),
                         size: *size,
                         mode: *mode,
                     });
                 }
-                // Only a file with holes is larger than what holds it.
-                None => warnings.push(format!("{path}: larger than the workspace, and not kept")),
+                // Only a sparse file can be larger than the workspace.
+                None => warnings.push(format!("{path} is larger than the workspace and was not kept")),
             },
             EntryKind::HardLink { index } => second.push((path, *index)),
-            kind => place_one(&mut place, path, kind.clone())?,
+            kind => write_entry(&mut writer, path, kind.clone())?,
         }
     }
-    warnings.extend(receive(line, &mut place, wishes)?);
+    warnings.extend(receive_files(connection, &mut writer, requests)?);
     for (path, first) in second {
         if let Some(first) = names.get(&first) {
-            place.hard_link(path, first)?;
+            writer.create_hard_link(path, first)?;
         }
     }
-    place.finish()?;
-    clear(workspace.root(), &[INCOMING])?;
-    for name in names_in(incoming.as_fd()).map_err(failed("list"))? {
+    writer.finish()?;
+    remove_entries_except(workspace.root(), &[INCOMING_DIRECTORY])?;
+    for name in list_names(incoming.as_fd()).map_err(failed("list"))? {
         rustix::fs::renameat(&incoming, name.as_slice(), workspace.root(), name.as_slice())
-            .map_err(failed("put in place"))?;
+            .map_err(failed("move into the workspace"))?;
     }
-    rustix::fs::unlinkat(workspace.root(), INCOMING, AtFlags::REMOVEDIR).map_err(failed("tidy up after"))?;
+    rustix::fs::unlinkat(workspace.root(), INCOMING_DIRECTORY, AtFlags::REMOVEDIR).map_err(failed("clean up after"))?;
     Ok(warnings)
 }
 
-/// A file that is to be sent.
-struct Wish {
+/// A file that the runner is asked to send.
+struct FileRequest {
     index: u32,
     path: RelPath,
     size: u64,
     mode: u32,
 }
 
-fn receive(line: &mut Line, place: &mut Place, wishes: Vec<Wish>) -> Result<Vec<String>, DockerError> {
-    for batch in wishes.chunks(BATCH) {
-        line.tell(&ToRunner::Want(batch.iter().map(|wish| wish.index).collect()))?;
+fn receive_files(
+    connection: &mut RunnerConnection,
+    writer: &mut TreeWriter,
+    requests: Vec<FileRequest>,
+) -> Result<Vec<String>, DockerError> {
+    for batch in requests.chunks(REQUESTS_PER_MESSAGE) {
+        connection.queue_message(&ToRunner::RequestFiles(batch.iter().map(|request| request.index).collect()))?;
     }
-    line.tell(&ToRunner::WantEnd)?;
+    connection.queue_message(&ToRunner::EndOfRequests)?;
     let mut warnings = Vec::new();
-    let mut open: VecDeque<Wish> = wishes.into();
+    let mut pending: VecDeque<FileRequest> = requests.into();
     loop {
-        match line.hear(Instant::now() + PATIENCE, None)? {
-            Heard::Data(data) => place.data(&data)?,
-            Heard::Message(ToExecutor::File { index, size }) => {
-                let wish = open.pop_front().filter(|wish| wish.index == index && wish.size == size);
-                let Some(wish) = wish.filter(|_| !place.is_waiting()) else {
-                    return Err(DockerError::Refused {
-                        reason: "it sends a file that nobody asked for".to_owned(),
+        match connection.next_event(Instant::now() + STALL_TIMEOUT, None)? {
+            ConnectionEvent::Data(data) => writer.append_data(&data)?,
+            ConnectionEvent::Message(ToExecutor::File { index, size }) => {
+                let request = pending
+                    .pop_front()
+                    .filter(|request| request.index == index && request.size == size);
+                let Some(request) = request.filter(|_| !writer.expects_data()) else {
+                    return Err(DockerError::JobRefused {
+                        reason: "it sent a file that was not requested".to_owned(),
                     });
                 };
-                let kind = EntryKind::File { mode: wish.mode, size };
-                place_one(place, &wish.path, kind)?;
+                let kind = EntryKind::File {
+                    mode: request.mode,
+                    size,
+                };
+                write_entry(writer, &request.path, kind)?;
             }
-            Heard::Message(ToExecutor::FileFailed { index, errno }) => {
-                if let Some(wish) = open.pop_front().filter(|wish| wish.index == index) {
+            ConnectionEvent::Message(ToExecutor::FileFailed { index, errno }) => {
+                if let Some(request) = pending.pop_front().filter(|request| request.index == index) {
                     let cause = std::io::Error::from_raw_os_error(errno);
-                    warnings.push(format!("{} could not be read: {cause}", wish.path));
+                    warnings.push(format!("{} could not be read: {cause}", request.path));
                 }
             }
-            Heard::Message(ToExecutor::Done) if open.is_empty() && !place.is_waiting() => return Ok(warnings),
-            Heard::Message(other) => return Err(unexpected(&other)),
-            Heard::Output(..) => {}
-            Heard::Nothing | Heard::Cancelled => return Err(lost("it sends nothing any more")),
-            Heard::Closed => return Err(lost("its line ended")),
+            ConnectionEvent::Message(ToExecutor::FilesSent) if pending.is_empty() && !writer.expects_data() => {
+                return Ok(warnings);
+            }
+            ConnectionEvent::Message(other) => return Err(unexpected_message(&other)),
+            ConnectionEvent::Output(..) => {}
+            ConnectionEvent::Timeout | ConnectionEvent::Cancelled => return Err(container_lost("it stopped sending")),
+            ConnectionEvent::Closed => return Err(container_lost("the connection closed")),
         }
     }
 }
 
-fn place_one(place: &mut Place, path: &RelPath, kind: EntryKind) -> Result<(), DockerError> {
+fn write_entry(writer: &mut TreeWriter, path: &RelPath, kind: EntryKind) -> Result<(), DockerError> {
     let entry = Entry {
         path: path.as_bytes().to_vec(),
         kind,
     };
-    Ok(place.entry(&entry)?)
+    Ok(writer.write_entry(&entry)?)
 }
 
-/// Files with more than one name, by their places in the list.
-fn several_names(listing: &Listing) -> HashSet<u32> {
+/// The indices of files with several hard links.
+fn multiply_linked_files(listing: &Listing) -> HashSet<u32> {
     let second = listing.entries.iter().filter_map(|(_, kind)| match kind {
         EntryKind::HardLink { index } => Some(*index),
         _ => None,
@@ -288,15 +303,15 @@ fn several_names(listing: &Listing) -> HashSet<u32> {
     second.collect()
 }
 
-/// A hollow file with another name outside the workspace: the collection counts names.
-fn second_name(workspace: &Workspace, place: &mut Place, path: &RelPath, index: u32) -> Result<(), DockerError> {
-    place.hollow(path, 0)?;
-    let Some(links) = workspace.second_names() else {
+/// Creates a sparse file with a second hard link outside the workspace, because the collection checks the link count.
+fn write_hard_linked(workspace: &Workspace, writer: &mut TreeWriter, path: &RelPath, index: u32) -> Result<(), DockerError> {
+    writer.create_sparse_file(path, 0)?;
+    let Some(links) = workspace.hard_link_directory() else {
         return Ok(());
     };
     let failed = |action| WorkspaceError::new(action, path);
     let (parent, name) = crate::workspace::open_parent(workspace.root(), path).map_err(failed("open the parent of"))?;
-    let links = links.map_err(DockerError::io("open a directory of the run"))?;
+    let links = links.map_err(DockerError::io("open the run's directory"))?;
     rustix::fs::linkat(&parent, name, &links, index.to_string(), AtFlags::empty()).map_err(failed("link"))?;
     Ok(())
 }
@@ -311,10 +326,10 @@ fn is_above(path: &RelPath, root: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-/// Removes everything but the named.
-fn clear(root: BorrowedFd<'_>, keep: &[&[u8]]) -> Result<(), WorkspaceError> {
-    let failed = |action| WorkspaceError::new(action, "what a run left");
-    for name in names_in(root).map_err(failed("list"))? {
+/// Removes everything except the entries in `keep`.
+fn remove_entries_except(root: BorrowedFd<'_>, keep: &[&[u8]]) -> Result<(), WorkspaceError> {
+    let failed = |action| WorkspaceError::new(action, "the files of an earlier run");
+    for name in list_names(root).map_err(failed("list"))? {
         if !keep.contains(&name.as_slice()) {
             remove_tree(root, &name).map_err(failed("clear"))?;
         }
@@ -322,7 +337,7 @@ fn clear(root: BorrowedFd<'_>, keep: &[&[u8]]) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-fn names_in(directory: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+fn list_names(directory: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::read_from(directory)? {
         let name = entry?.file_name().to_bytes().to_vec();
@@ -333,6 +348,7 @@ fn names_in(directory: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
-fn dup(fd: BorrowedFd<'_>) -> Result<OwnedFd, DockerError> {
-    fd.try_clone_to_owned().map_err(DockerError::io("copy a descriptor"))
+fn duplicate_fd(fd: BorrowedFd<'_>) -> Result<OwnedFd, DockerError> {
+    fd.try_clone_to_owned()
+        .map_err(DockerError::io("duplicate a descriptor"))
 }

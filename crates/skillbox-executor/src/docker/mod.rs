@@ -1,29 +1,27 @@
-//! Running a job in a hardened container of its own.
+//! Runs a job in its own hardened container.
 //!
-//! The daemon is spoken to on a thread of its own; a run itself is one thread that talks to pid 1 of its container over
-//! a socket and knows nothing of the daemon.
+//! All communication with the daemon runs on one thread. The run itself is another thread, which communicates only with
+//! pid 1 of its container over a socket.
 
+mod abandoned;
 mod configuration;
 mod container;
 mod daemon;
+mod daemon_findings;
 mod enforcement;
 mod error;
-mod examine;
 mod executor;
 mod fetch;
 mod image;
-mod line;
-mod owner;
+mod labels;
 mod pool;
-mod scratch;
-mod ship;
+mod runner_connection;
+mod send_job;
 mod supervise;
-mod sweep;
 mod tar;
 
+pub use daemon_findings::{DaemonFindings, ImageFindings};
 pub use error::DockerError;
-pub use examine::{DaemonFindings, ImageFindings};
 pub use executor::{DockerExecutor, DockerOptions};
-pub use fetch::Bring;
+pub use fetch::FilesToFetch;
 pub use image::{BuildOptions, DOCKERFILE};
-pub(crate) use scratch::Scratch;

@@ -1,4 +1,4 @@
-//! Containers that wait for a run: each used once, made in the background, bounded in number.
+//! Idle containers for the next runs: each is used once, created in the background, and their number is bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
 
-use super::container::{self, Parked};
+use super::container::{self, StartedContainer};
 use super::daemon::Daemon;
-use super::line::Line;
+use super::runner_connection::RunnerConnection;
 
-/// Making a container is work for both cores: a burst of runs comes first.
-const CALM: Duration = Duration::from_millis(150);
+/// Creating a container loads both cores, so the pool waits until no run has taken a container for this long.
+const QUIET_PERIOD: Duration = Duration::from_millis(150);
 
 /// The pool of one daemon.
 #[derive(Debug, Default)]
@@ -21,30 +21,30 @@ pub(super) struct Pool {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the waiting containers were made from.
+    /// The request that the idle containers were created with.
     body: Option<Arc<ContainerCreateBody>>,
-    waiting: VecDeque<Parked>,
-    /// Containers that had their run: nothing lives in them but the runner, and they wait to be removed.
-    used: VecDeque<Parked>,
+    idle: VecDeque<StartedContainer>,
+    /// Containers after their run. Only the runner is left in them, and they wait for removal.
+    used: VecDeque<StartedContainer>,
     size: usize,
     is_filling: bool,
-    /// Counts takings, so that filling waits until they have ended.
-    taken: u64,
+    /// Counts the calls of `take`, so that filling can wait for a quiet period.
+    take_count: u64,
 }
 
 impl State {
-    /// Keeps a container, or gives it back when nobody wants it any more.
-    fn park(&mut self, body: &Arc<ContainerCreateBody>, parked: Parked) -> Option<Parked> {
-        if !is_same(self.body.as_ref(), body) || self.waiting.len() >= self.size {
-            return Some(parked);
+    /// Adds a container, or returns it if it is no longer needed.
+    fn park(&mut self, body: &Arc<ContainerCreateBody>, container: StartedContainer) -> Option<StartedContainer> {
+        if !is_same_body(self.body.as_ref(), body) || self.idle.len() >= self.size {
+            return Some(container);
         }
-        self.waiting.push_back(parked);
+        self.idle.push_back(container);
         None
     }
 }
 
 impl Pool {
-    /// A pool of so many.
+    /// Creates an empty pool for `size` containers.
     pub(super) fn new(size: usize) -> Self {
         let state = State {
             size,
@@ -55,65 +55,70 @@ impl Pool {
         }
     }
 
-    /// A container made from this, where one waits. The pool holds containers of the last kind that was asked for.
-    pub(super) fn take(&self, daemon: &Daemon, body: &Arc<ContainerCreateBody>) -> Option<(Parked, Line)> {
+    /// Takes an idle container with this request, if there is one. The pool holds containers of the last requested
+    /// kind.
+    pub(super) fn take(
+        &self,
+        daemon: &Daemon,
+        body: &Arc<ContainerCreateBody>,
+    ) -> Option<(StartedContainer, RunnerConnection)> {
         let mut state = lock(&self.state);
         if state.size == 0 {
             return None;
         }
-        state.taken += 1;
-        if !is_same(state.body.as_ref(), body) {
+        state.take_count += 1;
+        if !is_same_body(state.body.as_ref(), body) {
             state.body = Some(body.clone());
-            let unfit = std::mem::take(&mut state.waiting);
-            retire(daemon, unfit);
+            let outdated = std::mem::take(&mut state.idle);
+            remove_in_background(daemon, outdated);
         }
         let mut found = None;
-        while let Some(parked) = state.waiting.pop_front() {
-            let Ok(socket) = parked.socket.try_clone() else {
+        while let Some(container) = state.idle.pop_front() {
+            let Ok(socket) = container.socket.try_clone() else {
                 continue;
             };
-            let mut line = Line::new(socket);
-            if line.is_alive() {
-                found = Some((parked, line));
+            let mut connection = RunnerConnection::new(socket);
+            if connection.is_alive() {
+                found = Some((container, connection));
                 break;
             }
-            // Its container is gone, with the daemon that had it perhaps.
-            retire(daemon, VecDeque::from([parked]));
+            // The container has ended, perhaps together with its daemon.
+            remove_in_background(daemon, VecDeque::from([container]));
         }
         drop(state);
         self.fill(daemon);
         found
     }
 
-    /// Takes a container back whose run is over. Removing it is work for both cores too: that waits for calm.
-    pub(super) fn give_back(&self, daemon: &Daemon, parked: Parked) {
+    /// Accepts a container after its run. Its removal loads both cores as well, so it waits for a quiet period.
+    pub(super) fn return_used(&self, daemon: &Daemon, container: StartedContainer) {
         let mut state = lock(&self.state);
-        state.used.push_back(parked);
-        let too_many = state.used.len().saturating_sub(state.size);
-        let now = state.used.drain(..too_many).collect();
+        state.used.push_back(container);
+        let excess = state.used.len().saturating_sub(state.size);
+        let surplus = state.used.drain(..excess).collect();
         drop(state);
-        retire(daemon, now);
+        remove_in_background(daemon, surplus);
         self.fill(daemon);
     }
 
-    /// Begins to fill the pool with containers made from this.
-    pub(super) fn warm(&self, daemon: &Daemon, body: Arc<ContainerCreateBody>) {
+    /// Starts to fill the pool with containers of this kind.
+    pub(super) fn start_filling(&self, daemon: &Daemon, body: Arc<ContainerCreateBody>) {
         lock(&self.state).body = Some(body);
         self.fill(daemon);
     }
 
-    /// How many wait.
-    pub(super) fn waiting(&self) -> usize {
-        lock(&self.state).waiting.len()
+    /// The number of idle containers.
+    pub(super) fn idle_count(&self) -> usize {
+        lock(&self.state).idle.len()
     }
 
-    /// Gives up everything that waits.
-    pub(super) fn empty(&self, daemon: &Daemon) {
+    /// Removes all containers and stops filling.
+    pub(super) fn drain_all(&self, daemon: &Daemon) {
         let mut state = lock(&self.state);
         state.size = 0;
-        let mut all = std::mem::take(&mut state.waiting);
+        let mut all = std::mem::take(&mut state.idle);
         all.append(&mut state.used);
-        retire(daemon, all);
+        remove_in_background(daemon, all);
     }
 
     fn fill(&self, daemon: &Daemon) {
@@ -125,17 +130,17 @@ impl Pool {
             state.is_filling = true;
         }
         let (docker, state) = (daemon.client(), self.state.clone());
-        // A container that is half made when this executor ends is finished first, and removed.
-        daemon.chore(async move {
+        // As a background task: if the executor is dropped in the meantime, the container is completed and then removed.
+        daemon.spawn_background_task(async move {
             loop {
-                wait_for_calm(&state).await;
+                wait_for_quiet_period(&state).await;
                 let used = std::mem::take(&mut lock(&state).used);
-                for parked in used {
-                    container::remove(docker.clone(), parked.id).await;
+                for container in used {
+                    container::remove_container(docker.clone(), container.id).await;
                 }
                 let next = {
                     let mut state = lock(&state);
-                    let body = state.body.clone().filter(|_| state.waiting.len() < state.size);
+                    let body = state.body.clone().filter(|_| state.idle.len() < state.size);
                     if body.is_none() && !state.used.is_empty() {
                         continue;
                     }
@@ -143,16 +148,16 @@ impl Pool {
                     body
                 };
                 let Some(body) = next else { return };
-                match container::make(docker.clone(), ContainerCreateBody::clone(&body)).await {
-                    Ok(parked) => {
-                        let unwanted = lock(&state).park(&body, parked);
+                match container::create_and_start(docker.clone(), ContainerCreateBody::clone(&body)).await {
+                    Ok(container) => {
+                        let unwanted = lock(&state).park(&body, container);
                         if let Some(unwanted) = unwanted {
-                            container::remove(docker.clone(), unwanted.id).await;
+                            container::remove_container(docker.clone(), unwanted.id).await;
                         }
                     }
                     Err(error) => {
-                        // The next run makes its own container, and tells what is wrong.
-                        tracing::warn!(%error, "the pool of containers cannot be filled");
+                        // The next run creates its own container, and reports the error.
+                        tracing::warn!(%error, "cannot fill the container pool");
                         lock(&state).is_filling = false;
                         return;
                     }
@@ -162,30 +167,30 @@ impl Pool {
     }
 }
 
-/// Whether two requests are one; the long way only where they were written down apart.
-fn is_same(known: Option<&Arc<ContainerCreateBody>>, body: &Arc<ContainerCreateBody>) -> bool {
-    known.is_some_and(|known| Arc::ptr_eq(known, body) || known == body)
+/// Whether two requests are equal. Comparing the pointers first is usually enough.
+fn is_same_body(current: Option<&Arc<ContainerCreateBody>>, body: &Arc<ContainerCreateBody>) -> bool {
+    current.is_some_and(|current| Arc::ptr_eq(current, body) || current == body)
 }
 
-async fn wait_for_calm(state: &Arc<Mutex<State>>) {
+async fn wait_for_quiet_period(state: &Arc<Mutex<State>>) {
     loop {
         let (before, is_empty) = {
             let state = lock(state);
-            (state.taken, state.waiting.is_empty())
+            (state.take_count, state.idle.is_empty())
         };
         if is_empty && before == 0 {
             return;
         }
-        tokio::time::sleep(CALM).await;
-        if lock(state).taken == before {
+        tokio::time::sleep(QUIET_PERIOD).await;
+        if lock(state).take_count == before {
             return;
         }
     }
 }
 
-fn retire(daemon: &Daemon, parked: VecDeque<Parked>) {
-    for parked in parked {
-        daemon.chore(container::remove(daemon.client(), parked.id));
+fn remove_in_background(daemon: &Daemon, container: VecDeque<StartedContainer>) {
+    for container in container {
+        daemon.spawn_background_task(container::remove_container(daemon.client(), container.id));
     }
 }
 

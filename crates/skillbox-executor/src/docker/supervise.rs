@@ -1,64 +1,64 @@
-//! Watching a command in its container, through what the runner tells.
+//! Supervises a command in its container, based on the messages of the runner.
 
 use std::time::{Duration, Instant};
 
 use skillbox_model::{Limits, OutputBytes, RunEvent, Stream};
-use skillbox_runner::{End, KilledBy, ToExecutor, ToRunner};
+use skillbox_runner::{RunEnd, KillCause, ToExecutor, ToRunner};
 
 use super::DockerError;
-use super::line::{Heard, Line};
-use crate::local::Killed;
-use crate::{Cancel, Capture, EventSink};
+use super::runner_connection::{ConnectionEvent, RunnerConnection};
+use crate::outcome::KillReason;
+use crate::{CancelToken, EventSink, OutputCapture};
 
-/// A runner that is asked to end everything answers within this, or its container is ended with it.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
-/// Checking what was sent takes as long as reading it.
-const START: Duration = Duration::from_secs(60);
-/// Standard input that may be on its way at once.
-const WINDOW: usize = 64 << 10;
+/// The runner must answer a kill request within this time, or the container is killed.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+/// The runner verifies the received files before the start, which takes as long as reading them.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// The number of bytes of standard input that may be unacknowledged.
+const STDIN_WINDOW_BYTES: usize = 64 << 10;
 
-/// What watching gave.
-pub(super) struct Watched {
-    pub stdout: Capture,
-    pub stderr: Capture,
-    pub killed: Option<Killed>,
-    /// What the runner told at the end; none when it did not answer.
-    pub end: Option<End>,
+/// The result of [`supervise`].
+pub(super) struct SupervisionResult {
+    pub stdout: OutputCapture,
+    pub stderr: OutputCapture,
+    pub killed: Option<KillReason>,
+    /// The final message of the runner; none if it did not answer.
+    pub end: Option<RunEnd>,
     pub duration: Duration,
 }
 
-/// Waits for the end of a command that was started.
+/// Waits for the end of a started command.
 pub(super) fn supervise(
-    line: &mut Line,
+    connection: &mut RunnerConnection,
     limits: &Limits,
     stdin: &[u8],
-    cancel: &Cancel,
+    cancel: &CancelToken,
     events: &mut EventSink<'_>,
-    complaint: &dyn Fn() -> String,
-) -> Result<Watched, DockerError> {
+    runner_stderr: &dyn Fn() -> String,
+) -> Result<SupervisionResult, DockerError> {
     let begin = Instant::now();
     events.emit(|| RunEvent::Started);
     let cap = usize::try_from(limits.output.bytes()).unwrap_or(usize::MAX);
-    let mut watched = Watched {
-        stdout: Capture::new(cap),
-        stderr: Capture::new(cap),
+    let mut result = SupervisionResult {
+        stdout: OutputCapture::new(cap),
+        stderr: OutputCapture::new(cap),
         killed: None,
         end: None,
         duration: Duration::ZERO,
     };
-    let mut input = Input {
+    let mut input = StdinSender {
         rest: stdin,
-        on_the_way: 0,
+        in_flight: 0,
     };
-    input.send(line)?;
+    input.send(connection)?;
     let mut deadline = begin + limits.wall;
     loop {
-        let switch = watched.killed.is_none().then_some(cancel);
-        let reason = match line.hear(deadline, switch)? {
-            Heard::Output(stream, data) => {
+        let token = result.killed.is_none().then_some(cancel);
+        let reason = match connection.next_event(deadline, token)? {
+            ConnectionEvent::Output(stream, data) => {
                 let capture = match stream {
-                    Stream::Stdout => &mut watched.stdout,
-                    Stream::Stderr => &mut watched.stderr,
+                    Stream::Stdout => &mut result.stdout,
+                    Stream::Stderr => &mut result.stderr,
                 };
                 let offset = capture.total();
                 capture.push(&data);
@@ -67,100 +67,109 @@ pub(super) fn supervise(
                     text: OutputBytes(data),
                     offset,
                 });
-                // A flood must not keep the deadline from being seen.
-                (Instant::now() >= deadline).then_some(Killed::Deadline)
+                // Checked here as well, so that continuous output does not defer the deadline.
+                (Instant::now() >= deadline).then_some(KillReason::Deadline)
             }
-            Heard::Message(ToExecutor::StdinTaken(count)) => {
-                input.on_the_way = input.on_the_way.saturating_sub(count as usize);
-                input.send(line)?;
+            ConnectionEvent::Message(ToExecutor::StdinConsumed(count)) => {
+                input.in_flight = input.in_flight.saturating_sub(count as usize);
+                input.send(connection)?;
                 None
             }
-            Heard::Message(ToExecutor::Ended(end)) => {
-                if watched.killed.is_none() && end.killed_by == Some(KilledBy::Cpu) {
-                    watched.killed = Some(Killed::Cpu);
+            ConnectionEvent::Message(ToExecutor::Ended(end)) => {
+                if result.killed.is_none() && end.killed_by == Some(KillCause::Cpu) {
+                    result.killed = Some(KillReason::Cpu);
                 }
-                // A command that ended before it saw our order ended by itself.
-                if end.killed_by.is_none() && watched.killed.is_some() && end.exit_code.is_some() {
-                    watched.killed = None;
+                // A command that ended before the kill request arrived was not killed.
+                if end.killed_by.is_none() && result.killed.is_some() && end.exit_code.is_some() {
+                    result.killed = None;
                 }
-                watched.duration = Duration::from_micros(end.micros);
-                watched.end = Some(end);
-                return Ok(watched);
+                result.duration = Duration::from_micros(end.micros);
+                result.end = Some(end);
+                return Ok(result);
             }
-            Heard::Message(other) => return Err(unexpected(&other)),
-            Heard::Data(_) => None,
-            Heard::Cancelled => Some(Killed::Cancelled),
-            Heard::Nothing => Some(Killed::Deadline),
-            Heard::Closed => {
-                return Err(DockerError::Lost {
-                    during: "in the middle of the run",
-                    cause: with_complaint("its line ended", complaint),
+            ConnectionEvent::Message(other) => return Err(unexpected_message(&other)),
+            ConnectionEvent::Data(_) => None,
+            ConnectionEvent::Cancelled => Some(KillReason::Cancelled),
+            ConnectionEvent::Timeout => Some(KillReason::Deadline),
+            ConnectionEvent::Closed => {
+                return Err(DockerError::ContainerLost {
+                    during: "during the run",
+                    cause: with_runner_stderr("the connection closed", runner_stderr),
                 });
             }
         };
-        match (reason, watched.killed) {
+        match (reason, result.killed) {
             (None, _) => {}
             (Some(reason), None) => {
-                watched.killed = Some(reason);
-                line.tell(&ToRunner::Kill)?;
-                deadline = Instant::now() + GRACE;
+                result.killed = Some(reason);
+                connection.queue_message(&ToRunner::Kill)?;
+                deadline = Instant::now() + KILL_TIMEOUT;
             }
             (Some(_), Some(_)) => {
-                watched.duration = begin.elapsed();
-                return Ok(watched);
+                result.duration = begin.elapsed();
+                return Ok(result);
             }
         }
     }
 }
 
-/// Waits until the runner has checked everything and started the command; gives why it could not be executed.
-pub(super) fn wait_for_start(line: &mut Line, complaint: &dyn Fn() -> String) -> Result<Option<i32>, DockerError> {
-    let lost = |cause: &str| DockerError::Lost {
+/// Waits until the runner has verified the files and started the command. Returns the errno if it could not be
+/// executed.
+pub(super) fn wait_for_start(
+    connection: &mut RunnerConnection,
+    runner_stderr: &dyn Fn() -> String,
+) -> Result<Option<i32>, DockerError> {
+    let lost = |cause: &str| DockerError::ContainerLost {
         during: "before the start",
-        cause: with_complaint(cause, complaint),
+        cause: with_runner_stderr(cause, runner_stderr),
     };
-    match line.hear(Instant::now() + START, None)? {
-        Heard::Message(ToExecutor::Started { exec_error }) => Ok(exec_error),
-        Heard::Message(ToExecutor::Refused { reason, is_full: true }) => Err(DockerError::TooMuch { reason }),
-        Heard::Message(ToExecutor::Refused { reason, .. }) => Err(DockerError::Refused { reason }),
-        Heard::Message(other) => Err(unexpected(&other)),
-        Heard::Nothing => Err(lost("it does not answer")),
-        _ => Err(lost("its line ended")),
+    match connection.next_event(Instant::now() + START_TIMEOUT, None)? {
+        ConnectionEvent::Message(ToExecutor::Started { exec_error }) => Ok(exec_error),
+        ConnectionEvent::Message(ToExecutor::Refused { reason, is_full: true }) => {
+            Err(DockerError::InputsTooLarge { reason })
+        }
+        ConnectionEvent::Message(ToExecutor::Refused { reason, .. }) => Err(DockerError::JobRefused { reason }),
+        ConnectionEvent::Message(other) => Err(unexpected_message(&other)),
+        ConnectionEvent::Timeout => Err(lost("it does not answer")),
+        _ => Err(lost("the connection closed")),
     }
 }
 
-pub(super) fn with_complaint(cause: &str, complaint: &dyn Fn() -> String) -> String {
-    match complaint() {
+pub(super) fn with_runner_stderr(cause: &str, runner_stderr: &dyn Fn() -> String) -> String {
+    match runner_stderr() {
         text if text.is_empty() => cause.to_owned(),
-        text => format!("{cause}; it said: {text}"),
+        text => format!("{cause}; its standard error: {text}"),
     }
 }
 
-pub(super) fn unexpected(message: &ToExecutor) -> DockerError {
-    let shown = format!("{message:?}");
-    DockerError::Refused {
-        reason: format!("it said {} out of turn", shown.chars().take(80).collect::<String>()),
+pub(super) fn unexpected_message(message: &ToExecutor) -> DockerError {
+    let description = format!("{message:?}");
+    DockerError::JobRefused {
+        reason: format!(
+            "unexpected message {}",
+            description.chars().take(80).collect::<String>()
+        ),
     }
 }
 
-/// Standard input, sent no faster than it is taken.
-struct Input<'a> {
+/// Sends standard input no faster than the command reads it.
+struct StdinSender<'a> {
     rest: &'a [u8],
-    on_the_way: usize,
+    in_flight: usize,
 }
 
-impl Input<'_> {
-    fn send(&mut self, line: &mut Line) -> Result<(), DockerError> {
-        let room = WINDOW.saturating_sub(self.on_the_way);
-        if self.rest.is_empty() || room == 0 {
+impl StdinSender<'_> {
+    fn send(&mut self, connection: &mut RunnerConnection) -> Result<(), DockerError> {
+        let window_left = STDIN_WINDOW_BYTES.saturating_sub(self.in_flight);
+        if self.rest.is_empty() || window_left == 0 {
             return Ok(());
         }
-        let (now, later) = self.rest.split_at(self.rest.len().min(room));
-        line.data(now)?;
-        self.on_the_way += now.len();
+        let (now, later) = self.rest.split_at(self.rest.len().min(window_left));
+        connection.queue_data(now)?;
+        self.in_flight += now.len();
         self.rest = later;
         if later.is_empty() {
-            line.tell(&ToRunner::StdinEnd)?;
+            connection.queue_message(&ToRunner::StdinEnd)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The little archive that an image is built from: a few plain files, in the form of POSIX 1003.1-1988.
+//! Writes the tar archive that an image is built from, in the ustar format of POSIX.1-1988.
 
 const BLOCK: usize = 512;
 
@@ -9,7 +9,7 @@ pub(super) struct TarFile<'a> {
     pub content: &'a [u8],
 }
 
-/// Writes an archive. Names are ours, and short.
+/// Writes an archive. File names must be shorter than 100 bytes.
 pub(super) fn write(files: &[TarFile<'_>]) -> Vec<u8> {
     let mut archive = Vec::new();
     for file in files {
@@ -20,7 +20,7 @@ pub(super) fn write(files: &[TarFile<'_>]) -> Vec<u8> {
         put(108, "0000000\0");
         put(116, "0000000\0");
         put(124, &format!("{:011o}\0", file.content.len()));
-        // The same time every time: the same content is the same layer.
+        // A constant time, so that equal content gives an equal layer.
         put(136, "00000000000\0");
         put(148, "        ");
         put(156, "0");
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_have_their_fields_and_their_sum() {
+    fn headers_contain_their_fields_and_checksum() {
         let archive = write(&[TarFile {
             name: "a",
             mode: 0o755,
@@ -50,11 +50,11 @@ mod tests {
         assert_eq!(archive.len(), 4 * BLOCK);
         assert_eq!(&archive[100..107], b"0000755");
         assert_eq!(&archive[124..135], b"00000000002");
-        let told = std::str::from_utf8(&archive[148..154]).unwrap();
+        let stored_sum = std::str::from_utf8(&archive[148..154]).unwrap();
         let mut header = archive[..BLOCK].to_vec();
         header[148..156].fill(b' ');
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-        assert_eq!(u32::from_str_radix(told, 8).unwrap(), sum);
+        assert_eq!(u32::from_str_radix(stored_sum, 8).unwrap(), sum);
         assert_eq!(&archive[BLOCK..BLOCK + 2], b"hi");
     }
 }

@@ -1,14 +1,14 @@
-//! What is started inside the sandbox.
+//! The command that a run starts.
 
 use skillbox_model::{RelPath, RunRequest, SkillName};
 
 use super::RequestError;
-use crate::workspace::layout;
+use crate::layout;
 
-/// Longest argument that the kernel passes to a program.
-const MAX_ARGUMENT: usize = 128 << 10;
-/// All arguments together.
-const MAX_ARGUMENTS: usize = 1 << 20;
+/// The longest argument that the kernel accepts (MAX_ARG_STRLEN, execve(2)).
+const MAX_ARGUMENT_BYTES: usize = 128 << 10;
+/// The maximum for all arguments together, well below ARG_MAX.
+const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
 
 /// The command of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Invocation {
     Shell(String),
     /// A program and its arguments.
     Argv(Vec<String>),
-    /// A script of the skill and its arguments; the interpreter is found when the script is in place.
+    /// A script of the skill and its arguments. The interpreter is determined after the script is staged.
     Script {
         /// The path inside the skill.
         path: RelPath,
@@ -27,22 +27,25 @@ pub enum Invocation {
 }
 
 impl Invocation {
-    /// Takes exactly one of the three ways out of a request.
+    /// Parses `command`, `script` or `argv`, of which a request contains exactly one.
     pub(super) fn parse(request: &RunRequest) -> Result<Self, RequestError> {
-        let given = [
+        let fields = [
             ("command", request.command.is_some()),
             ("script", request.script.is_some()),
             ("argv", !request.argv.is_empty()),
         ];
-        let names: Vec<&str> = given.iter().filter_map(|(name, is)| is.then_some(*name)).collect();
+        let names: Vec<&str> = fields
+            .iter()
+            .filter_map(|(name, is_given)| is_given.then_some(*name))
+            .collect();
         if names.len() > 1 {
-            let message = format!("{} exclude each other: give one of them", names.join(" and "));
+            let message = format!("{} are mutually exclusive: give only one of them", names.join(" and "));
             return Err(RequestError::invalid(names[1], message));
         }
         if request.script.is_none() && !request.args.is_empty() {
             return Err(RequestError::invalid(
                 "args",
-                "arguments go with `script`, which is not given",
+                "`args` requires `script`, which is missing",
             ));
         }
         check_arguments("args", &request.args)?;
@@ -65,20 +68,20 @@ impl Invocation {
                 "command",
                 "nothing to run: give `command`, `script` or `argv`",
             )),
-            Some(program) if program.is_empty() => Err(RequestError::invalid("argv[0]", "the program's name is empty")),
+            Some(program) if program.is_empty() => Err(RequestError::invalid("argv[0]", "the program name is empty")),
             Some(_) => Ok(Self::Argv(request.argv.clone())),
         }
     }
 
-    /// The argv of the process, with the script's interpreter line from `read_head` where a script is run.
+    /// Returns the argv of the process. `head` is the beginning of the script file.
     pub(crate) fn to_argv(&self, skill: &SkillName, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
         match self {
             Self::Shell(line) => Ok(vec![b"bash".to_vec(), b"-c".to_vec(), line.as_bytes().to_vec()]),
             Self::Argv(argv) => Ok(argv.iter().map(|word| word.as_bytes().to_vec()).collect()),
             Self::Script { path, args } => {
-                let place = format!("{}/{}/", layout::ROOT, layout::skill_directory(skill));
-                let full = [place.as_bytes(), path.as_bytes()].concat();
-                let mut argv = interpreter(path, head)?;
+                let directory = format!("{}/{}/", layout::ROOT, layout::skill_directory(skill));
+                let full = [directory.as_bytes(), path.as_bytes()].concat();
+                let mut argv = find_interpreter(path, head)?;
                 argv.push(full);
                 argv.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
                 Ok(argv)
@@ -101,9 +104,9 @@ fn check_arguments(field: &str, words: &[String]) -> Result<(), RequestError> {
         if word.contains('\0') {
             return Err(RequestError::invalid(field(), "an argument cannot contain a NUL byte"));
         }
-        if word.len() >= MAX_ARGUMENT || total > MAX_ARGUMENTS {
+        if word.len() >= MAX_ARGUMENT_BYTES || total > MAX_ARGUMENTS_BYTES {
             return Err(
-                RequestError::invalid(field(), "the arguments are too long for the kernel to pass on")
+                RequestError::invalid(field(), "the arguments exceed the kernel's size limit")
                     .with_hint("pass large data as an input or on stdin"),
             );
         }
@@ -111,12 +114,12 @@ fn check_arguments(field: &str, words: &[String]) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// By shebang, then by suffix, then as a program of its own; never by the executable bit.
-fn interpreter(path: &RelPath, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
+/// Chooses an interpreter by the `#!` line, then by the suffix. An ELF file needs none. The executable bit is ignored.
+fn find_interpreter(path: &RelPath, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
         if !line.is_empty() {
-            // As the kernel does: the interpreter, and all that follows it as one argument.
+            // Like the kernel: the rest of the line after the interpreter is one argument (execve(2)).
             let end = line
                 .iter()
                 .position(|b| matches!(b, b' ' | b'\t'))
@@ -168,10 +171,10 @@ mod tests {
 
     #[test]
     fn interpreters_come_from_the_shebang_then_the_suffix() {
-        let place = "/workspace/skills/s/scripts";
+        let directory = "/workspace/skills/s/scripts";
         let check = |script: &str, head: &[u8], expected: &[&str]| {
             let mut expected: Vec<String> = expected.iter().map(|word| (*word).to_owned()).collect();
-            expected.extend([format!("{place}/{script}"), "-rf".into(), "$(x)".into()]);
+            expected.extend([format!("{directory}/{script}"), "-rf".into(), "$(x)".into()]);
             assert_eq!(argv(&format!("scripts/{script}"), head).unwrap(), expected);
         };
         check("a.py", b"#!/usr/bin/env python3\nprint()", &["/usr/bin/env", "python3"]);
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_way_is_taken() {
+    fn a_request_contains_exactly_one_command() {
         let request = |json: RunRequest| Invocation::parse(&json);
         let base = RunRequest::default();
         assert_eq!(request(base.clone()).unwrap_err().field, "command");
@@ -215,11 +218,14 @@ mod tests {
             ..base.clone()
         };
         assert_eq!(request(args).unwrap_err().field, "args");
-        let climbs = RunRequest {
+        let escaping = RunRequest {
             script: Some("../x".into()),
             ..base.clone()
         };
-        assert_eq!(request(climbs).unwrap_err().code, skillbox_model::ErrorCode::PathEscape);
+        assert_eq!(
+            request(escaping).unwrap_err().code,
+            skillbox_model::ErrorCode::PathEscape
+        );
         let nul = RunRequest {
             argv: vec!["a".into(), "b\0".into()],
             ..base

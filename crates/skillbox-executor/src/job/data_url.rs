@@ -1,4 +1,4 @@
-//! `data:[TYPE][;base64],CONTENT`: an input that comes with the request itself.
+//! `data:[TYPE][;base64],CONTENT`: an input whose content is part of the request (RFC 2397).
 
 use std::fmt;
 
@@ -10,36 +10,36 @@ use super::RequestError;
 
 const SCHEME: &str = "data:";
 const BASE64: &str = ";base64";
-/// Larger files come as `host://` or `artifact://`: a request is held in memory as a whole.
-const MAX_BYTES: usize = 8 << 20;
-/// Characters of the type that a report repeats.
-const MAX_TYPE: usize = 80;
+/// A request is held in memory as a whole; larger files come from `host://` or `artifact://`.
+const MAX_CONTENT_BYTES: usize = 8 << 20;
+/// The number of characters of the media type that a report contains.
+const MAX_REPORTED_TYPE_CHARS: usize = 80;
 
-/// Content that a request carries.
+/// Content that is part of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DataUrl {
-    /// What stands before the content.
-    kind: String,
+    /// The text between `data:` and the comma, shortened.
+    media_type: String,
     /// The content.
     pub bytes: Vec<u8>,
 }
 
 impl DataUrl {
-    /// Parses a text that begins with `data:`; none is another reference. Nothing of the content is ever repeated.
+    /// Parses a text that starts with `data:`; none for other references. Errors never contain the content.
     pub(super) fn parse(text: &str, field: &str) -> Option<Result<Self, RequestError>> {
         let scheme = text.get(..SCHEME.len())?;
         if !scheme.eq_ignore_ascii_case(SCHEME) {
             return None;
         }
-        Some(Self::content(&text[SCHEME.len()..]).map_err(|message| RequestError::invalid(field, message)))
+        Some(Self::parse_content(&text[SCHEME.len()..]).map_err(|message| RequestError::invalid(field, message)))
     }
 
-    fn content(text: &str) -> Result<Self, String> {
-        let (kind, content) = text
+    fn parse_content(text: &str) -> Result<Self, String> {
+        let (media_type, content) = text
             .split_once(',')
             .ok_or("a data: input has no comma between its type and its content")?;
-        let is_base64 = kind
-            .get(kind.len().saturating_sub(BASE64.len())..)
+        let is_base64 = media_type
+            .get(media_type.len().saturating_sub(BASE64.len())..)
             .is_some_and(|end| end.eq_ignore_ascii_case(BASE64));
         let plain: Vec<u8> = percent_decode_str(content).collect();
         let bytes = if is_base64 {
@@ -50,23 +50,23 @@ impl DataUrl {
         } else {
             plain
         };
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > MAX_CONTENT_BYTES {
             return Err(format!(
-                "a data: input has {} bytes, and at most {MAX_BYTES} are taken",
+                "a data: input has {} bytes; at most {MAX_CONTENT_BYTES} are allowed",
                 bytes.len()
             ));
         }
         Ok(Self {
-            kind: kind.chars().take(MAX_TYPE).collect(),
+            media_type: media_type.chars().take(MAX_REPORTED_TYPE_CHARS).collect(),
             bytes,
         })
     }
 }
 
-/// The reference as reports name it, without the content.
+/// The reference as reports show it, without the content.
 impl fmt::Display for DataUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{},[{} bytes]", self.kind, self.bytes.len())
+        write!(f, "{SCHEME}{},[{} bytes]", self.media_type, self.bytes.len())
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn content_comes_as_base64_or_as_text() {
+    fn content_is_base64_or_text() {
         for (text, bytes) in [
             ("data:text/csv;base64,YSxiCg==", &b"a,b\n"[..]),
             ("data:;base64,//4=", b"\xff\xfe"),
@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_content() {
+    fn errors_do_not_contain_the_content() {
         for text in ["data:secret", "data:;base64,secret!", "data:;base64,s"] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.field, "inputs[1].from");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
-        let large = format!("data:,{}", "x".repeat(MAX_BYTES + 1));
+        let large = format!("data:,{}", "x".repeat(MAX_CONTENT_BYTES + 1));
         assert!(parse(&large).unwrap_err().to_string().contains("at most 8388608"));
         let named = parse("data:text/csv;base64,YSxiCg==").unwrap().to_string();
         assert_eq!(named, "data:text/csv;base64,[4 bytes]");

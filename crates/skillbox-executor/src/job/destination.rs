@@ -1,39 +1,39 @@
-//! Where an input goes.
+//! The destination of an input in the workspace.
 
 use skillbox_model::{ErrorCode, RelPath, RunId};
 
-use super::variables::{self, Anchored};
+use super::variables::{self, AnchoredPath};
 use super::{InputRef, RequestError};
-use crate::workspace::layout;
+use crate::layout;
 
-/// The directories of the workspace that inputs may enter.
-const WRITABLE: [&str; 5] = [layout::WORK, layout::OUT, layout::RUNS, layout::HOME, layout::TMP];
+/// The directories of the workspace that inputs may go to.
+const WRITABLE_DIRECTORIES: [&str; 5] = [layout::WORK, layout::OUT, layout::RUNS, layout::HOME, layout::TMP];
 
-/// Settles the destination of one input: below the workspace, and in one of its writable directories.
+/// Determines the destination of one input: a path in one of the writable directories of the workspace.
 pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &str) -> Result<RelPath, RequestError> {
     let escape = |message: String| RequestError::new(field, ErrorCode::PathEscape, message);
     let base = || {
         from.base_name()
-            .ok_or_else(|| RequestError::invalid(field, "the source has no name to take over").with_hint("give `to`"))
+            .ok_or_else(|| RequestError::invalid(field, "the source has no file name to use").with_hint("give `to`"))
     };
     let text = match to {
         None | Some("inputs" | "inputs/") => format!("{}/{}", layout::INPUTS, base()?),
         Some("") => return Err(RequestError::invalid(field, "the destination is empty")),
         Some(typed) => {
-            let anchored = match variables::anchor(typed, run_id) {
-                Anchored::Plain(plain) => match plain.strip_prefix("inputs/") {
+            let anchored = match variables::resolve_anchor(typed, run_id) {
+                AnchoredPath::Plain(plain) => match plain.strip_prefix("inputs/") {
                     Some(rest) => variables::join(layout::INPUTS, rest),
                     None => plain.to_owned(),
                 },
-                Anchored::Below { directory, rest } => variables::join(&directory, rest),
-                Anchored::UnknownVariable(text) => {
+                AnchoredPath::Below { directory, rest } => variables::join(&directory, rest),
+                AnchoredPath::UnknownVariable(text) => {
                     return Err(RequestError::invalid(
                         field,
                         format!("{text:?} starts with an unknown variable"),
                     ));
                 }
             };
-            // A trailing slash means: into that directory, under the source's own name.
+            // A trailing slash means: into that directory, with the name of the source.
             if typed.ends_with('/') {
                 format!("{anchored}{}", base()?)
             } else {
@@ -48,11 +48,18 @@ pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &s
             "{text:?} would overwrite files of a skill, which are read-only"
         )));
     }
-    if !WRITABLE.iter().any(|directory| directory.as_bytes() == first) {
-        let message = format!("{text:?} is not below one of {}", WRITABLE.join(", "));
-        return Err(RequestError::invalid(field, message).with_hint("a plain name goes to work/inputs/NAME"));
+    if !WRITABLE_DIRECTORIES
+        .iter()
+        .any(|directory| directory.as_bytes() == first)
+    {
+        let message = format!("{text:?} is not below one of {}", WRITABLE_DIRECTORIES.join(", "));
+        return Err(RequestError::invalid(field, message).with_hint("write `inputs/NAME` for work/inputs/NAME"));
     }
-    if WRITABLE.iter().any(|directory| directory.as_bytes() == path.as_bytes()) || text == layout::INPUTS {
+    if WRITABLE_DIRECTORIES
+        .iter()
+        .any(|directory| directory.as_bytes() == path.as_bytes())
+        || text == layout::INPUTS
+    {
         return Err(RequestError::invalid(
             field,
             format!("{text:?} is a directory of the workspace itself"),
@@ -61,13 +68,13 @@ pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &s
     Ok(path)
 }
 
-/// Refuses two inputs for one place, and one input inside the file of another.
+/// Rejects two inputs with the same destination, and a destination below the destination of another input.
 pub(super) fn refuse_collisions(destinations: &[&RelPath]) -> Result<(), RequestError> {
     for (index, path) in destinations.iter().enumerate() {
-        let clash = destinations[..index]
+        let collision = destinations[..index]
             .iter()
             .position(|earlier| path.starts_with(earlier) || earlier.starts_with(path));
-        if let Some(earlier) = clash {
+        if let Some(earlier) = collision {
             let message = format!(
                 "{path:?} collides with inputs[{earlier}].to {:?}",
                 destinations[earlier]

@@ -1,14 +1,15 @@
-//! The clean environment of a run.
+//! The environment of a run. It inherits nothing from the server.
 
 use std::collections::BTreeMap;
 
 use skillbox_model::{RunId, SkillName};
 
 use super::RequestError;
-use crate::workspace::layout;
+use crate::layout;
 
-/// Variables that say where things are; a request that changed them would make every path a lie.
-const OURS: [&str; 7] = [
+/// Variables that contain the paths of the workspace. A request cannot change them, because the paths would be wrong
+/// then.
+const RESERVED_VARIABLES: [&str; 7] = [
     "WORKSPACE_DIR",
     "SKILLS_DIR",
     "WORK_DIR",
@@ -18,26 +19,26 @@ const OURS: [&str; 7] = [
     "SKILL_DIR",
 ];
 
-/// Longest `NAME=value` that the kernel passes to a program.
-const MAX_ENTRY: usize = 128 << 10;
-/// What all variables of a request may have together, well below the kernel's limit for argv and environment.
-const MAX_TOTAL: usize = 1 << 20;
+/// The longest `NAME=value` that the kernel accepts (MAX_ARG_STRLEN, execve(2)).
+const MAX_ENTRY_BYTES: usize = 128 << 10;
+/// The maximum for all variables of a request, well below the kernel's limit for argv and environment.
+const MAX_TOTAL_BYTES: usize = 1 << 20;
 
 /// Checks the variables of a request.
-pub(super) fn check(env: &BTreeMap<String, String>) -> Result<(), RequestError> {
+pub(super) fn check_variables(env: &BTreeMap<String, String>) -> Result<(), RequestError> {
     let mut total = 0;
     for (name, value) in env {
         let field = || format!("env.{}", name.escape_debug());
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        let is_valid_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if !is_name {
-            let message = "a variable's name has letters, digits and `_`, and starts with no digit";
+        if !is_valid_name {
+            let message = "a variable name consists of letters, digits and `_`, and does not start with a digit";
             return Err(RequestError::invalid(field(), message));
         }
-        if OURS.contains(&name.as_str()) {
+        if RESERVED_VARIABLES.contains(&name.as_str()) {
             return Err(RequestError::invalid(
                 field(),
-                "this variable is set by skillbox and cannot be changed",
+                "skillbox sets this variable; a request cannot change it",
             ));
         }
         if value.contains('\0') {
@@ -45,9 +46,9 @@ pub(super) fn check(env: &BTreeMap<String, String>) -> Result<(), RequestError> 
         }
         let size = name.len() + value.len() + 2;
         total += size;
-        if size > MAX_ENTRY || total > MAX_TOTAL {
+        if size > MAX_ENTRY_BYTES || total > MAX_TOTAL_BYTES {
             return Err(
-                RequestError::invalid(field(), "the value is too long for the kernel to pass on")
+                RequestError::invalid(field(), "the value exceeds the kernel's size limit")
                     .with_hint("pass large data as an input or on stdin"),
             );
         }
@@ -55,8 +56,8 @@ pub(super) fn check(env: &BTreeMap<String, String>) -> Result<(), RequestError> 
     Ok(())
 }
 
-/// The variables of every run, before those of the profile and of the request.
-pub(crate) fn base(skill: &SkillName, run_id: &RunId) -> BTreeMap<String, String> {
+/// The variables of every run. Those of the profile and of the request override them.
+pub(crate) fn base_environment(skill: &SkillName, run_id: &RunId) -> BTreeMap<String, String> {
     let below = |path: &str| format!("{}/{path}", layout::ROOT);
     [
         ("WORKSPACE_DIR", layout::ROOT.to_owned()),
@@ -81,8 +82,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_checked_and_ours_stay_ours() {
-        let one = |name: &str, value: &str| check(&BTreeMap::from([(name.to_owned(), value.to_owned())]));
+    fn invalid_and_reserved_names_are_refused() {
+        let one = |name: &str, value: &str| check_variables(&BTreeMap::from([(name.to_owned(), value.to_owned())]));
         for name in ["A", "_x", "LD_PRELOAD", "PATH", "a1"] {
             assert!(one(name, "v").is_ok(), "{name}");
         }
@@ -90,7 +91,7 @@ mod tests {
             assert!(one(name, "v").is_err(), "{name:?}");
         }
         assert!(one("A", "x\0y").is_err());
-        assert!(one("A", &"x".repeat(MAX_ENTRY)).is_err());
+        assert!(one("A", &"x".repeat(MAX_ENTRY_BYTES)).is_err());
         assert_eq!(one("1a", "v").unwrap_err().field, "env.1a");
     }
 }

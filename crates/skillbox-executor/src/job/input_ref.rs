@@ -1,4 +1,4 @@
-//! Where an input comes from.
+//! The source of an input.
 
 use std::path::PathBuf;
 
@@ -6,45 +6,44 @@ use skillbox_model::{ErrorCode, RelPath};
 
 use super::{DataUrl, RequestError};
 
-/// One of the five sources of an input.
+/// One of the five kinds of sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputRef {
-    /// A stored artifact: `name` or `name@version`, still as text, since only the store knows its names.
+    /// A stored artifact: `name` or `name@version`. It stays a text, because only the store can parse its names.
     Artifact(String),
-    /// An absolute path of the host; allowed only below directories that the host named.
+    /// An absolute path of the host; allowed only below the directories that the host's settings list.
     Host(PathBuf),
-    /// A path in this session's workspace.
+    /// A path in the session's workspace.
     Workspace(RelPath),
     /// A file or directory of a skill.
     Skill {
         /// The skill.
         skill: String,
-        /// The path inside it; none is the whole skill.
+        /// The path inside the skill; none for the whole skill.
         path: Option<RelPath>,
     },
-    /// Content that the request itself carries.
+    /// Content that is part of the request.
     Data(DataUrl),
 }
 
 const HOST_HINT: &str = "write three slashes: host:///absolute/path";
 
 impl InputRef {
-    /// Parses a reference; `field` is named when it is wrong.
+    /// Parses a reference. Errors name `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, RequestError> {
-        let known =
-            "artifact://name[@version], host:///abs/path, workspace://rel, skill://name/rel and data: are known";
+        let supported = "use artifact://name[@version], host:///abs/path, workspace://rel, skill://name/rel or data:";
         if let Some(data) = DataUrl::parse(text, field) {
             return data.map(Self::Data);
         }
         let (scheme, rest) = text
             .split_once("://")
-            .ok_or_else(|| RequestError::invalid(field, format!("{text:?} has no scheme; {known}")))?;
+            .ok_or_else(|| RequestError::invalid(field, format!("{text:?} has no scheme; {supported}")))?;
         if rest.contains('\0') {
             return Err(RequestError::invalid(field, "a reference contains a NUL byte"));
         }
         let path = |rest: &str| RelPath::parse_typed(rest).map_err(|error| RequestError::path(field, &error));
         match scheme {
-            "artifact" if rest.is_empty() => Err(RequestError::invalid(field, "artifact:// names no artifact")),
+            "artifact" if rest.is_empty() => Err(RequestError::invalid(field, "artifact:// is not followed by a name")),
             "artifact" => Ok(Self::Artifact(rest.to_owned())),
             "host" => {
                 let Some(inner) = rest.strip_prefix('/') else {
@@ -52,7 +51,7 @@ impl InputRef {
                     return Err(RequestError::invalid(field, message).with_hint(HOST_HINT));
                 };
                 if inner.split('/').any(|part| part == "..") {
-                    let message = format!("{text:?} climbs with `..`");
+                    let message = format!("{text:?} contains `..`");
                     return Err(RequestError::new(field, ErrorCode::PathEscape, message));
                 }
                 Ok(Self::Host(PathBuf::from(rest)))
@@ -61,7 +60,7 @@ impl InputRef {
             "skill" => {
                 let (skill, inner) = rest.split_once('/').unwrap_or((rest, ""));
                 if skill.is_empty() {
-                    return Err(RequestError::invalid(field, "skill:// names no skill"));
+                    return Err(RequestError::invalid(field, "skill:// is not followed by a skill name"));
                 }
                 let path = if inner.trim_matches('/').is_empty() {
                     None
@@ -75,12 +74,12 @@ impl InputRef {
             }
             _ => Err(RequestError::invalid(
                 field,
-                format!("the scheme {scheme:?} is unknown; {known}"),
+                format!("the scheme {scheme:?} is unknown; {supported}"),
             )),
         }
     }
 
-    /// The name the input has where no destination is given.
+    /// The file name of the input if the request gives no destination.
     pub fn base_name(&self) -> Option<String> {
         let text = match self {
             Self::Artifact(reference) => {
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_four_schemes_are_read() {
+    fn every_scheme_is_parsed() {
         let parse = |text| InputRef::parse(text, "inputs[0].from");
         assert_eq!(parse("artifact://a/b@1").unwrap().base_name().as_deref(), Some("b"));
         assert_eq!(parse("host:///etc/hosts").unwrap(), InputRef::Host("/etc/hosts".into()));
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_references_name_field_and_remedy() {
+    fn errors_name_the_field_and_a_hint() {
         let error = InputRef::parse("host://etc/hosts", "inputs[2].from").unwrap_err();
         assert_eq!(
             (error.field.as_str(), error.hint.as_deref()),

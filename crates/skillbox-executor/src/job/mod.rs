@@ -1,4 +1,4 @@
-//! The request, parsed: every text of it becomes a type here, before anything is created.
+//! Parses a request: every text becomes a type before anything is created.
 
 mod command;
 mod data_url;
@@ -12,8 +12,8 @@ mod variables;
 
 pub use command::Invocation;
 pub use data_url::DataUrl;
-pub(crate) use environment::base as base_environment;
+pub(crate) use environment::base_environment;
 pub use input_ref::InputRef;
 pub use output_globs::OutputGlobs;
 pub use request_error::RequestError;
-pub use spec::{Collecting, Excess, JobInput, JobSpec, ProfileBounds};
+pub use spec::{CollectionSpec, JobInput, JobSpec, OverLimitFiles, ProfileBounds};

@@ -1,4 +1,4 @@
-//! Which files come back.
+//! The globs that select output files.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use skillbox_model::{ErrorCode, RelPath, RunId};
 
 use super::RequestError;
-use super::variables::{self, Anchored};
+use super::variables::{self, AnchoredPath};
 
-const MAX_GLOB: usize = 1024;
+const MAX_GLOB_BYTES: usize = 1024;
 const MAX_GLOBS: usize = 256;
 
-/// Globs relative to the workspace, with the directories below which anything can match.
+/// Globs relative to the workspace, with the directories below which they can match.
 #[derive(Clone, Debug)]
 pub struct OutputGlobs {
     matcher: Matcher,
-    /// Directories that the walk starts from; an empty text is the workspace itself.
+    /// The directories where the search starts. The empty text is the workspace itself.
     roots: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
 enum Matcher {
     Globs(GlobSet),
-    /// Everything below the roots, without the price of compiling a glob that says so.
+    /// Everything below the roots. Saves the compilation of a glob.
     Everything,
 }
 
 impl OutputGlobs {
-    /// Parses lists of globs into one; each list comes with the name of its field.
+    /// Parses several lists of globs into one set. Each list comes with the name of its field.
     pub fn parse(lists: &[(&str, &[String])], run_id: &RunId) -> Result<Self, RequestError> {
         let mut builder = GlobSetBuilder::new();
         let mut roots = BTreeSet::new();
@@ -37,7 +37,7 @@ impl OutputGlobs {
             }
             for (index, glob) in globs.iter().enumerate() {
                 let field = format!("{field}[{index}]");
-                let text = settle(glob, run_id, &field)?;
+                let text = resolve_glob(glob, run_id, &field)?;
                 let compiled = GlobBuilder::new(&text)
                     .literal_separator(true)
                     .backslash_escape(true)
@@ -51,20 +51,20 @@ impl OutputGlobs {
         }
         let set = builder
             .build()
-            .map_err(|error| RequestError::invalid("outputs", format!("the globs are too large together: {error}")))?;
-        let covered = |root: &String| {
+            .map_err(|error| RequestError::invalid("outputs", format!("the globs are too large in total: {error}")))?;
+        let is_covered = |root: &String| {
             roots
                 .iter()
                 .any(|other| other != root && (other.is_empty() || root.starts_with(&format!("{other}/"))))
         };
-        let roots = roots.iter().filter(|root| !covered(root)).cloned().collect();
+        let roots = roots.iter().filter(|root| !is_covered(root)).cloned().collect();
         Ok(Self {
             matcher: Matcher::Globs(set),
             roots,
         })
     }
 
-    /// Nothing at all.
+    /// Matches nothing.
     pub fn nothing() -> Self {
         Self {
             matcher: Matcher::Everything,
@@ -72,7 +72,7 @@ impl OutputGlobs {
         }
     }
 
-    /// Everything below one directory of the workspace.
+    /// Matches everything below one directory of the workspace.
     pub fn everything_in(directory: &str) -> Self {
         Self {
             matcher: Matcher::Everything,
@@ -80,41 +80,41 @@ impl OutputGlobs {
         }
     }
 
-    /// Whether a file of the workspace is asked for.
+    /// Whether a path below one of the roots matches.
     pub fn matches(&self, path: &RelPath) -> bool {
         match &self.matcher {
             Matcher::Globs(set) => set.is_match(path.as_path()),
-            // Only what lies below the roots is ever asked about.
+            // Callers ask only about paths below the roots.
             Matcher::Everything => true,
         }
     }
 
-    /// Whether nothing is asked for.
+    /// Whether nothing can match.
     pub fn is_empty(&self) -> bool {
         self.roots.is_empty()
     }
 
-    /// The directories below which anything can match, none inside another.
+    /// The directories below which something can match. None of them contains another.
     pub fn roots(&self) -> impl Iterator<Item = &str> {
         self.roots.iter().map(String::as_str)
     }
 }
 
-/// Resolves a variable in front and refuses what would leave the workspace.
-fn settle(glob: &str, run_id: &RunId, field: &str) -> Result<String, RequestError> {
-    if glob.len() > MAX_GLOB {
+/// Resolves a leading variable and rejects globs that leave the workspace.
+fn resolve_glob(glob: &str, run_id: &RunId, field: &str) -> Result<String, RequestError> {
+    if glob.len() > MAX_GLOB_BYTES {
         return Err(RequestError::invalid(
             field,
-            format!("the glob is longer than {MAX_GLOB} bytes"),
+            format!("the glob is longer than {MAX_GLOB_BYTES} bytes"),
         ));
     }
     if glob.contains('\0') {
         return Err(RequestError::invalid(field, "the glob contains a NUL byte"));
     }
-    let text = match variables::anchor(glob, run_id) {
-        Anchored::Plain(plain) => plain.to_owned(),
-        Anchored::Below { directory, rest } => variables::join(&directory, rest),
-        Anchored::UnknownVariable(_) => {
+    let text = match variables::resolve_anchor(glob, run_id) {
+        AnchoredPath::Plain(plain) => plain.to_owned(),
+        AnchoredPath::Below { directory, rest } => variables::join(&directory, rest),
+        AnchoredPath::UnknownVariable(_) => {
             return Err(RequestError::invalid(
                 field,
                 format!("{glob:?} starts with an unknown variable"),
@@ -132,19 +132,19 @@ fn settle(glob: &str, run_id: &RunId, field: &str) -> Result<String, RequestErro
             format!("{glob:?} is absolute"),
         ));
     }
-    // Alternatives can hide a component: every place where one could begin is looked at.
-    let climbs = text.split(['/', '{', ',', '}']).any(|part| part == "..") || text.contains("\\.");
-    if climbs {
+    // Alternatives such as `{..,a}` can hide a component, so the text is split wherever a component can start.
+    let has_parent_component = text.split(['/', '{', ',', '}']).any(|part| part == "..") || text.contains("\\.");
+    if has_parent_component {
         return Err(RequestError::new(
             field,
             ErrorCode::PathEscape,
-            format!("{glob:?} climbs with `..`"),
+            format!("{glob:?} contains `..`"),
         ));
     }
     if text.is_empty() {
         return Err(RequestError::invalid(field, "the glob is empty"));
     }
-    // A directory, spelt as one, means what is in it.
+    // A trailing slash selects everything in the directory.
     Ok(if text.ends_with('/') {
         format!("{text}**")
     } else {
@@ -152,13 +152,13 @@ fn settle(glob: &str, run_id: &RunId, field: &str) -> Result<String, RequestErro
     })
 }
 
-/// The leading components without any glob character.
+/// The leading components without glob characters.
 fn literal_root(glob: &str) -> String {
-    let literal = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
+    let is_literal = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
     let parts: Vec<&str> = glob.split('/').collect();
     let directories = &parts[..parts.len() - 1];
-    let kept: Vec<&str> = directories.iter().copied().take_while(literal).collect();
-    kept.join("/")
+    let literal_components: Vec<&str> = directories.iter().copied().take_while(is_literal).collect();
+    literal_components.join("/")
 }
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_walk_starts_where_something_can_match() {
+    fn the_search_starts_where_something_can_match() {
         let roots = |texts: &[&str]| globs(texts).unwrap().roots().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(roots(&["out/*.txt", "out/a/*.csv", "work/x/y"]), ["out", "work/x"]);
         assert_eq!(roots(&["out/*", "*.md"]), [""]);
@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_matches_lies_below_a_root(glob in "[ab*/?{},.]{1,10}", file in "[ab./]{1,8}") {
+        fn every_match_is_below_a_root(glob in "[ab*/?{},.]{1,10}", file in "[ab./]{1,8}") {
             if let (Ok(globs), Ok(file)) = (globs(&[&glob]), RelPath::parse(&file))
                 && globs.matches(&file) {
                     let below = globs.roots().any(|root| root.is_empty() || file.starts_with(&path(root)));

@@ -1,8 +1,8 @@
-//! What is wrong with a request, and where.
+//! An invalid field of a request.
 
 use skillbox_model::{ErrorBody, ErrorCode, RelPathError};
 
-/// A request that is refused before anything runs.
+/// Why a request is refused before anything runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct RequestError {
@@ -12,17 +12,17 @@ pub struct RequestError {
     pub code: ErrorCode,
     /// What is wrong with it.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// A hint for the caller, if there is one.
     pub hint: Option<String>,
 }
 
 impl RequestError {
-    /// A field that is not of the documented form.
+    /// A field that does not have the documented form.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(field, ErrorCode::InvalidRequest, message)
     }
 
-    /// A refusal with a code of its own.
+    /// A refusal with the given code.
     pub fn new(field: impl Into<String>, code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -32,13 +32,13 @@ impl RequestError {
         }
     }
 
-    /// The same with what to do about it.
+    /// Adds a hint.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// A path that does not parse: an escape has its own code.
+    /// A path that does not parse. A path that leaves its root has its own code.
     pub fn path(field: impl Into<String>, error: &RelPathError) -> Self {
         let code = if error.is_escape() {
             ErrorCode::PathEscape
@@ -48,7 +48,7 @@ impl RequestError {
         Self::new(field, code, error.to_string())
     }
 
-    /// The error object of the wire.
+    /// The error object for the wire.
     pub fn to_body(&self) -> ErrorBody {
         let mut body = ErrorBody::new(self.code, self.message.clone()).in_field(&self.field);
         if self.hint.is_some() {

@@ -1,122 +1,122 @@
-//! One job, ready to be staged.
+//! A parsed request, ready to be staged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use skillbox_model::{ErrorCode, InputMode, Limits, OutputSpec, RelPath, RunId, RunRequest, SkillName};
 
-use super::variables::{self, Anchored};
+use super::variables::{self, AnchoredPath};
 use super::{InputRef, Invocation, OutputGlobs, RequestError, destination, environment};
-use crate::workspace::layout;
+use crate::layout;
 
-/// What a profile allows a request to ask for.
+/// The bounds that a profile sets for requests.
 #[derive(Clone, Debug)]
 pub struct ProfileBounds {
-    /// The limits of a run that asks for nothing.
+    /// The default limits of a run.
     pub limits: Limits,
-    /// The longest wall-clock time that a request may ask for.
+    /// The longest wall-clock time that a request may set.
     pub max_wall: Duration,
 }
 
-/// A request of which every text is parsed and every bound is checked.
+/// A request whose texts are all parsed and whose limits are all checked.
 #[derive(Clone, Debug)]
 pub struct JobSpec {
     /// The run.
     pub run_id: RunId,
     /// The skill.
     pub skill: SkillName,
-    /// Skills mounted beside it.
+    /// Additional skills to mount.
     pub with_skills: Vec<SkillName>,
-    /// What is started.
+    /// The command.
     pub invocation: Invocation,
-    /// The working directory below the workspace; none is the workspace itself.
+    /// The working directory below the workspace; none for the workspace itself.
     pub cwd: Option<RelPath>,
     /// The variables of the request.
     pub env: BTreeMap<String, String>,
-    /// What the command reads.
+    /// The standard input of the command.
     pub stdin: Vec<u8>,
-    /// What is placed in the workspace.
+    /// The inputs to stage.
     pub inputs: Vec<JobInput>,
-    /// What comes back.
-    pub collecting: Collecting,
-    /// The limits in force.
+    /// The outputs to collect.
+    pub collection: CollectionSpec,
+    /// The limits of the run.
     pub limits: Limits,
 }
 
-/// One input, parsed.
+/// A parsed input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInput {
     /// The reference as the caller wrote it.
     pub text: String,
-    /// Where it comes from.
+    /// The source.
     pub from: InputRef,
-    /// Where it goes.
+    /// The destination below the workspace.
     pub to: RelPath,
-    /// How.
+    /// Copy or link.
     pub mode: InputMode,
-    /// Whether the session's first version is kept.
+    /// Whether the session keeps using the version that it used first.
     pub pin: bool,
 }
 
-/// What becomes of files over the limits.
+/// How files over the limits are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Excess {
-    /// Somebody asked for them: each is refused by name.
-    Named,
-    /// Nobody asked: they are only counted.
-    Counted,
+pub enum OverLimitFiles {
+    /// The request names the files: each one over a limit is refused by name.
+    RefuseByName,
+    /// The request names no files: those over a limit are only counted.
+    CountOnly,
 }
 
-/// What comes back, and how.
+/// Which outputs are collected, and how.
 #[derive(Clone, Debug)]
-pub struct Collecting {
-    /// Which files.
+pub struct CollectionSpec {
+    /// The files to collect.
     pub globs: OutputGlobs,
-    /// Whether text content comes with them.
+    /// Whether text content is part of the result.
     pub inline: bool,
-    /// Whether binary content does.
+    /// Whether binary content is part of the result.
     pub inline_binary: bool,
-    /// Whether they become artifacts.
+    /// Whether the files are saved as artifacts.
     pub save: bool,
-    /// Whether the files stay open after collection, for whoever stores or writes them.
+    /// Whether the files stay open after collection, so that the caller can store or copy them.
     pub keep_open: bool,
-    /// Put before their names as artifacts.
+    /// The prefix of the artifact names.
     pub prefix: String,
     /// What becomes of files over the limits.
-    pub excess: Excess,
-    /// At most so many files.
+    pub over_limit_files: OverLimitFiles,
+    /// The maximum number of files.
     pub max_files: usize,
-    /// Inline at most so much of one file.
+    /// The maximum number of inlined bytes of one file.
     pub max_file_bytes: u64,
-    /// At most so much of all files together.
+    /// The maximum size of all files together.
     pub max_total_bytes: u64,
 }
 
 impl JobSpec {
     /// Parses a request within the bounds of its profile.
     pub fn parse(request: &RunRequest, run_id: RunId, bounds: &ProfileBounds) -> Result<Self, RequestError> {
-        let skill = skill_name("skill", &request.skill)?;
+        let skill = parse_skill_name("skill", &request.skill)?;
         let mut with_skills = Vec::new();
         for (index, name) in request.with_skills.iter().enumerate() {
             let field = format!("with_skills[{index}]");
-            let name = skill_name(&field, name)?;
+            let name = parse_skill_name(&field, name)?;
             if name == skill || with_skills.contains(&name) {
                 return Err(RequestError::invalid(
                     field,
-                    format!("the skill {name} is mounted already"),
+                    format!("the skill {name} is already mounted"),
                 ));
             }
             with_skills.push(name);
         }
-        environment::check(&request.env)?;
+        environment::check_variables(&request.env)?;
         Ok(Self {
             invocation: Invocation::parse(request)?,
-            cwd: cwd(request.cwd.as_deref(), &skill, &run_id)?,
+            cwd: parse_cwd(request.cwd.as_deref(), &skill, &run_id)?,
             env: request.env.clone(),
             stdin: request.stdin.as_ref().map(|stdin| stdin.0.clone()).unwrap_or_default(),
-            inputs: inputs(request, &run_id)?,
-            collecting: collecting(request, &run_id)?,
-            limits: limits(request, bounds)?,
+            inputs: parse_inputs(request, &run_id)?,
+            collection: parse_collection(request, &run_id)?,
+            limits: parse_limits(request, bounds)?,
             with_skills,
             skill,
             run_id,
@@ -125,11 +125,11 @@ impl JobSpec {
 }
 
 impl JobSpec {
-    /// A job without a skill, for trying a host.
-    pub(crate) fn trial(bounds: ProfileBounds) -> Self {
-        let fixed = "trial".to_owned();
-        let (Ok(run_id), Ok(skill)) = (RunId::parse(fixed.clone()), SkillName::parse(fixed)) else {
-            unreachable!("a plain word is an identifier")
+    /// A job without a skill, for probing a profile on this host.
+    pub(crate) fn for_probe(bounds: ProfileBounds) -> Self {
+        let name = "probe".to_owned();
+        let (Ok(run_id), Ok(skill)) = (RunId::parse(name.clone()), SkillName::parse(name)) else {
+            unreachable!("`probe` is a valid identifier")
         };
         Self {
             run_id,
@@ -140,22 +140,22 @@ impl JobSpec {
             env: BTreeMap::new(),
             stdin: Vec::new(),
             inputs: Vec::new(),
-            collecting: Collecting::nothing(),
+            collection: CollectionSpec::nothing(),
             limits: bounds.limits,
         }
     }
 }
 
-impl Collecting {
-    /// Whole files are wanted: those that were asked for, or all of `out/`.
-    pub fn keep_files(&mut self) {
+impl CollectionSpec {
+    /// Keeps whole files: the requested ones, or everything in `out/`.
+    pub fn keep_whole_files(&mut self) {
         self.keep_open = true;
         if self.globs.is_empty() {
             self.globs = OutputGlobs::everything_in("out");
         }
     }
 
-    /// Nothing comes back.
+    /// Collects nothing.
     fn nothing() -> Self {
         let OutputSpec {
             max_file_bytes,
@@ -169,7 +169,7 @@ impl Collecting {
             save: false,
             keep_open: false,
             prefix: String::new(),
-            excess: Excess::Counted,
+            over_limit_files: OverLimitFiles::CountOnly,
             max_files: 0,
             max_file_bytes,
             max_total_bytes,
@@ -177,37 +177,37 @@ impl Collecting {
     }
 }
 
-fn skill_name(field: &str, text: &str) -> Result<SkillName, RequestError> {
+fn parse_skill_name(field: &str, text: &str) -> Result<SkillName, RequestError> {
     SkillName::parse(text).map_err(|error| RequestError::new(field, ErrorCode::UnknownSkill, error.to_string()))
 }
 
-/// The default is the skill's root; a plain path is relative to it.
-fn cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Option<RelPath>, RequestError> {
+/// Parses the working directory. The default is the skill's root, and a plain path is relative to it.
+fn parse_cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Option<RelPath>, RequestError> {
     let root = layout::skill_directory(skill);
-    let place = match text.unwrap_or_default() {
+    let path = match text.unwrap_or_default() {
         "" | "." | "./" => root,
-        typed => match variables::anchor(typed, run_id) {
-            Anchored::Below { directory, rest } => variables::join(&directory, rest.trim_end_matches('/')),
-            Anchored::UnknownVariable(_) => {
+        typed => match variables::resolve_anchor(typed, run_id) {
+            AnchoredPath::Below { directory, rest } => variables::join(&directory, rest.trim_end_matches('/')),
+            AnchoredPath::UnknownVariable(_) => {
                 return Err(RequestError::invalid(
                     "cwd",
                     format!("{typed:?} starts with an unknown variable"),
                 ));
             }
-            Anchored::Plain(plain) => {
+            AnchoredPath::Plain(plain) => {
                 let below = RelPath::parse_typed(plain).map_err(|error| RequestError::path("cwd", &error))?;
                 format!("{root}/{below}")
             }
         },
     };
-    if place.is_empty() {
+    if path.is_empty() {
         return Ok(None);
     }
-    let path = RelPath::parse_typed(&place).map_err(|error| RequestError::path("cwd", &error))?;
+    let path = RelPath::parse_typed(&path).map_err(|error| RequestError::path("cwd", &error))?;
     Ok(Some(path))
 }
 
-fn inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, RequestError> {
+fn parse_inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, RequestError> {
     let mut inputs = Vec::new();
     for (index, input) in request.inputs.iter().enumerate() {
         let from = InputRef::parse(&input.from, &format!("inputs[{index}].from"))?;
@@ -231,8 +231,8 @@ fn inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, Request
     Ok(inputs)
 }
 
-/// The short form and the declared form are one; where both are given, both lists count.
-fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, RequestError> {
+/// Combines `output_files` and `outputs`. If a request contains both, the globs of both apply.
+fn parse_collection(request: &RunRequest, run_id: &RunId) -> Result<CollectionSpec, RequestError> {
     let declared = request.outputs.clone().unwrap_or_default();
     for (field, value) in [
         ("outputs.max_files", declared.max_files),
@@ -243,8 +243,11 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
             return Err(RequestError::invalid(field, "the limit must be at least 1"));
         }
     }
-    if declared.max_files > MAX_FILES {
-        let message = format!("{} files are more than the {MAX_FILES} of one run", declared.max_files);
+    if declared.max_files > MAX_OUTPUT_FILES {
+        let message = format!(
+            "{} files exceed the maximum of {MAX_OUTPUT_FILES} per run",
+            declared.max_files
+        );
         return Err(RequestError::new(
             "outputs.max_files",
             ErrorCode::LimitExceeded,
@@ -252,13 +255,13 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
         ));
     }
     if request.output_files.is_empty() && declared.globs.is_empty() {
-        let nothing = |field: &str, list: &str| {
-            let message = format!("nothing to save: no glob in `{list}` says which files");
+        let nothing_to_save = |field: &str, list: &str| {
+            let message = format!("nothing to save: `{list}` contains no glob");
             Err(RequestError::invalid(field, message))
         };
         match (request.save_as_artifacts, declared.save) {
-            (true, _) => return nothing("save_as_artifacts", "output_files"),
-            (false, true) => return nothing("outputs.save", "outputs.globs"),
+            (true, _) => return nothing_to_save("save_as_artifacts", "output_files"),
+            (false, true) => return nothing_to_save("outputs.save", "outputs.globs"),
             (false, false) => {}
         }
     }
@@ -274,14 +277,14 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
         name_template,
         ..
     } = declared;
-    Ok(Collecting {
+    Ok(CollectionSpec {
         globs,
         inline: inline && !request.omit_inline_content,
         inline_binary: inline_binary && !request.omit_inline_content,
         save: save || request.save_as_artifacts,
         keep_open: save || request.save_as_artifacts,
         prefix: request.artifact_prefix.clone().or(name_template).unwrap_or_default(),
-        excess: Excess::Named,
+        over_limit_files: OverLimitFiles::RefuseByName,
         max_files: usize::try_from(declared.max_files).unwrap_or(usize::MAX),
         max_file_bytes: declared.max_file_bytes,
         max_total_bytes: declared.max_total_bytes,
@@ -289,20 +292,20 @@ fn collecting(request: &RunRequest, run_id: &RunId) -> Result<Collecting, Reques
 }
 
 /// Every collected file holds a descriptor until it is saved.
-const MAX_FILES: u64 = 10_000;
+const MAX_OUTPUT_FILES: u64 = 10_000;
 
-fn limits(request: &RunRequest, bounds: &ProfileBounds) -> Result<Limits, RequestError> {
+fn parse_limits(request: &RunRequest, bounds: &ProfileBounds) -> Result<Limits, RequestError> {
     let mut limits = bounds.limits.clone();
     if let Some(seconds) = request.timeout {
         if seconds > bounds.max_wall.as_secs_f64() {
-            // Nobody wants to count three hundred digits.
-            let shown = if seconds < 1e9 {
+            // Avoids a message with three hundred digits.
+            let seconds_text = if seconds < 1e9 {
                 seconds.to_string()
             } else {
                 format!("{seconds:e}")
             };
             let message = format!(
-                "{shown} s are more than the {} s that the profile allows",
+                "{seconds_text} s exceeds the profile's maximum of {} s",
                 bounds.max_wall.as_secs()
             );
             return Err(RequestError::new("timeout", ErrorCode::LimitExceeded, message));

@@ -1,22 +1,22 @@
-//! The workspace's variables, as callers may write them in paths and globs.
+//! The variables of the workspace, as callers may use them in paths and globs.
 
 use skillbox_model::RunId;
 
-use crate::workspace::layout;
+use crate::layout;
 
-/// A text cut into the directory that a leading variable names and the rest.
+/// A text, split into the directory that its leading variable names and the rest.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Anchored<'a> {
-    /// No variable in front.
+pub(crate) enum AnchoredPath<'a> {
+    /// The text has no leading variable.
     Plain(&'a str),
-    /// Below a directory of the workspace; empty is the workspace itself.
+    /// A path below a directory of the workspace. An empty `directory` is the workspace itself.
     Below { directory: String, rest: &'a str },
-    /// A `$` in front that is none of ours.
+    /// The text starts with `$` and an unknown variable.
     UnknownVariable(&'a str),
 }
 
-/// Resolves `$OUTPUT_DIR/x`, `${OUTPUT_DIR}/x` and `/workspace/out/x` alike.
-pub(crate) fn anchor<'a>(text: &'a str, run_id: &RunId) -> Anchored<'a> {
+/// Resolves `$OUTPUT_DIR/x`, `${OUTPUT_DIR}/x` and `/workspace/out/x` to the same path.
+pub(crate) fn resolve_anchor<'a>(text: &'a str, run_id: &RunId) -> AnchoredPath<'a> {
     if let Some(rest) = text.strip_prefix(layout::ROOT) {
         if rest.is_empty() {
             return below("", rest);
@@ -26,15 +26,15 @@ pub(crate) fn anchor<'a>(text: &'a str, run_id: &RunId) -> Anchored<'a> {
         }
     }
     let Some(after_dollar) = text.strip_prefix('$') else {
-        return Anchored::Plain(text);
+        return AnchoredPath::Plain(text);
     };
     let (name, rest) = match after_dollar.strip_prefix('{') {
         Some(braced) => match braced.split_once('}') {
             Some(parts) => parts,
-            None => return Anchored::UnknownVariable(text),
+            None => return AnchoredPath::UnknownVariable(text),
         },
         None => {
-            // The whole identifier is the name: `$OUTPUT_DIRX` is not `$OUTPUT_DIR` and an X.
+            // The name is the whole identifier: `$OUTPUT_DIRX` is not `$OUTPUT_DIR` followed by an X.
             let end = after_dollar
                 .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .unwrap_or(after_dollar.len());
@@ -44,7 +44,7 @@ pub(crate) fn anchor<'a>(text: &'a str, run_id: &RunId) -> Anchored<'a> {
     let rest = match rest.strip_prefix('/') {
         Some(below) => below,
         None if rest.is_empty() => rest,
-        None => return Anchored::UnknownVariable(text),
+        None => return AnchoredPath::UnknownVariable(text),
     };
     match name {
         "WORKSPACE_DIR" => below("", rest),
@@ -52,18 +52,18 @@ pub(crate) fn anchor<'a>(text: &'a str, run_id: &RunId) -> Anchored<'a> {
         "WORK_DIR" => below(layout::WORK, rest),
         "OUTPUT_DIR" => below(layout::OUT, rest),
         "RUN_DIR" => below(&layout::run_directory(run_id), rest),
-        _ => Anchored::UnknownVariable(text),
+        _ => AnchoredPath::UnknownVariable(text),
     }
 }
 
-fn below<'a>(directory: &str, rest: &'a str) -> Anchored<'a> {
-    Anchored::Below {
+fn below<'a>(directory: &str, rest: &'a str) -> AnchoredPath<'a> {
+    AnchoredPath::Below {
         directory: directory.to_owned(),
         rest,
     }
 }
 
-/// Puts a rest below a directory, either of which may be empty.
+/// Joins a directory and a relative path, either of which may be empty.
 pub(crate) fn join(directory: &str, rest: &str) -> String {
     match (directory.is_empty(), rest.is_empty()) {
         (true, _) => rest.to_owned(),
@@ -88,7 +88,7 @@ mod tests {
             ("$RUN_DIR/x", "runs/r1/x"),
             ("$WORKSPACE_DIR", ""),
         ] {
-            let Anchored::Below { directory, rest } = anchor(text, &run) else {
+            let AnchoredPath::Below { directory, rest } = resolve_anchor(text, &run) else {
                 panic!("{text}")
             };
             assert_eq!(join(&directory, rest), expected, "{text}");
@@ -100,8 +100,15 @@ mod tests {
             "${OUTPUT_DIR}x",
             "$HOME/x",
         ] {
-            assert_eq!(anchor(text, &run), Anchored::UnknownVariable(text), "{text}");
+            assert_eq!(
+                resolve_anchor(text, &run),
+                AnchoredPath::UnknownVariable(text),
+                "{text}"
+            );
         }
-        assert_eq!(anchor("/workspaces/x", &run), Anchored::Plain("/workspaces/x"));
+        assert_eq!(
+            resolve_anchor("/workspaces/x", &run),
+            AnchoredPath::Plain("/workspaces/x")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Why a job could not be run on this host. A failing script is not among the reasons.
+//! Why a job could not run on this host. A failing script is not an error.
 
 use std::io;
 
@@ -7,30 +7,30 @@ use skillbox_sandbox::{LaunchError, PlanError, SpawnerError};
 
 use crate::workspace::WorkspaceError;
 
-/// Our own failure, never the script's.
+/// A failure of the local executor.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// The run is refused before anything is done.
+    /// The plan refuses the run before anything happens.
     #[error(transparent)]
     Plan(PlanError),
     /// A step of the plan failed.
-    #[error("the sandbox could not be set up")]
+    #[error("cannot set up the sandbox")]
     Launch(#[source] LaunchError),
-    /// This host does not even let the workspace be mounted.
-    #[error("this host cannot give the isolation that the profile asks for")]
+    /// This host does not even allow mounting a workspace.
+    #[error("this host cannot provide the isolation that the profile requires")]
     Isolation(#[source] SpawnerError),
     /// The spawner does not answer.
     #[error("the sandbox's spawner failed")]
     Spawner(#[source] SpawnerError),
-    /// No descriptor for the script's streams or its workspace.
+    /// A descriptor for the script's streams or its workspace could not be opened.
     #[error("cannot open a descriptor for the run")]
-    Pipe(#[source] io::Error),
-    /// The workspace could not be filled.
+    Descriptor(#[source] io::Error),
+    /// A file could not be placed in the workspace.
     #[error(transparent)]
     Workspace(WorkspaceError),
-    /// The sandbox could not be watched to its end.
-    #[error("cannot watch the sandbox")]
-    Watch(#[source] io::Error),
+    /// Waiting for the end of the sandbox failed.
+    #[error("cannot supervise the sandbox")]
+    Supervise(#[source] io::Error),
 }
 
 impl LocalError {
@@ -42,11 +42,11 @@ impl LocalError {
             Self::Isolation(_) => ErrorCode::IsolationUnavailable,
             Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
             Self::Workspace(_) => ErrorCode::Storage,
-            Self::Pipe(_) | Self::Watch(_) => ErrorCode::Internal,
+            Self::Descriptor(_) | Self::Supervise(_) => ErrorCode::Internal,
         }
     }
 
-    /// What to do about it, where that is known.
+    /// A hint for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Plan(error) => error.hint(),

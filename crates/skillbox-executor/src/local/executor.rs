@@ -1,4 +1,4 @@
-//! One job in the kernel's sandbox: plan, launch, watch, decide.
+//! Runs one job in the kernel's sandbox: plan, launch, supervise, decide the outcome.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,247 +13,253 @@ use skillbox_sandbox::{
 };
 
 use super::LocalError;
-use super::disk_watch::DiskWatch;
-use super::housekeeping::Housekeeping;
-use super::plans::Plans;
-use super::supervise::{Pipes, Supervision, Verdict, supervise};
-use super::verdict::{Evidence, decide};
+use super::cleanup_worker::CleanupWorker;
+use super::disk_usage::DiskUsageCheck;
+use super::plan_cache::PlanCache;
+use super::supervise::{Pipes, SupervisionParams, supervise};
 use crate::job::JobSpec;
-use crate::workspace::layout;
+use crate::layout;
+use crate::outcome::{KillReason, RunEvidence, decide_outcome};
 use crate::workspace::{Backing, Owner, Workspace};
-use crate::{Cancel, EventSink, Finished, Placement};
+use crate::{CancelToken, EventSink, ExecutionResult, StagedJob};
 
 const SIGKILL: i32 = 9;
 
-/// How often limits are looked at that the kernel does not enforce by itself.
-const WATCH_EVERY: Duration = Duration::from_millis(50);
+/// How often skillbox checks the limits that the kernel does not enforce.
+const LIMIT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs jobs as processes of this host.
 #[derive(Clone, Debug)]
 pub struct LocalExecutor {
-    confining: Launcher,
-    plain: Option<Launcher>,
-    housekeeping: Option<Arc<Housekeeping>>,
+    sandbox_launcher: Launcher,
+    plain_launcher: Option<Launcher>,
+    cleanup_worker: Option<Arc<CleanupWorker>>,
 }
 
-/// A running spawner, and what it found on this host.
+/// A running spawner, with the facts that it gathered about this host.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     spawner: Spawner,
     facts: HostFacts,
-    plans: Arc<Plans>,
+    plan_cache: Arc<PlanCache>,
 }
 
 impl Launcher {
-    /// Waits for the spawner's facts and adds what the profiles ask about.
+    /// Waits for the spawner's facts, and adds the paths that the profiles mention.
     pub fn new<'a>(spawner: Spawner, profiles: impl Iterator<Item = &'a Profile>) -> Result<Self, SpawnerError> {
-        let facts = spawner.facts()?.clone().with_paths_of(profiles);
+        let facts = spawner.facts()?.clone().with_profile_paths(profiles);
         Ok(Self {
             spawner,
             facts,
-            plans: Arc::default(),
+            plan_cache: Arc::default(),
         })
     }
 }
 
 impl LocalExecutor {
-    /// An executor. Profiles without a view of their own need a plain spawner, whose children see the host as the
-    /// caller does; without one they are refused.
-    pub fn new(confining: Launcher, plain: Option<Launcher>) -> Self {
+    /// Creates an executor. Profiles without a mount namespace need a `plain_launcher` spawner, whose children see the host as
+    /// the caller does. Without one, such profiles are refused.
+    pub fn new(sandbox_launcher: Launcher, plain_launcher: Option<Launcher>) -> Self {
         Self {
-            confining,
-            plain,
-            housekeeping: None,
+            sandbox_launcher,
+            plain_launcher,
+            cleanup_worker: None,
         }
     }
 
-    /// Workspaces are made ahead of runs and taken down after them by a thread of its own, as a server wants it.
-    pub fn with_housekeeping(mut self) -> std::io::Result<Self> {
-        let (spawner, owner) = (self.confining.spawner.clone(), self.owner());
-        let housekeeping = Housekeeping::start(Box::new(move |(bytes, inodes)| {
+    /// Starts a thread that creates workspaces ahead of runs and removes them afterwards, for servers.
+    pub fn with_cleanup_worker(mut self) -> std::io::Result<Self> {
+        let (spawner, script_owner) = (self.sandbox_launcher.spawner.clone(), self.script_owner());
+        let cleanup_worker = CleanupWorker::start(Box::new(move |(bytes, inodes)| {
             let mount = spawner.create_workspace(bytes, inodes).ok()?;
-            Workspace::in_memory(mount, owner).ok()?.furnished().ok()
+            Workspace::in_memory(mount, script_owner)
+                .ok()?
+                .with_layout_directories()
+                .ok()
         }))?;
-        self.housekeeping = Some(Arc::new(housekeeping));
+        self.cleanup_worker = Some(Arc::new(cleanup_worker));
         Ok(self)
     }
 
-    /// Whether it can still run anything.
+    /// Whether the spawner still runs.
     pub fn is_alive(&self) -> bool {
-        self.confining.spawner.is_alive()
+        self.sandbox_launcher.spawner.is_alive()
     }
 
-    /// What this host can enforce.
+    /// The isolation that this host can provide.
     pub fn facts(&self) -> &HostFacts {
-        &self.confining.facts
+        &self.sandbox_launcher.facts
     }
 
-    /// Who launches under a profile.
+    /// The launcher for a profile.
     fn launcher(&self, profile: &Profile) -> &Launcher {
-        match &self.plain {
-            Some(plain) if !shows_own_root(profile) => plain,
-            _ => &self.confining,
+        match &self.plain_launcher {
+            Some(plain_launcher) if !has_own_mounts(profile) => plain_launcher,
+            _ => &self.sandbox_launcher,
         }
     }
 
-    /// The script's user on the host, where that is not ours.
-    pub fn owner(&self) -> Option<Owner> {
-        owner(&self.confining.facts)
+    /// The script's user on the host, if it differs from the user of this process.
+    pub fn script_owner(&self) -> Option<Owner> {
+        script_owner(&self.sandbox_launcher.facts)
     }
 
-    /// An empty workspace in memory, within the limits.
+    /// Creates an empty workspace in memory, within the limits.
     pub fn create_workspace(&self, profile: &Profile, limits: &Limits) -> Result<Workspace, LocalError> {
-        let spare = self.housekeeping.as_ref().and_then(|keeping| keeping.take(limits));
+        let spare = self
+            .cleanup_worker
+            .as_ref()
+            .and_then(|worker| worker.take_spare(limits));
         if let Some(spare) = spare {
             return Ok(spare);
         }
-        let made = self
-            .confining
+        let created = self
+            .sandbox_launcher
             .spawner
             .create_workspace(limits.workspace, limits.workspace_inodes);
-        let mount = made.map_err(|error| match error {
-            // Where not even a mount can be had, the plan says which layer of the profile is missing, and why.
-            SpawnerError::Refused { .. } => match self.plan(profile, limits, &Placement::empty(), Backing::Tmpfs) {
+        let mount = created.map_err(|error| match error {
+            // If the host does not allow a mount, the plan determines which layer of the profile is missing and why.
+            SpawnerError::Refused { .. } => match self.plan(profile, limits, &StagedJob::empty(), Backing::Tmpfs) {
                 Err(refusal) => refusal,
                 Ok(_) => LocalError::Isolation(error),
             },
             error => LocalError::Spawner(error),
         })?;
-        Workspace::in_memory(mount, self.owner()).map_err(|error| LocalError::Pipe(error.into()))
+        Workspace::in_memory(mount, self.script_owner()).map_err(|error| LocalError::Descriptor(error.into()))
     }
 
-    /// Lets a workspace go that was made for one run.
-    pub fn take_down(&self, workspace: Workspace, limits: &Limits) {
-        if let Some(keeping) = &self.housekeeping {
-            keeping.take_down(workspace, limits);
+    /// Discards a workspace that was created for one run.
+    pub fn discard_workspace(&self, workspace: Workspace, limits: &Limits) {
+        if let Some(worker) = &self.cleanup_worker {
+            worker.discard_workspace(workspace, limits);
         }
     }
 
-    /// Lets go of what runs have left, where their workspaces stay.
-    pub fn clear_away(&self) {
-        if let Some(keeping) = &self.housekeeping {
-            keeping.clear_away();
+    /// Releases the sandboxes of finished runs whose workspaces stay.
+    pub fn release_finished_sandboxes(&self) {
+        if let Some(worker) = &self.cleanup_worker {
+            worker.release_finished_sandboxes();
         }
     }
 
-    /// The plan of a job, exactly as it will be applied.
+    /// The plan of a job, exactly as it is applied.
     pub fn plan(
         &self,
         profile: &Profile,
         limits: &Limits,
-        placement: &Placement,
+        job: &StagedJob,
         backing: Backing,
     ) -> Result<LaunchPlan, LocalError> {
-        let job = self.job(placement, backing);
-        let Launcher { facts, plans, .. } = self.launcher(profile);
-        plans.plan(profile, limits, facts, job).map_err(LocalError::Plan)
+        let job = self.sandbox_job(job, backing);
+        let Launcher { facts, plan_cache, .. } = self.launcher(profile);
+        plan_cache.plan(profile, limits, facts, job).map_err(LocalError::Plan)
     }
 
-    /// Has a sandbox made ahead for a run under this profile. A failure comes up again, and is told, when the run comes.
-    pub fn prepare(&self, profile: &Profile) {
+    /// Parks a sandbox for the next run under this profile. Errors are ignored here; the run meets and reports them.
+    pub fn park_sandbox(&self, profile: &Profile) {
         let limits = &profile.limits.default;
-        if let Ok(plan) = self.plan(profile, limits, &Placement::empty(), Backing::Tmpfs) {
-            let _ = self.launcher(profile).spawner.prepare(&plan);
+        if let Ok(plan) = self.plan(profile, limits, &StagedJob::empty(), Backing::Tmpfs) {
+            let _ = self.launcher(profile).spawner.park_sandbox(&plan);
         }
     }
 
-    /// Runs a staged job until everything of it is dead.
+    /// Runs a staged job until no process of it is left.
     pub fn run(
         &self,
         spec: &JobSpec,
         profile: &Profile,
-        placement: Placement,
+        job: StagedJob,
         workspace: &Workspace,
-        cancel: &Cancel,
+        cancel: &CancelToken,
         events: &mut EventSink<'_>,
-    ) -> Result<Finished, LocalError> {
-        let placement = if shows_own_root(profile) {
-            placement
+    ) -> Result<ExecutionResult, LocalError> {
+        let job = if has_own_mounts(profile) {
+            job
         } else {
-            placement.in_the_open(workspace)?
+            job.with_host_paths(workspace)?
         };
-        let plan = self.plan(profile, &spec.limits, &placement, workspace.backing())?;
+        let plan = self.plan(profile, &spec.limits, &job, workspace.backing())?;
         let spawner = &self.launcher(profile).spawner;
-        let (mut sandbox, pipes) = launch(spawner, spec, &plan, &placement, workspace)?;
+        let (mut sandbox, pipes) = launch(spawner, spec, &plan, &job, workspace)?;
         let begin = Instant::now();
         events.emit(|| RunEvent::Started);
-        let mut disk = DiskWatch::new(spec.limits.workspace, spec.limits.workspace_inodes);
-        let mut watchdog = || {
+        let mut disk = DiskUsageCheck::new(spec.limits.workspace, spec.limits.workspace_inodes);
+        let mut check_limits = || {
             if sandbox.cpu_used().is_some_and(|used| used > spec.limits.cpu) {
-                Verdict::CpuUsedUp
-            } else if workspace.backing() == Backing::Disk && disk.is_over(workspace) {
-                Verdict::DiskFull
+                Some(KillReason::Cpu)
+            } else if workspace.backing() == Backing::Disk && disk.is_over_quota(workspace) {
+                Some(KillReason::Disk)
             } else {
-                Verdict::Fine
+                None
             }
         };
-        let watched = supervise(
+        let supervised = supervise(
             pipes,
-            Supervision {
-                dead: sandbox.pidfd(),
+            SupervisionParams {
+                sandbox_ended: sandbox.pidfd(),
                 kill: &|| sandbox.kill(),
                 deadline: begin + spec.limits.wall,
                 cancel,
-                watchdog: &mut watchdog,
-                watch_every: WATCH_EVERY,
-                output_cap: usize::try_from(spec.limits.output.bytes()).unwrap_or(usize::MAX),
+                check_limits: &mut check_limits,
+                check_interval: LIMIT_CHECK_INTERVAL,
+                output_capacity: usize::try_from(spec.limits.output.bytes()).unwrap_or(usize::MAX),
                 events,
             },
         )
-        .map_err(LocalError::Watch)?;
+        .map_err(LocalError::Supervise)?;
         let duration = begin.elapsed();
-        let ended = sandbox.finish(&plan).map_err(LocalError::Launch)?;
-        if let Some(keeping) = &self.housekeeping {
-            keeping.leave(sandbox);
+        let sandbox_end = sandbox.finish(&plan).map_err(LocalError::Launch)?;
+        if let Some(worker) = &self.cleanup_worker {
+            worker.defer_release(sandbox);
         }
-        let (exit_code, signal) = match ended.end {
+        let (exit_code, signal) = match sandbox_end.end {
             ScriptEnd::Exited(code) => (Some(code), None),
             ScriptEnd::Signaled(signal) => (None, Some(signal)),
             ScriptEnd::Killed => (None, Some(SIGKILL)),
         };
-        let (outcome, mut warnings) = decide(&Evidence {
-            killed: watched.killed,
+        let (outcome, mut warnings) = decide_outcome(&RunEvidence {
+            killed: supervised.killed,
             exit_code,
             signal,
-            memory_hit: ended.hits.memory,
-            pids_hit: ended.hits.pids,
+            memory_hit: sandbox_end.hits.memory,
+            pids_hit: sandbox_end.hits.pids,
             workspace_full: match workspace.backing() {
                 Backing::Tmpfs => workspace.is_full(),
-                Backing::Disk => disk.is_over_now(workspace),
+                Backing::Disk => disk.is_over_quota_now(workspace),
             },
         });
-        if let Some(errno) = ended.exec_error {
+        if let Some(errno) = sandbox_end.exec_error {
             let cause = std::io::Error::from_raw_os_error(errno);
-            warnings.push(format!("the command could not be executed: {cause}"));
+            warnings.push(format!("cannot execute the command: {cause}"));
         }
         events.emit(|| RunEvent::Ended {
             ended_by: outcome.ended_by,
         });
-        Ok(Finished {
+        Ok(ExecutionResult {
             outcome,
-            stdout: watched.stdout.finish(),
-            stderr: watched.stderr.finish(),
+            stdout: supervised.stdout.finish(),
+            stderr: supervised.stderr.finish(),
             duration,
-            usage: ended.usage,
-            enforcement: ended.applied,
+            usage: sandbox_end.usage,
+            enforcement: sandbox_end.enforcement,
             warnings,
         })
     }
 
-    fn job(&self, placement: &Placement, backing: Backing) -> Job {
-        let places = placement.places.iter().map(|_| Bind {
+    fn sandbox_job(&self, job: &StagedJob, backing: Backing) -> Job {
+        let mount_points = job.mount_points.iter().map(|_| Bind {
             target: format!("{}/{}", layout::ROOT, layout::SKILLS),
             kind: BindKind::Directory,
             access: Access::ReadOnly,
             owner: Ownership::Kept,
         });
-        let skills = placement.skills.iter().map(|(name, _)| Bind {
+        let skills = job.skills.iter().map(|(name, _)| Bind {
             target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
             kind: BindKind::Directory,
             access: Access::ReadOnly,
             owner: Ownership::Kept,
         });
-        let links = placement.links.iter().map(|link| Bind {
+        let links = job.links.iter().map(|link| Bind {
             target: format!("{}/{}", layout::ROOT, link.to),
             kind: if link.is_directory {
                 BindKind::Directory
@@ -264,21 +270,21 @@ impl LocalExecutor {
             owner: Ownership::Script,
         });
         Job {
-            argv: placement.argv.clone(),
-            env: placement.env.clone().into_iter().collect(),
-            cwd: placement.cwd.clone(),
+            argv: job.argv.clone(),
+            env: job.env.clone().into_iter().collect(),
+            cwd: job.cwd.clone(),
             workspace: match backing {
-                Backing::Tmpfs => skillbox_sandbox::Workspace::Tmpfs,
-                Backing::Disk => skillbox_sandbox::Workspace::Directory {
+                Backing::Tmpfs => skillbox_sandbox::WorkspaceSource::Tmpfs,
+                Backing::Disk => skillbox_sandbox::WorkspaceSource::Directory {
                     quota: LayerState::Partial {
-                        reason: "a directory of the host, looked at while the run writes; a fast writer can overshoot"
+                        reason: "a directory of the host, checked periodically; a fast writer can exceed the limit"
                             .to_owned(),
                     },
                 },
             },
             workspace_target: layout::ROOT.to_owned(),
-            binds: places.chain(skills).chain(links).collect(),
-            unconfined: if self.plain.is_some() {
+            binds: mount_points.chain(skills).chain(links).collect(),
+            unconfined: if self.plain_launcher.is_some() {
                 Unconfined::Allow
             } else {
                 Unconfined::Refuse
@@ -291,46 +297,49 @@ fn launch(
     spawner: &Spawner,
     spec: &JobSpec,
     plan: &LaunchPlan,
-    placement: &Placement,
+    job: &StagedJob,
     workspace: &Workspace,
 ) -> Result<(Sandbox, Pipes), LocalError> {
-    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Pipe(error.into()));
+    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Descriptor(error.into()));
     let (out_read, out_write) = pipe()?;
     let (err_read, err_write) = pipe()?;
-    // Nothing to read is an immediate end, not a terminal and not a wait.
+    // Without input, the command reads end-of-file at once. It gets neither a terminal nor an open pipe.
     let (stdin_read, stdin_write) = if spec.stdin.is_empty() {
-        let null = File::open("/dev/null").map_err(LocalError::Pipe)?;
+        let null = File::open("/dev/null").map_err(LocalError::Descriptor)?;
         (OwnedFd::from(null), None)
     } else {
         let (read, write) = pipe()?;
         (read, Some((write, spec.stdin.clone())))
     };
-    let places = placement.places.iter().map(OwnedFd::as_fd);
-    let skills = placement.skills.iter().map(|(_, snapshot)| snapshot.root());
-    let links = placement.links.iter().map(|link| link.source.as_fd());
+    let mount_points = job.mount_points.iter().map(OwnedFd::as_fd);
+    let skills = job.skills.iter().map(|(_, snapshot)| snapshot.root());
+    let links = job.links.iter().map(|link| link.source.as_fd());
     let fds = LaunchFds {
         workspace: Some(workspace.mountable()),
-        binds: places.chain(skills).chain(links).collect(),
+        binds: mount_points.chain(skills).chain(links).collect(),
         stdin: stdin_read.as_fd(),
         stdout: out_write.as_fd(),
         stderr: err_write.as_fd(),
     };
     let sandbox = spawner.launch(plan, &fds).map_err(LocalError::Launch)?;
+    if let Some(failure) = sandbox.parking_failure() {
+        tracing::warn!(%failure, "a sandbox could not be parked ahead of its run");
+    }
     let pipes = Pipes {
         stdin: stdin_write,
         stdout: out_read,
         stderr: err_read,
-        held: [out_write, err_write],
+        write_ends: [out_write, err_write],
     };
     Ok((sandbox, pipes))
 }
 
-/// Whether scripts see mounts of their own, and so the workspace at its usual place.
-fn shows_own_root(profile: &Profile) -> bool {
+/// Whether scripts get their own mounts, and thus the workspace at `/workspace`.
+fn has_own_mounts(profile: &Profile) -> bool {
     profile.need(Layer::MountNamespace) != Need::Off
 }
 
-fn owner(facts: &HostFacts) -> Option<Owner> {
+fn script_owner(facts: &HostFacts) -> Option<Owner> {
     facts.privileged.then_some(Owner {
         uid: facts.script.uid,
         gid: facts.script.gid,

@@ -1,16 +1,13 @@
-//! Running a job as a process of this host, in the kernel's sandbox.
+//! Runs a job as a process of this host, in the kernel's sandbox.
 
-mod disk_watch;
+mod cleanup_worker;
+mod disk_usage;
 mod error;
 mod executor;
-mod housekeeping;
-mod in_the_open;
-mod plans;
+mod host_view;
+mod plan_cache;
+mod probe_profile;
 mod supervise;
-mod trial;
-mod verdict;
 
 pub use error::LocalError;
 pub use executor::{Launcher, LocalExecutor};
-pub(crate) use supervise::Killed;
-pub(crate) use verdict::{Evidence, decide};

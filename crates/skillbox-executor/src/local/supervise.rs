@@ -1,7 +1,7 @@
-//! Watching one sandbox from its start to the death of everything in it.
+//! Supervises one sandbox from its start until its last process has ended.
 //!
-//! One thread, one `poll`: both output pipes are drained as fast as the script writes, standard input is fed as
-//! fast as it reads, and the run ends when the pid namespace is dead, never when a pipe closes.
+//! One thread waits in one `poll`. It reads both output pipes as fast as the script writes, and writes standard input
+//! as fast as the script reads. The run ends when the pid namespace is empty, not when a pipe closes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -10,165 +10,142 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use skillbox_model::{OutputBytes, RunEvent, Stream};
 
-use crate::{Cancel, Capture, EventSink};
+use crate::outcome::KillReason;
+use crate::{CancelToken, EventSink, OutputCapture};
 
 /// Our ends of the script's standard streams.
 pub(crate) struct Pipes {
-    /// Where standard input is written to, with what is left to write.
+    /// The write end of standard input, with the bytes still to be written.
     pub stdin: Option<(OwnedFd, Vec<u8>)>,
-    /// Where standard output is read from.
+    /// The read end of standard output.
     pub stdout: OwnedFd,
-    /// Where standard error is read from.
+    /// The read end of standard error.
     pub stderr: OwnedFd,
-    /// The other ends of both, held until everything is dead: the last writer's going would only wake us, in the midst
-    /// of that death, to learn of nothing that we wait for.
-    pub held: [OwnedFd; 2],
+    /// The write ends of both. They stay open until the sandbox has ended, because the hang-up of the last writer would
+    /// only wake this thread without ending the run.
+    pub write_ends: [OwnedFd; 2],
 }
 
-/// What to watch, and for how long.
-pub(crate) struct Supervision<'a, 'b> {
-    /// Becomes readable when everything in the sandbox is dead.
-    pub dead: BorrowedFd<'a>,
-    /// Kills everything in the sandbox.
+/// The arguments of [`supervise`].
+pub(crate) struct SupervisionParams<'a, 'b> {
+    /// Becomes readable when the last process of the sandbox has ended.
+    pub sandbox_ended: BorrowedFd<'a>,
+    /// Kills all processes of the sandbox.
     pub kill: &'a dyn Fn() -> std::io::Result<()>,
-    /// When to kill, whatever happens.
+    /// When the run is killed.
     pub deadline: Instant,
-    /// The caller's switch.
-    pub cancel: &'a Cancel,
-    /// Looks after limits that the kernel does not enforce by itself.
-    pub watchdog: &'a mut dyn FnMut() -> Verdict,
-    /// How often it looks.
-    pub watch_every: Duration,
-    /// Bytes kept of each stream.
-    pub output_cap: usize,
-    /// Who listens.
+    /// Cancels the run.
+    pub cancel: &'a CancelToken,
+    /// Checks the limits that the kernel does not enforce; returns a reason to kill the run.
+    pub check_limits: &'a mut dyn FnMut() -> Option<KillReason>,
+    /// The interval between two checks.
+    pub check_interval: Duration,
+    /// The maximum number of captured bytes of each stream.
+    pub output_capacity: usize,
+    /// Receives the events.
     pub events: &'a mut EventSink<'b>,
 }
 
-/// What the watchdog says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Go on.
-    Fine,
-    /// The CPU time is used up.
-    CpuUsedUp,
-    /// The disk-backed workspace is over its quota.
-    DiskFull,
+/// The result of [`supervise`].
+pub(crate) struct SupervisionResult {
+    pub stdout: OutputCapture,
+    pub stderr: OutputCapture,
+    pub killed: Option<KillReason>,
 }
 
-/// Why we killed it, where we did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Killed {
-    Deadline,
-    Cancelled,
-    Cpu,
-    Disk,
-}
+/// The kernel needs time to end a large process tree after a kill. After this time it counts as stuck.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What watching gave.
-pub(crate) struct Supervised {
-    pub stdout: Capture,
-    pub stderr: Capture,
-    pub killed: Option<Killed>,
-}
-
-/// After a kill, the kernel needs a moment for a large process tree; longer means that it is stuck.
-const GRACE: Duration = Duration::from_secs(30);
-
-/// Watches until everything is dead, then takes what is still in the pipes.
-pub(crate) fn supervise(pipes: Pipes, how: Supervision<'_, '_>) -> std::io::Result<Supervised> {
+/// Waits until the sandbox has ended, then reads the rest of the pipes.
+pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std::io::Result<SupervisionResult> {
     let Pipes {
         mut stdin,
         stdout,
         stderr,
-        held,
+        write_ends,
     } = pipes;
     let mut streams = [
-        Drain::new(Stream::Stdout, stdout, how.output_cap)?,
-        Drain::new(Stream::Stderr, stderr, how.output_cap)?,
+        StreamReader::new(Stream::Stdout, stdout, params.output_capacity)?,
+        StreamReader::new(Stream::Stderr, stderr, params.output_capacity)?,
     ];
     if let Some((fd, _)) = &stdin {
         set_nonblocking(fd)?;
     }
     let mut buffer = vec![0; 64 << 10];
     let mut killed = None;
-    let mut deadline = how.deadline;
-    let mut next_watch = Instant::now() + how.watch_every;
+    let mut deadline = params.deadline;
+    let mut next_check = Instant::now() + params.check_interval;
     loop {
-        let ready = wait(&streams, &stdin, &how, killed.is_some(), deadline.min(next_watch))?;
-        for (drain, is_ready) in streams.iter_mut().zip(ready.streams) {
+        let ready = poll_ready(&streams, &stdin, &params, killed.is_some(), deadline.min(next_check))?;
+        for (reader, is_ready) in streams.iter_mut().zip(ready.streams) {
             if is_ready {
-                drain.read_available(&mut buffer, how.events);
+                reader.read_available(&mut buffer, params.events);
             }
         }
         if ready.stdin {
-            feed(&mut stdin);
+            write_stdin(&mut stdin);
         }
-        if ready.dead {
+        if ready.sandbox_ended {
             break;
         }
         let now = Instant::now();
-        let mut verdict = None;
+        let mut kill_reason = None;
         if killed.is_none() {
-            if ready.cancelled {
-                verdict = Some(Killed::Cancelled);
+            if ready.is_cancelled {
+                kill_reason = Some(KillReason::Cancelled);
             } else if now >= deadline {
-                verdict = Some(Killed::Deadline);
-            } else if now >= next_watch {
-                verdict = match (how.watchdog)() {
-                    Verdict::Fine => None,
-                    Verdict::CpuUsedUp => Some(Killed::Cpu),
-                    Verdict::DiskFull => Some(Killed::Disk),
-                };
+                kill_reason = Some(KillReason::Deadline);
+            } else if now >= next_check {
+                kill_reason = (params.check_limits)();
             }
         } else if now >= deadline {
             return Err(std::io::Error::new(
                 std::io::ErrorKind::TimedOut,
-                "the sandbox survived its kill",
+                "the sandbox did not end after it was killed",
             ));
         }
-        if now >= next_watch {
-            next_watch = now + how.watch_every;
+        if now >= next_check {
+            next_check = now + params.check_interval;
         }
-        if let Some(reason) = verdict {
-            (how.kill)()?;
+        if let Some(reason) = kill_reason {
+            (params.kill)()?;
             killed = Some(reason);
-            deadline = Instant::now() + GRACE;
+            deadline = Instant::now() + KILL_TIMEOUT;
         }
     }
-    drop(held);
-    for drain in &mut streams {
-        drain.read_available(&mut buffer, how.events);
+    drop(write_ends);
+    for reader in &mut streams {
+        reader.read_available(&mut buffer, params.events);
     }
-    let [stdout, stderr] = streams.map(|drain| drain.capture);
-    Ok(Supervised { stdout, stderr, killed })
+    let [stdout, stderr] = streams.map(|reader| reader.capture);
+    Ok(SupervisionResult { stdout, stderr, killed })
 }
 
-struct Ready {
+struct ReadyFds {
     streams: [bool; 2],
     stdin: bool,
-    dead: bool,
-    cancelled: bool,
+    sandbox_ended: bool,
+    is_cancelled: bool,
 }
 
-fn wait(
-    streams: &[Drain; 2],
+fn poll_ready(
+    streams: &[StreamReader; 2],
     stdin: &Option<(OwnedFd, Vec<u8>)>,
-    how: &Supervision<'_, '_>,
+    params: &SupervisionParams<'_, '_>,
     is_killed: bool,
     until: Instant,
-) -> std::io::Result<Ready> {
+) -> std::io::Result<ReadyFds> {
     const STREAMS: [usize; 2] = [2, 3];
     const STDIN: usize = 4;
-    // A thrown switch stays readable: once it has done its work it is left out, or the loop would spin.
+    // A cancelled token stays readable. After the kill it is no longer polled, or the loop would spin.
     let cancel_events = if is_killed { PollFlags::empty() } else { PollFlags::IN };
     let mut fds = Vec::with_capacity(5);
-    fds.push(PollFd::from_borrowed_fd(how.dead, PollFlags::IN));
-    fds.push(PollFd::from_borrowed_fd(how.cancel.as_fd(), cancel_events));
-    for drain in streams {
-        // An ended stream keeps its place but asks for nothing.
-        let fd = drain.fd.as_ref().map_or(how.dead, AsFd::as_fd);
-        let events = if drain.fd.is_some() {
+    fds.push(PollFd::from_borrowed_fd(params.sandbox_ended, PollFlags::IN));
+    fds.push(PollFd::from_borrowed_fd(params.cancel.as_fd(), cancel_events));
+    for reader in streams {
+        // The entry of a closed stream stays in the list and waits for nothing.
+        let fd = reader.fd.as_ref().map_or(params.sandbox_ended, AsFd::as_fd);
+        let events = if reader.fd.is_some() {
             PollFlags::IN
         } else {
             PollFlags::empty()
@@ -178,28 +155,28 @@ fn wait(
     if let Some((fd, _)) = stdin {
         fds.push(PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::OUT));
     }
-    let left = until.saturating_duration_since(Instant::now());
+    let remaining = until.saturating_duration_since(Instant::now());
     let timeout = Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
+        tv_sec: i64::try_from(remaining.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: remaining.subsec_nanos().into(),
     };
     match rustix::event::poll(&mut fds, Some(&timeout)) {
         Ok(_) => {}
-        // Nothing is ready; the next round computes the time that is left.
+        // No descriptor is ready. The next iteration computes the remaining time.
         Err(Errno::INTR) => fds.iter_mut().for_each(PollFd::clear_revents),
         Err(error) => return Err(error.into()),
     }
-    let fired = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
-    Ok(Ready {
-        streams: STREAMS.map(|index| fired(index) && streams[index - 2].fd.is_some()),
-        stdin: fired(STDIN),
-        dead: fds[0].revents().contains(PollFlags::IN),
-        cancelled: fds[1].revents().contains(PollFlags::IN),
+    let is_ready = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+    Ok(ReadyFds {
+        streams: STREAMS.map(|index| is_ready(index) && streams[index - 2].fd.is_some()),
+        stdin: is_ready(STDIN),
+        sandbox_ended: fds[0].revents().contains(PollFlags::IN),
+        is_cancelled: fds[1].revents().contains(PollFlags::IN),
     })
 }
 
-/// Writes as much as the pipe takes; a reader that went away wanted no more.
-fn feed(stdin: &mut Option<(OwnedFd, Vec<u8>)>) {
+/// Writes as much as the pipe accepts. A closed pipe discards the rest.
+fn write_stdin(stdin: &mut Option<(OwnedFd, Vec<u8>)>) {
     let Some((fd, rest)) = stdin else { return };
     match rustix::io::write(&*fd, rest) {
         Ok(count) => {
@@ -218,24 +195,24 @@ fn set_nonblocking(fd: &OwnedFd) -> std::io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
-/// One output stream on its way into its capture.
-struct Drain {
+/// Reads one output stream into its capture.
+struct StreamReader {
     stream: Stream,
     fd: Option<OwnedFd>,
-    capture: Capture,
+    capture: OutputCapture,
 }
 
-impl Drain {
+impl StreamReader {
     fn new(stream: Stream, fd: OwnedFd, cap: usize) -> std::io::Result<Self> {
         set_nonblocking(&fd)?;
         Ok(Self {
             stream,
             fd: Some(fd),
-            capture: Capture::new(cap),
+            capture: OutputCapture::new(cap),
         })
     }
 
-    /// Takes what is there, a bounded number of times, so that one flood cannot starve the rest.
+    /// Reads what is available, in a bounded number of reads, so that one stream cannot starve the others.
     fn read_available(&mut self, buffer: &mut [u8], events: &mut EventSink<'_>) {
         for _ in 0..64 {
             let Some(fd) = &self.fd else { return };

@@ -1,4 +1,4 @@
-//! Frozen skills: what was hashed is what is mounted, whatever happens to the source meanwhile.
+//! Snapshots of skills: what was hashed is what is mounted, even if the source changes.
 
 mod store;
 mod writer;

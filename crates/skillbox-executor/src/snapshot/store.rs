@@ -1,9 +1,9 @@
-//! The store of frozen skills: one directory for each digest, written once.
+//! The snapshot store: one directory for each digest, written once.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -11,34 +11,32 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, RelPath, SkillName};
 
-use super::SnapshotWriter;
+/// An unfinished snapshot of this age has no writer any more.
+const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 
-/// A half-written snapshot older than this belongs to nobody.
-const ABANDONED: Duration = Duration::from_secs(3600);
-
-/// Frozen skills below one directory of the host.
+/// Stores snapshots below one directory of the host.
 #[derive(Clone, Debug)]
 pub struct SnapshotStore {
     root: PathBuf,
 }
 
-/// One frozen skill, held open.
+/// The open snapshot of one skill.
 #[derive(Debug)]
 pub struct Snapshot {
     digest: Digest,
-    shown: Digest,
+    visible: Digest,
     root: OwnedFd,
 }
 
-/// Why a skill could not be frozen or opened.
+/// Why a snapshot could not be written or opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {} in the snapshot store", path.display())]
 pub struct SnapshotError {
-    /// What was tried.
+    /// The attempted operation.
     pub action: &'static str,
-    /// On what.
+    /// The affected path.
     pub path: PathBuf,
-    /// What the system said.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -50,19 +48,19 @@ impl SnapshotError {
 }
 
 impl SnapshotStore {
-    /// A store below `root`, which is made when the first skill is frozen.
+    /// Creates a store below `root`. The first snapshot creates the directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The snapshot of that digest, where there is one.
+    /// Opens the snapshot with this digest, if it exists.
     pub fn open(&self, digest: &Digest) -> Result<Option<Snapshot>, SnapshotError> {
-        let path = self.place(digest);
+        let path = self.snapshot_path(digest);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(root) => Ok(Some(Snapshot {
                 digest: *digest,
-                shown: self.shown_digest(digest)?,
+                visible: self.visible_digest(digest)?,
                 root,
             })),
             Err(rustix::io::Errno::NOENT) => Ok(None),
@@ -70,54 +68,43 @@ impl SnapshotStore {
         }
     }
 
-    /// A directory that holds nothing but a place for each of these skills, to be mounted read-only below them: so a
-    /// script can put nothing beside the skills that it sees.
-    pub fn places_for(&self, names: &[&SkillName]) -> Result<OwnedFd, SnapshotError> {
+    /// Opens a directory that contains one empty directory for each of these skills and nothing else. It is mounted
+    /// read-only at `/workspace/skills`, so a script cannot create anything next to the skills.
+    pub fn mount_points_for(&self, names: &[&SkillName]) -> Result<OwnedFd, SnapshotError> {
         let joined: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        // No name has a slash, so no two lists are one text.
+        // Names contain no slash, so two different lists never give the same text.
         let digest = Digest::from_sha256(Sha256::digest(joined.join("/")).into());
         let path = self.root.join("places").join(&digest.hex()[..32]);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if let Ok(open) = rustix::fs::open(&path, flags, Mode::empty()) {
             return Ok(open);
         }
-        self.make_places(&path, names)?;
+        self.create_mount_points(&path, names)?;
         rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| SnapshotError::new("open", &path)(error.into()))
     }
 
-    /// Makes all the places and then shows them: whoever finds the directory finds it whole.
-    fn make_places(&self, path: &Path, names: &[&SkillName]) -> Result<(), SnapshotError> {
+    /// Creates the directory under a temporary name and renames it: it is visible only when it is complete.
+    fn create_mount_points(&self, path: &Path, names: &[&SkillName]) -> Result<(), SnapshotError> {
         let parent = self.root.join("places");
         fs::create_dir_all(&parent).map_err(SnapshotError::new("create", &parent))?;
-        let made = tempfile::Builder::new()
-            .prefix(PARTIAL)
+        let temporary = tempfile::Builder::new()
+            .prefix(PARTIAL_PREFIX)
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir_in(&parent)
             .map_err(SnapshotError::new("create a directory in", &parent))?;
         for name in names {
-            let place = made.path().join(name.as_str());
-            fs::create_dir(&place).map_err(SnapshotError::new("create", &place))?;
+            let mount_point = temporary.path().join(name.as_str());
+            fs::create_dir(&mount_point).map_err(SnapshotError::new("create", &mount_point))?;
         }
-        match fs::rename(made.path(), path) {
-            // Another run was first, with the same.
+        match fs::rename(temporary.path(), path) {
+            // Another run created the same directory first.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             renamed => renamed.map_err(SnapshotError::new("create", path)),
         }
     }
 
-    /// Begins to freeze a skill.
-    pub fn begin(&self) -> Result<SnapshotWriter, SnapshotError> {
-        // Only we look in here: the sandbox gets descriptors, not paths.
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.root)
-            .map_err(SnapshotError::new("create", &self.root))?;
-        SnapshotWriter::new(self.clone())
-    }
-
-    /// Removes what an interrupted freeze left behind.
-    pub fn sweep(&self) -> Result<usize, SnapshotError> {
+    /// Removes the remains of interrupted writers.
+    pub fn remove_abandoned(&self) -> Result<usize, SnapshotError> {
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -125,11 +112,15 @@ impl SnapshotStore {
         };
         let mut removed = 0;
         for entry in entries.flatten() {
-            let is_partial = entry.file_name().as_encoded_bytes().starts_with(PARTIAL.as_bytes());
-            let is_old = entry
-                .metadata()
-                .and_then(|meta| meta.modified())
-                .is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > ABANDONED));
+            let is_partial = entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(PARTIAL_PREFIX.as_bytes());
+            let is_old = entry.metadata().and_then(|meta| meta.modified()).is_ok_and(|time| {
+                SystemTime::now()
+                    .duration_since(time)
+                    .is_ok_and(|age| age > ABANDONED_AFTER)
+            });
             if is_partial && is_old {
                 let path = entry.path();
                 fs::remove_dir_all(&path).map_err(SnapshotError::new("remove", &path))?;
@@ -139,9 +130,9 @@ impl SnapshotStore {
         Ok(removed)
     }
 
-    /// The digest of what a script sees, where that is not the whole skill.
-    fn shown_digest(&self, digest: &Digest) -> Result<Digest, SnapshotError> {
-        let path = self.shown_note(digest);
+    /// The digest of the files that a script sees, if that is not the whole skill.
+    fn visible_digest(&self, digest: &Digest) -> Result<Digest, SnapshotError> {
+        let path = self.visible_digest_path(digest);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 Digest::parse(text.trim()).map_err(|error| SnapshotError::new("read", &path)(io::Error::other(error)))
@@ -151,8 +142,8 @@ impl SnapshotStore {
         }
     }
 
-    /// Beside a snapshot that hides something of its skill: what the rest hashes to.
-    pub(super) fn shown_note(&self, digest: &Digest) -> PathBuf {
+    /// The file that holds the visible digest of a snapshot with hidden entries.
+    pub(super) fn visible_digest_path(&self, digest: &Digest) -> PathBuf {
         self.root.join(format!("sha256-{}.shown", digest.hex()))
     }
 
@@ -160,31 +151,31 @@ impl SnapshotStore {
         &self.root
     }
 
-    pub(super) fn place(&self, digest: &Digest) -> PathBuf {
+    pub(super) fn snapshot_path(&self, digest: &Digest) -> PathBuf {
         self.root.join(format!("sha256-{}", digest.hex()))
     }
 }
 
-pub(super) const PARTIAL: &str = "partial-";
+pub(super) const PARTIAL_PREFIX: &str = "partial-";
 
 impl Snapshot {
-    /// The digest it stands for.
+    /// The digest of the skill.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// What its files hash to, without the workspace's links: another digest only where the skill ships entries of
-    /// the same names, which the links hide.
-    pub(crate) fn shown_digest(&self) -> [u8; 32] {
-        *self.shown.as_bytes()
+    /// The digest of the visible files, without the links to the workspace. It differs from the skill's digest only if
+    /// the skill contains entries with the names of these links, which the links hide.
+    pub(crate) fn visible_digest(&self) -> [u8; 32] {
+        *self.visible.as_bytes()
     }
 
-    /// Its directory, for mounting.
+    /// The directory, for mounting.
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// Opens a file of the skill; links inside it are followed, links out of it are not.
+    /// Opens a file of the skill. Links inside the skill are followed, links out of it are refused.
     pub fn open_file(&self, path: &RelPath) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(self.open_beneath(path, flags)?);
@@ -194,12 +185,12 @@ impl Snapshot {
         Ok(file)
     }
 
-    /// Opens a directory of the skill in the same way.
+    /// Opens a directory of the skill, with the same rule for links.
     pub fn open_directory(&self, path: &RelPath) -> io::Result<OwnedFd> {
         self.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
     }
 
-    /// The first bytes of a file, enough for an interpreter line.
+    /// Reads the first bytes of a file, enough for an interpreter line.
     pub fn read_head(&self, path: &RelPath) -> io::Result<Vec<u8>> {
         let mut head = Vec::new();
         self.open_file(path)?.take(4096).read_to_end(&mut head)?;
@@ -209,7 +200,7 @@ impl Snapshot {
     fn open_beneath(&self, path: &RelPath, flags: OFlags) -> io::Result<OwnedFd> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(&self.root, path.as_path(), flags, Mode::empty(), resolve) {
-            // Without openat2 no link is followed at all: stricter, never looser.
+            // Kernels before 5.6 have no openat2. There no link is followed at all, which is stricter.
             Err(rustix::io::Errno::NOSYS) => {
                 let (parent, name) = crate::workspace::open_parent(self.root(), path)?;
                 Ok(rustix::fs::openat(
@@ -229,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_whole_for_whoever_finds_them_first() {
+    fn concurrent_callers_always_find_complete_mount_points() {
         let names: Vec<SkillName> = (0..20)
             .map(|number| SkillName::parse(format!("skill-{number}")).unwrap())
             .collect();
@@ -242,15 +233,15 @@ mod tests {
                 for _ in 0..4 {
                     scope.spawn(|| {
                         barrier.wait();
-                        let places = store.places_for(&names).unwrap();
+                        let mount_points = store.mount_points_for(&names).unwrap();
                         for name in &names {
-                            rustix::fs::statat(&places, name.as_str(), rustix::fs::AtFlags::empty()).unwrap();
+                            rustix::fs::statat(&mount_points, name.as_str(), rustix::fs::AtFlags::empty()).unwrap();
                         }
                     });
                 }
             });
-            let left = fs::read_dir(directory.path().join("places")).unwrap().count();
-            assert_eq!(left, 1, "nothing half made stays");
+            let remaining = fs::read_dir(directory.path().join("places")).unwrap().count();
+            assert_eq!(remaining, 1, "no unfinished directory remains");
         }
     }
 }

@@ -1,54 +1,68 @@
-//! Writing a frozen skill: into a directory of its own, which appears under its digest only when it is whole.
+//! Writes a snapshot into a temporary directory, which gets its final name only when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use skillbox_model::{Digest, RelPath};
 
-use super::store::PARTIAL;
+use super::store::PARTIAL_PREFIX;
 use super::{Snapshot, SnapshotError, SnapshotStore};
-use crate::workspace::layout::SKILL_LINKS;
+use crate::layout::SKILL_LINKS;
 
-/// A skill on its way into the store. Dropped before `commit`, it leaves nothing.
+/// A snapshot being written. If it is dropped before `commit`, nothing remains.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     store: SnapshotStore,
     directory: tempfile::TempDir,
-    /// Whether something of the skill is hidden by the workspace's links.
-    hides: bool,
+    /// Whether the links to the workspace hide entries of the skill.
+    has_hidden_entries: bool,
+}
+
+impl SnapshotStore {
+    /// Starts a new snapshot.
+    pub fn new_writer(&self) -> Result<SnapshotWriter, SnapshotError> {
+        // Private to this user: the sandbox gets descriptors, not paths.
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.root())
+            .map_err(SnapshotError::new("create", self.root()))?;
+        SnapshotWriter::new(self.clone())
+    }
 }
 
 impl SnapshotWriter {
-    pub(super) fn new(store: SnapshotStore) -> Result<Self, SnapshotError> {
+    fn new(store: SnapshotStore) -> Result<Self, SnapshotError> {
         let directory = tempfile::Builder::new()
-            .prefix(PARTIAL)
+            .prefix(PARTIAL_PREFIX)
             .tempdir_in(store.root())
             .map_err(SnapshotError::new("create a directory in", store.root()))?;
         Ok(Self {
             store,
             directory,
-            hides: false,
+            has_hidden_entries: false,
         })
     }
 
-    /// Adds a directory. Parents come before their children.
-    pub fn directory(&mut self, path: &RelPath) -> Result<(), SnapshotError> {
-        let Some(place) = self.place(path) else { return Ok(()) };
-        match fs::create_dir(&place) {
+    /// Adds a directory. Parents must be added before their children.
+    pub fn add_directory(&mut self, path: &RelPath) -> Result<(), SnapshotError> {
+        let Some(host_path) = self.entry_path(path) else {
+            return Ok(());
+        };
+        match fs::create_dir(&host_path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made.map_err(SnapshotError::new("create", &place)),
+            made => made.map_err(SnapshotError::new("create", &host_path)),
         }
     }
 
-    /// Adds a file with everything that `content` gives. Modes become the plain readable ones, so that the
-    /// script's user can read whatever the skill's owner could.
-    pub fn file(&mut self, path: &RelPath, executable: bool, content: &mut dyn Read) -> Result<(), SnapshotError> {
-        let Some(place) = self.place(path) else {
-            self.hides = true;
-            // The caller hashes what it reads: a hidden file is still read to its end.
+    /// Adds a file with the given content. Its mode becomes 0444 or 0555, so that the script's user can read it.
+    pub fn add_file(&mut self, path: &RelPath, executable: bool, content: &mut dyn Read) -> Result<(), SnapshotError> {
+        let Some(host_path) = self.entry_path(path) else {
+            self.has_hidden_entries = true;
+            // The caller hashes the content while it is read, so a hidden file is read to its end as well.
             io::copy(content, &mut io::sink()).map_err(SnapshotError::new("read", path.as_path()))?;
             return Ok(());
         };
@@ -57,60 +71,62 @@ impl SnapshotWriter {
             .write(true)
             .create_new(true)
             .mode(mode)
-            .open(&place)
-            .map_err(SnapshotError::new("create", &place))?;
-        io::copy(content, &mut file).map_err(SnapshotError::new("write", &place))?;
-        file.flush().map_err(SnapshotError::new("write", &place))
+            .open(&host_path)
+            .map_err(SnapshotError::new("create", &host_path))?;
+        io::copy(content, &mut file).map_err(SnapshotError::new("write", &host_path))?;
+        file.flush().map_err(SnapshotError::new("write", &host_path))
     }
 
-    /// Adds a link that stays inside the skill.
-    pub fn link(&mut self, path: &RelPath, target: &[u8]) -> Result<(), SnapshotError> {
-        let Some(place) = self.place(path) else {
-            self.hides = true;
+    /// Adds a symbolic link that stays inside the skill.
+    pub fn add_link(&mut self, path: &RelPath, target: &[u8]) -> Result<(), SnapshotError> {
+        let Some(host_path) = self.entry_path(path) else {
+            self.has_hidden_entries = true;
             return Ok(());
         };
-        rustix::fs::symlink(target, &place).map_err(|error| SnapshotError::new("create", &place)(error.into()))
+        rustix::fs::symlink(target, &host_path).map_err(|error| SnapshotError::new("create", &host_path)(error.into()))
     }
 
-    /// Bakes in the links to the workspace and gives the tree its name. Where another process froze the same
-    /// content first, its snapshot serves.
+    /// Adds the links to the workspace and gives the directory its final name. If another process stored the same
+    /// digest first, its snapshot is returned.
     pub fn commit(self, digest: &Digest) -> Result<Snapshot, SnapshotError> {
         for (name, target) in SKILL_LINKS {
-            let place = self.directory.path().join(name);
-            rustix::fs::symlink(target, &place).map_err(|error| SnapshotError::new("create", &place)(error.into()))?;
+            let link_path = self.directory.path().join(name);
+            rustix::fs::symlink(target, &link_path)
+                .map_err(|error| SnapshotError::new("create", &link_path)(error.into()))?;
         }
-        // The temporary directory is private; a frozen skill is looked into by the script's user.
+        // The temporary directory is private, but the script's user must be able to read the snapshot.
         let mode = rustix::fs::Mode::from_raw_mode(0o755);
         let partial = File::open(self.directory.path()).map_err(SnapshotError::new("open", self.directory.path()))?;
         rustix::fs::fchmod(&partial, mode)
-            .map_err(|error| SnapshotError::new("open up", self.directory.path())(error.into()))?;
-        if self.hides {
-            self.note_what_is_shown(&partial, digest)?;
+            .map_err(|error| SnapshotError::new("change the mode of", self.directory.path())(error.into()))?;
+        if self.has_hidden_entries {
+            self.record_visible_digest(&partial, digest)?;
         }
-        let place = self.store.place(digest);
-        match fs::rename(self.directory.path(), &place) {
+        let snapshot_path = self.store.snapshot_path(digest);
+        match fs::rename(self.directory.path(), &snapshot_path) {
             Ok(()) => {
-                // It has moved: there is nothing left to remove.
+                // The directory was renamed, so there is nothing to remove.
                 let _moved = self.directory.keep();
             }
-            Err(error) if place.is_dir() => drop(error),
-            Err(error) => return Err(SnapshotError::new("name", &place)(error)),
+            Err(error) if snapshot_path.is_dir() => drop(error),
+            Err(error) => return Err(SnapshotError::new("name", &snapshot_path)(error)),
         }
         let snapshot = self.store.open(digest)?;
-        snapshot.ok_or_else(|| SnapshotError::new("find", &place)(io::ErrorKind::NotFound.into()))
+        snapshot.ok_or_else(|| SnapshotError::new("find", &snapshot_path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// Who checks the tree elsewhere sees less than was hashed here; what it will see is written down.
-    fn note_what_is_shown(&self, tree: &File, digest: &Digest) -> Result<(), SnapshotError> {
+    /// A runner that verifies the tree sees fewer files than were hashed here. This records the digest of what it will
+    /// see.
+    fn record_visible_digest(&self, tree: &File, digest: &Digest) -> Result<(), SnapshotError> {
         let skip = SKILL_LINKS.map(|(name, _)| name.as_bytes());
-        let shown = skillbox_runner::tree_digest(tree.as_fd(), &skip)
+        let visible = skillbox_runner::tree_digest(tree.as_fd(), &skip)
             .map_err(SnapshotError::new("read", self.directory.path()))?;
-        let note = self.store.shown_note(digest);
-        fs::write(&note, Digest::from_sha256(shown).to_string()).map_err(SnapshotError::new("write", &note))
+        let note = self.store.visible_digest_path(digest);
+        fs::write(&note, Digest::from_sha256(visible).to_string()).map_err(SnapshotError::new("write", &note))
     }
 
-    /// Where a path goes; none for the names that the workspace's own links take.
-    fn place(&self, path: &RelPath) -> Option<PathBuf> {
+    /// The path of an entry in the temporary directory; none if a link to the workspace hides it.
+    fn entry_path(&self, path: &RelPath) -> Option<PathBuf> {
         let first = path.components().next().unwrap_or_default();
         let hidden = SKILL_LINKS.iter().any(|(name, _)| name.as_bytes() == first);
         (!hidden).then(|| self.directory.path().join(path.as_path()))
@@ -130,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_whole_or_not_there() {
+    fn an_unfinished_snapshot_is_not_visible() {
         let directory = tempfile::tempdir().unwrap();
         let store = SnapshotStore::new(directory.path().join("snapshots"));
-        let mut writer = store.begin().unwrap();
-        writer.directory(&rel("scripts")).unwrap();
+        let mut writer = store.new_writer().unwrap();
+        writer.add_directory(&rel("scripts")).unwrap();
         writer
-            .file(&rel("scripts/a.sh"), true, &mut &b"#!/bin/sh\n"[..])
+            .add_file(&rel("scripts/a.sh"), true, &mut &b"#!/bin/sh\n"[..])
             .unwrap();
         assert!(store.open(&digest(1)).unwrap().is_none());
         drop(writer);
@@ -144,38 +160,41 @@ mod tests {
     }
 
     #[test]
-    fn workspace_links_are_baked_in_and_hide_what_the_skill_ships() {
+    fn links_to_the_workspace_are_added_and_hide_entries_of_the_skill() {
         let directory = tempfile::tempdir().unwrap();
         let store = SnapshotStore::new(directory.path());
-        let mut writer = store.begin().unwrap();
-        writer.directory(&rel("out")).unwrap();
-        writer.file(&rel("out/x"), false, &mut &b"hidden"[..]).unwrap();
-        writer.file(&rel("a.txt"), false, &mut &b"text"[..]).unwrap();
-        writer.link(&rel("b.txt"), b"a.txt").unwrap();
-        writer.link(&rel("bad"), b"/etc/passwd").unwrap();
+        let mut writer = store.new_writer().unwrap();
+        writer.add_directory(&rel("out")).unwrap();
+        writer.add_file(&rel("out/x"), false, &mut &b"hidden"[..]).unwrap();
+        writer.add_file(&rel("a.txt"), false, &mut &b"text"[..]).unwrap();
+        writer.add_link(&rel("b.txt"), b"a.txt").unwrap();
+        writer.add_link(&rel("bad"), b"/etc/passwd").unwrap();
         let snapshot = writer.commit(&digest(2)).unwrap();
         assert_eq!(snapshot.read_head(&rel("b.txt")).unwrap(), b"text");
         assert!(snapshot.open_file(&rel("bad")).is_err());
         assert!(snapshot.open_file(&rel("out/x")).is_err());
-        // What is hidden is not in the digest of what is shown, which a second opening knows as well.
-        assert_ne!(&snapshot.shown_digest(), digest(2).as_bytes());
-        let again = store.open(&digest(2)).unwrap().unwrap();
-        assert_eq!(again.shown_digest(), snapshot.shown_digest());
-        let place = directory.path().join(format!("sha256-{}", digest(2).hex()));
-        assert_eq!(fs::read_link(place.join("out")).unwrap().to_str(), Some("../../out"));
+        // Hidden entries are not part of the visible digest, and a second `open` reads the same visible digest.
+        assert_ne!(&snapshot.visible_digest(), digest(2).as_bytes());
+        let reopened = store.open(&digest(2)).unwrap().unwrap();
+        assert_eq!(reopened.visible_digest(), snapshot.visible_digest());
+        let snapshot_path = directory.path().join(format!("sha256-{}", digest(2).hex()));
         assert_eq!(
-            fs::read_link(place.join("inputs")).unwrap().to_str(),
+            fs::read_link(snapshot_path.join("out")).unwrap().to_str(),
+            Some("../../out")
+        );
+        assert_eq!(
+            fs::read_link(snapshot_path.join("inputs")).unwrap().to_str(),
             Some("../../work/inputs")
         );
     }
 
     #[test]
-    fn freezing_the_same_twice_gives_the_first() {
+    fn writing_the_same_digest_twice_keeps_the_first_snapshot() {
         let directory = tempfile::tempdir().unwrap();
         let store = SnapshotStore::new(directory.path());
         for _ in 0..2 {
-            let mut writer = store.begin().unwrap();
-            writer.file(&rel("a"), false, &mut &b"1"[..]).unwrap();
+            let mut writer = store.new_writer().unwrap();
+            writer.add_file(&rel("a"), false, &mut &b"1"[..]).unwrap();
             writer.commit(&digest(3)).unwrap();
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);

@@ -1,7 +1,7 @@
-//! Opening and making things below a directory descriptor, one component at a time, following no link.
+//! Opens and creates entries below a directory descriptor, one component at a time, without following links.
 //!
-//! A workspace may have been written by a hostile script: every component can be a link. `O_NOFOLLOW` on each
-//! of them is the same on every kernel and needs no fallback.
+//! A hostile script may have written the workspace, so every component can be a symbolic link. `O_NOFOLLOW` on each
+//! component works on every kernel and needs no fallback.
 
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
@@ -17,10 +17,10 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Bytes of names that are read at once.
-const LISTING: usize = 8 << 10;
+/// The size of the buffer for directory entries.
+const LISTING_BYTES: usize = 8 << 10;
 
-/// Opens a directory below `root`; a link anywhere on the way is `ELOOP` or `ENOTDIR`.
+/// Opens a directory below `root`. A symbolic link on the way gives `ELOOP` or `ENOTDIR`.
 pub(crate) fn open_directory(root: BorrowedFd<'_>, path: &RelPath) -> rustix::io::Result<OwnedFd> {
     let mut current: Option<OwnedFd> = None;
     for part in path.components() {
@@ -30,17 +30,17 @@ pub(crate) fn open_directory(root: BorrowedFd<'_>, path: &RelPath) -> rustix::io
     current.ok_or(Errno::NOENT)
 }
 
-/// Opens the directory `name` of `parent` itself, never through a link.
+/// Opens the directory `name` in `parent`, never through a link.
 pub(crate) fn open_child_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(parent, name, DIRECTORY, Mode::empty())
 }
 
-/// Whether `name` of `parent` is a directory with nothing in it. What cannot be looked at is not.
+/// Whether `name` in `parent` is an empty directory. False if it cannot be opened or listed.
 pub(crate) fn is_empty_directory(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
     let Ok(directory) = open_child_directory(parent, name) else {
         return false;
     };
-    let mut buffer = [MaybeUninit::uninit(); LISTING];
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
     let mut list = RawDir::new(directory, &mut buffer);
     while let Some(entry) = list.next() {
         if !entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")) {
@@ -50,38 +50,38 @@ pub(crate) fn is_empty_directory(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
     true
 }
 
-/// The greatest of the names in a directory that are wanted; none where it cannot be listed.
+/// The greatest name in a directory that satisfies `is_wanted`; none if the directory cannot be listed.
 pub(crate) fn greatest_name(directory: BorrowedFd<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-    let mut buffer = [MaybeUninit::uninit(); LISTING];
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
     let mut list = RawDir::new(directory, &mut buffer);
     let mut greatest: Option<Vec<u8>> = None;
     while let Some(Ok(entry)) = list.next() {
         let name = entry.file_name().to_bytes();
-        if is_wanted(name) && greatest.as_deref().is_none_or(|known| known < name) {
+        if is_wanted(name) && greatest.as_deref().is_none_or(|greatest| greatest < name) {
             greatest = Some(name.to_vec());
         }
     }
     greatest
 }
 
-/// Opens a file of `parent` for reading. Never blocks: a FIFO without a writer opens at once, and the caller
-/// looks at the type before reading.
+/// Opens a file in `parent` for reading. It never blocks, not even on a FIFO without a writer; the caller checks the
+/// type before reading.
 pub(crate) fn open_child_file(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
-/// What `name` of `parent` is, the link itself where it is one.
+/// The metadata of `name` in `parent`. A symbolic link is not followed.
 pub(crate) fn stat_child(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Stat> {
     rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// The type in a stat.
+/// The file type in a `stat` result.
 pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Opens the parent of `path` below `root` and gives it with the last component.
+/// Opens the parent of `path` below `root`. Returns it with the last component.
 pub(crate) fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a RelPath) -> rustix::io::Result<(OwnedFd, &'a [u8])> {
     let parent = match path.parent() {
         Some(parent) => open_directory(root, &parent)?,
@@ -92,51 +92,51 @@ pub(crate) fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a RelPath) -> rustix
 
 /// How a walk through a tree ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Walk {
-    /// Everything was looked at.
-    Whole,
-    /// Whoever looked had seen enough.
+pub(crate) enum WalkEnd {
+    /// Every entry was visited.
+    Complete,
+    /// The visitor stopped the walk.
     Stopped,
-    /// There is a directory that cannot be looked into, or that lies too deep.
-    Blocked,
+    /// A directory could not be opened, or was nested too deeply.
+    Incomplete,
 }
 
-/// Deeper than any tool makes by accident. Each level holds a descriptor while what is below it is looked at.
-const DEEPEST: usize = 512;
+/// Deeper than any tool creates by accident. Each level holds a descriptor while the walk is below it.
+const MAX_DEPTH: usize = 512;
 
-/// What a walk does about directories that their owner has closed.
+/// How a walk treats directories that their owner cannot read or search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closed {
-    /// It leaves them as they are.
-    Stay,
-    /// It opens them for their owner, where that is us: they are of a workspace.
-    AreOpened,
+pub(crate) enum UnreadableDirs {
+    /// The walk ends as [`WalkEnd::Incomplete`].
+    Report,
+    /// The walk changes their modes. Only for workspaces.
+    MakeReadable,
 }
 
-/// Shows every entry below a directory, links as what they are. What vanishes meanwhile is left out.
+/// Visits every entry below a directory. Links are not followed. Entries that disappear during the walk are skipped.
 pub(crate) fn walk(
     root: BorrowedFd<'_>,
-    closed: Closed,
-    mut look: impl FnMut(BorrowedFd<'_>, &[u8], FileType) -> ControlFlow<()>,
-) -> Walk {
-    let mut buffer = [MaybeUninit::uninit(); LISTING];
-    let mut end = Walk::Whole;
-    // Every look at a session begins and ends with this: one open and two reads for a directory.
-    let mut waiting: Vec<(Option<Rc<OwnedFd>>, Vec<u8>, usize)> = vec![(None, b".".to_vec(), 0)];
-    while let Some((parent, name, depth)) = waiting.pop() {
+    unreadable: UnreadableDirs,
+    mut visit: impl FnMut(BorrowedFd<'_>, &[u8], FileType) -> ControlFlow<()>,
+) -> WalkEnd {
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+    let mut end = WalkEnd::Complete;
+    // Each run of a session walks its workspace twice, so this uses only one open and two reads per directory.
+    let mut pending: Vec<(Option<Rc<OwnedFd>>, Vec<u8>, usize)> = vec![(None, b".".to_vec(), 0)];
+    while let Some((parent, name, depth)) = pending.pop() {
         let above = parent.as_ref().map_or(root, |parent| parent.as_fd());
-        let opened = match (open_child_directory(above, &name), closed) {
-            (Err(Errno::ACCESS), Closed::AreOpened) => open_closed_directory(above, &name),
-            (Ok(directory), Closed::AreOpened) if is_unsearchable(directory.as_fd()) => {
-                open_closed_directory(above, &name)
+        let opened = match (open_child_directory(above, &name), unreadable) {
+            (Err(Errno::ACCESS), UnreadableDirs::MakeReadable) => open_unreadable_directory(above, &name),
+            (Ok(directory), UnreadableDirs::MakeReadable) if is_unsearchable(directory.as_fd()) => {
+                open_unreadable_directory(above, &name)
             }
             (opened, _) => opened,
         };
         let directory = match opened {
-            Ok(directory) if depth <= DEEPEST => Rc::new(directory),
+            Ok(directory) if depth <= MAX_DEPTH => Rc::new(directory),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
             _ => {
-                end = Walk::Blocked;
+                end = WalkEnd::Incomplete;
                 continue;
             }
         };
@@ -148,28 +148,28 @@ pub(crate) fn walk(
                 continue;
             }
             let kind = match entry.file_type() {
-                // Not every file system says it here.
+                // Not every file system reports the type in the listing (readdir(3)).
                 FileType::Unknown => {
                     stat_child(directory.as_fd(), name).map_or(FileType::Unknown, |stat| file_type(&stat))
                 }
-                known => known,
+                reported => reported,
             };
-            if look(directory.as_fd(), name, kind).is_break() {
-                return Walk::Stopped;
+            if visit(directory.as_fd(), name, kind).is_break() {
+                return WalkEnd::Stopped;
             }
             if kind == FileType::Directory {
-                waiting.push((Some(Rc::clone(&directory)), name.to_vec(), depth + 1));
+                pending.push((Some(Rc::clone(&directory)), name.to_vec(), depth + 1));
             }
         }
     }
     end
 }
 
-/// Lets the owner of a directory list and search it, and opens it. The directory is held before its mode is changed: no
-/// other can take its place.
-fn open_closed_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+/// Makes a directory readable and searchable for its owner, and opens it. A descriptor is opened before the mode
+/// changes, so the directory cannot be exchanged in between.
+fn open_unreadable_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let held = match name {
-        // Nothing can be looked up in a directory that cannot be searched, not even itself.
+        // Not even `.` can be looked up in a directory without search permission.
         b"." => rustix::io::fcntl_dupfd_cloexec(parent, 0)?,
         _ => rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty())?,
     };
@@ -178,29 +178,29 @@ fn open_closed_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Res
     open_child_directory(held.as_fd(), b".")
 }
 
-/// Whether what is in a directory cannot be looked at, though it can be listed.
+/// Whether a directory can be listed but not searched.
 fn is_unsearchable(directory: BorrowedFd<'_>) -> bool {
     rustix::fs::accessat(directory, ".", Access::EXEC_OK, AtFlags::EACCESS) == Err(Errno::ACCESS)
 }
 
-/// Bytes on disk and entries below a directory, as far as `enough` entries. A tree that cannot be looked through holds
-/// more than anybody may have: what cannot be counted would not be bounded.
-pub(crate) fn tree_usage(root: BorrowedFd<'_>, enough: u64) -> (u64, u64) {
+/// The disk usage in bytes and the number of entries below a directory. Counting stops after `max_entries`. A tree that
+/// cannot be walked completely counts as infinitely large, or it would escape its quota.
+pub(crate) fn tree_usage(root: BorrowedFd<'_>, max_entries: u64) -> (u64, u64) {
     let (mut bytes, mut entries) = (0_u64, 0_u64);
-    let walked = walk(root, Closed::AreOpened, |directory, name, _| {
+    let walked = walk(root, UnreadableDirs::MakeReadable, |directory, name, _| {
         if let Ok(stat) = stat_child(directory, name) {
             entries += 1;
             bytes = bytes.saturating_add(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512));
         }
-        if entries > enough {
+        if entries > max_entries {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     });
     match walked {
-        Walk::Blocked => (u64::MAX, u64::MAX),
-        Walk::Whole | Walk::Stopped => (bytes, entries),
+        WalkEnd::Incomplete => (u64::MAX, u64::MAX),
+        WalkEnd::Complete | WalkEnd::Stopped => (bytes, entries),
     }
 }
 
@@ -212,42 +212,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hundreds_of_siblings_hide_nothing() {
-        let place = tempfile::tempdir().unwrap();
+    fn hundreds_of_sibling_directories_are_counted() {
+        let root_directory = tempfile::tempdir().unwrap();
         for number in 0..400 {
-            let directory = place.path().join(number.to_string());
+            let directory = root_directory.path().join(number.to_string());
             fs::create_dir(&directory).unwrap();
             fs::write(directory.join("file"), vec![1; 8 << 10]).unwrap();
         }
-        let (bytes, entries) = tree_usage(File::open(place.path()).unwrap().as_fd(), u64::MAX);
+        let (bytes, entries) = tree_usage(File::open(root_directory.path()).unwrap().as_fd(), u64::MAX);
         assert_eq!(entries, 800);
         assert!(bytes >= 400 * (8 << 10), "{bytes}");
     }
 
     #[test]
-    fn what_cannot_be_counted_is_too_much() {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir_all(place.path().join(vec!["d"; DEEPEST + 2].join("/"))).unwrap();
-        let root = File::open(place.path()).unwrap();
+    fn a_tree_that_cannot_be_counted_exceeds_every_quota() {
+        let root_directory = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root_directory.path().join(vec!["d"; MAX_DEPTH + 2].join("/"))).unwrap();
+        let root = File::open(root_directory.path()).unwrap();
         assert_eq!(tree_usage(root.as_fd(), u64::MAX), (u64::MAX, u64::MAX));
     }
 
     #[test]
-    fn a_closed_directory_hides_nothing() {
-        let place = tempfile::tempdir().unwrap();
-        let hidden = place.path().join("hidden");
+    fn unreadable_directories_are_counted() {
+        let root_directory = tempfile::tempdir().unwrap();
+        let hidden = root_directory.path().join("hidden");
         fs::create_dir(&hidden).unwrap();
         fs::write(hidden.join("file"), "x").unwrap();
         for mode in [0o300, 0o400, 0o000] {
             fs::set_permissions(&hidden, PermissionsExt::from_mode(mode)).unwrap();
-            let root = File::open(place.path()).unwrap();
+            let root = File::open(root_directory.path()).unwrap();
             assert_eq!(tree_usage(root.as_fd(), u64::MAX).1, 2, "{mode:o}");
         }
         fs::set_permissions(&hidden, PermissionsExt::from_mode(0o700)).unwrap();
-        for (parent, name) in [(place.path(), &b"hidden"[..]), (&hidden, b".")] {
+        for (parent, name) in [(root_directory.path(), &b"hidden"[..]), (&hidden, b".")] {
             let parent = File::open(parent).unwrap();
             fs::set_permissions(&hidden, PermissionsExt::from_mode(0o000)).unwrap();
-            assert!(open_closed_directory(parent.as_fd(), name).is_ok());
+            assert!(open_unreadable_directory(parent.as_fd(), name).is_ok());
             let mode = fs::metadata(&hidden).unwrap().permissions().mode();
             assert_eq!(mode & 0o7777, 0o500);
         }

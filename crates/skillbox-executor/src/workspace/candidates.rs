@@ -1,4 +1,4 @@
-//! Finding what the globs match, in bounded time and memory, following nothing.
+//! Finds the files that the globs match, in bounded time and memory, without following links.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,50 +10,50 @@ use skillbox_model::{RefusedOutput, RelPath};
 use super::{Workspace, beneath};
 use crate::job::OutputGlobs;
 
-/// Deepest directory that is looked into.
+/// The deepest directory that is searched.
 const MAX_DEPTH: usize = 64;
-/// Most entries that are looked at, more than any workspace of the shipped profiles can hold.
+/// The maximum number of visited entries, more than a workspace of the shipped profiles can hold.
 const MAX_ENTRIES: u64 = 1_000_000;
-/// So many refusals are named; the rest is counted.
-pub(super) const NAMED_REFUSALS: usize = 100;
+/// The number of refusals that are listed by name. Others are only counted.
+pub(super) const MAX_NAMED_REFUSALS: usize = 100;
 
-/// What the globs match: files in order of their names, and what is refused.
+/// The matching files in the order of their names, and the refused ones.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     pub files: BTreeMap<RelPath, u64>,
     pub refused: Vec<RefusedOutput>,
     pub refused_unnamed: u64,
-    keep: usize,
-    seen: u64,
+    max_kept: usize,
+    visited: u64,
     device: u64,
 }
 
 impl Candidates {
-    /// Walks only the directories below which something can match, and keeps at most `max_files` and the named
-    /// refusals after them, however many there are.
+    /// Searches only directories below which something can match. Keeps at most `max_files` files plus the refusals to
+    /// be named, however many entries there are.
     pub(super) fn find(workspace: &Workspace, globs: &OutputGlobs, max_files: usize) -> rustix::io::Result<Self> {
-        let mut found = Self {
-            keep: max_files.saturating_add(NAMED_REFUSALS),
+        let mut candidates = Self {
+            max_kept: max_files.saturating_add(MAX_NAMED_REFUSALS),
             device: rustix::fs::fstat(workspace.root())?.st_dev,
             ..Self::default()
         };
         for root in globs.roots() {
             let Ok(path) = RelPath::parse(root) else {
-                found.walk(workspace.root(), None, globs, 0);
+                candidates.walk(workspace.root(), None, globs, 0);
                 continue;
             };
             match beneath::open_directory(workspace.root(), &path) {
-                Ok(directory) => found.walk(directory.as_fd(), Some(&path), globs, 0),
+                Ok(directory) => candidates.walk(directory.as_fd(), Some(&path), globs, 0),
                 Err(Errno::NOENT) => {}
-                Err(Errno::NOTDIR | Errno::LOOP) => found.refuse(&path, "not a directory, or behind a link"),
-                Err(error) => found.refuse(&path, &format!("cannot be opened: {error}")),
+                Err(Errno::NOTDIR | Errno::LOOP) => candidates.refuse(&path, "not a directory, or behind a link"),
+                Err(error) => candidates.refuse(&path, &format!("cannot be opened: {error}")),
             }
         }
-        Ok(found)
+        Ok(candidates)
     }
 
     pub(super) fn refuse(&mut self, path: &RelPath, reason: &str) {
-        if self.refused.len() < NAMED_REFUSALS {
+        if self.refused.len() < MAX_NAMED_REFUSALS {
             let name = path.to_string();
             self.refused.push(RefusedOutput {
                 name,
@@ -79,8 +79,8 @@ impl Candidates {
             if name == b"." || name == b".." {
                 continue;
             }
-            self.seen += 1;
-            if self.seen > MAX_ENTRIES {
+            self.visited += 1;
+            if self.visited > MAX_ENTRIES {
                 self.refused_unnamed += 1;
                 return;
             }
@@ -91,14 +91,14 @@ impl Candidates {
                 continue;
             };
             match beneath::stat_child(directory, name) {
-                Ok(stat) => self.consider(directory, name, &child, &stat, globs, depth),
-                Err(error) if globs.matches(&child) => self.refuse(&child, &format!("cannot be looked at: {error}")),
+                Ok(stat) => self.visit_entry(directory, name, &child, &stat, globs, depth),
+                Err(error) if globs.matches(&child) => self.refuse(&child, &format!("cannot be inspected: {error}")),
                 Err(_) => {}
             }
         }
     }
 
-    fn consider(
+    fn visit_entry(
         &mut self,
         directory: BorrowedFd<'_>,
         name: &[u8],
@@ -109,14 +109,14 @@ impl Candidates {
     ) {
         if beneath::file_type(stat) == FileType::Directory {
             if stat.st_dev != self.device {
-                // A mount, such as a skill or a linked input: the caller has it already.
+                // A mount, such as a skill or a linked input. The caller has its files already.
                 return;
             }
             if depth >= MAX_DEPTH {
-                self.refuse(path, "nested too deep");
+                self.refuse(path, "nested too deeply");
                 return;
             }
-            match open_even_unreadable(directory, name) {
+            match open_unreadable_directory(directory, name) {
                 Ok(below) => self.walk(below.as_fd(), Some(path), globs, depth + 1),
                 Err(error) => self.refuse(path, &format!("cannot be opened: {error}")),
             }
@@ -127,12 +127,12 @@ impl Candidates {
         }
         match reason_to_refuse(stat, self.device) {
             Some(reason) => self.refuse(path, reason),
-            // A report is text: a name that it could only show changed would name no file.
+            // A report is UTF-8 text, so it cannot contain this name unchanged.
             None if path.to_str().is_none() => self.refuse(path, "its name is not valid UTF-8"),
             None => {
                 self.files
                     .insert(path.clone(), u64::try_from(stat.st_size).unwrap_or(0));
-                if self.files.len() > self.keep {
+                if self.files.len() > self.max_kept {
                     self.files.pop_last();
                     self.refused_unnamed += 1;
                 }
@@ -141,8 +141,8 @@ impl Candidates {
     }
 }
 
-/// A directory that its owner made unreadable is made readable: nothing lives that could mind.
-fn open_even_unreadable(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<std::os::fd::OwnedFd> {
+/// Makes a directory readable that the script made unreadable. No process of the run is left.
+fn open_unreadable_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<std::os::fd::OwnedFd> {
     match beneath::open_child_directory(parent, name) {
         Err(Errno::ACCESS) => {
             let mode = rustix::fs::Mode::from_raw_mode(0o700);
@@ -153,7 +153,7 @@ fn open_even_unreadable(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Resu
     }
 }
 
-/// Only regular files with one name on the workspace's own file system are taken.
+/// Accepts only regular files with a single hard link on the workspace's own file system.
 pub(super) fn reason_to_refuse(stat: &Stat, device: u64) -> Option<&'static str> {
     match beneath::file_type(stat) {
         FileType::RegularFile if stat.st_dev != device => Some("on another file system"),

@@ -1,4 +1,4 @@
-//! Bringing outputs back: after everything in the sandbox is dead, by descriptors, within limits.
+//! Collects output files through descriptors and within limits, after the last process of the run has ended.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -9,113 +9,114 @@ use skillbox_model::{ContentEncoding, Digest, RefusedOutput, RelPath};
 
 use super::candidates::{Candidates, reason_to_refuse};
 use super::{Workspace, beneath, content};
-use crate::job::{Collecting, Excess};
+use crate::job::{CollectionSpec, OverLimitFiles};
 
-/// From so many bytes on, a second core is worth its wake-up.
-const PARALLEL_FROM: u64 = 4 << 20;
+/// From this total size on, reading on a second thread is faster.
+const PARALLEL_READ_MIN_BYTES: u64 = 4 << 20;
 
-/// Everything that came back.
+/// The collected outputs.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// The files, by name.
-    pub files: Vec<Collected>,
-    /// What matched and was not taken, by name: the first hundred.
+    /// The files, ordered by name.
+    pub files: Vec<CollectedFile>,
+    /// The first hundred files that matched and were refused.
     pub refused: Vec<RefusedOutput>,
-    /// How many more were not taken.
+    /// The number of further refused files.
     pub refused_unnamed: u64,
 }
 
-/// One collected file. Its descriptor outlives the workspace's names, so that saving needs no second look.
+/// One collected file. Its descriptor stays valid after the workspace is removed, so saving opens no path.
 #[derive(Debug)]
-pub struct Collected {
-    /// Path below the workspace.
+pub struct CollectedFile {
+    /// The path below the workspace.
     pub name: RelPath,
-    /// Size of the whole file.
+    /// The size of the whole file.
     pub size_bytes: u64,
-    /// Digest of the whole file.
+    /// The digest of the whole file.
     pub digest: Digest,
-    /// By content, then by name.
+    /// The type, determined by the content, then by the name.
     pub mime_type: String,
-    /// The content, where it was asked for.
+    /// The content, if requested.
     pub content: Option<String>,
-    /// How the content is written.
+    /// The encoding of `content`.
     pub encoding: Option<ContentEncoding>,
-    /// Whether the content is only the beginning.
+    /// Whether `content` is only the beginning of the file.
     pub truncated: bool,
-    /// The open file, where somebody wants more than its description.
+    /// The open file, if requested.
     pub file: Option<File>,
 }
 
-/// Collects what the globs match.
-pub fn collect(workspace: &Workspace, how: &Collecting) -> rustix::io::Result<Outputs> {
-    if how.globs.is_empty() {
+/// Collects the files that the globs match.
+pub fn collect(workspace: &Workspace, spec: &CollectionSpec) -> rustix::io::Result<Outputs> {
+    if spec.globs.is_empty() {
         return Ok(Outputs::default());
     }
-    let mut found = Candidates::find(workspace, &how.globs, how.max_files)?;
+    let mut candidates = Candidates::find(workspace, &spec.globs, spec.max_files)?;
     let device = rustix::fs::fstat(workspace.root())?.st_dev;
     let mut accepted = Vec::new();
-    let mut acceptance = Acceptance::new(how);
-    for (name, size) in std::mem::take(&mut found.files) {
-        let is_crowded = acceptance.is_crowded();
-        if acceptance.accepts(size) {
+    let mut quota = FileQuota::new(spec);
+    for (name, size) in std::mem::take(&mut candidates.files) {
+        let is_file_limit_reached = quota.is_file_limit_reached();
+        if quota.try_take(size) {
             accepted.push((name, size));
-        } else if is_crowded && how.excess == Excess::Counted {
-            found.refused_unnamed += 1;
-        } else if is_crowded {
-            found.refuse(&name, &format!("over the limit of {} files", how.max_files));
+        } else if is_file_limit_reached && spec.over_limit_files == OverLimitFiles::CountOnly {
+            candidates.refused_unnamed += 1;
+        } else if is_file_limit_reached {
+            candidates.refuse(&name, &format!("over the limit of {} files", spec.max_files));
         } else {
-            found.refuse(
+            candidates.refuse(
                 &name,
-                &format!("over the limit of {} bytes in all", how.max_total_bytes),
+                &format!("over the limit of {} bytes in total", spec.max_total_bytes),
             );
         }
     }
-    let total = acceptance.bytes;
-    let threads = if total >= PARALLEL_FROM && accepted.len() > 1 {
+    let total = quota.bytes;
+    let threads = if total >= PARALLEL_READ_MIN_BYTES && accepted.len() > 1 {
         2
     } else {
         1
     };
     let results = {
-        let _span = (how.inline || how.inline_binary)
+        let _span = (spec.inline || spec.inline_binary)
             .then(|| tracing::info_span!("workspace.inline", files = accepted.len()).entered());
-        read_all(workspace, how, device, &accepted, threads)
+        read_all(workspace, spec, device, &accepted, threads)
     };
     let mut files = Vec::with_capacity(accepted.len());
     for ((name, _), result) in accepted.iter().zip(results) {
         match result {
             Ok(collected) => files.push(collected),
-            Err(reason) => found.refuse(name, &reason),
+            Err(reason) => candidates.refuse(name, &reason),
         }
     }
-    // Directories list their entries in an order that means nothing, and executors differ in it.
-    found.refused.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    // The order of a directory listing is arbitrary, and it differs between executors.
+    candidates.refused.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(Outputs {
         files,
-        refused: found.refused,
-        refused_unnamed: found.refused_unnamed,
+        refused: candidates.refused,
+        refused_unnamed: candidates.refused_unnamed,
     })
 }
 
-/// Which files are taken, asked in the order of their names. Whoever brings files here asks the same.
+/// Decides which files are collected, asked in the order of their names. The Docker executor uses it to decide which
+/// files to transfer.
 #[derive(Debug)]
-pub(crate) struct Acceptance {
+pub(crate) struct FileQuota {
     files_left: usize,
     bytes: u64,
     max_bytes: u64,
 }
 
-impl Acceptance {
-    pub(crate) fn new(how: &Collecting) -> Self {
+impl FileQuota {
+    pub(crate) fn new(spec: &CollectionSpec) -> Self {
         Self {
-            files_left: how.max_files,
+            files_left: spec.max_files,
             bytes: 0,
-            max_bytes: how.max_total_bytes,
+            max_bytes: spec.max_total_bytes,
         }
     }
 
-    /// Whether the next file, of that size, is taken.
-    pub(crate) fn accepts(&mut self, size: u64) -> bool {
+    /// Takes a file of this size, if the limits allow it.
+    pub(crate) fn try_take(&mut self, size: u64) -> bool {
         let bytes = self.bytes.saturating_add(size);
         if self.files_left == 0 || bytes > self.max_bytes {
             return false;
@@ -125,24 +126,24 @@ impl Acceptance {
         true
     }
 
-    /// Whether no file is taken any more, however small.
-    fn is_crowded(&self) -> bool {
+    /// Whether the limit on the number of files is reached.
+    fn is_file_limit_reached(&self) -> bool {
         self.files_left == 0
     }
 }
 
-/// Reads the accepted files, largest share first come first served over the threads, results in order.
+/// Reads the accepted files on one or more threads. The results are in the order of `accepted`.
 fn read_all(
     workspace: &Workspace,
-    how: &Collecting,
+    spec: &CollectionSpec,
     device: u64,
     accepted: &[(RelPath, u64)],
     threads: usize,
-) -> Vec<Result<Collected, String>> {
+) -> Vec<Result<CollectedFile, String>> {
     if threads == 1 {
         return accepted
             .iter()
-            .map(|(name, _)| read_one(workspace, how, device, name))
+            .map(|(name, _)| read_one(workspace, spec, device, name))
             .collect();
     }
     let next = std::sync::atomic::AtomicUsize::new(0);
@@ -153,7 +154,7 @@ fn read_all(
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some((name, _)) = accepted.get(index) else { break };
-                    let result = read_one(workspace, how, device, name);
+                    let result = read_one(workspace, spec, device, name);
                     results
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -167,28 +168,34 @@ fn read_all(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn read_one(workspace: &Workspace, how: &Collecting, device: u64, name: &RelPath) -> Result<Collected, String> {
+fn read_one(
+    workspace: &Workspace,
+    spec: &CollectionSpec,
+    device: u64,
+    name: &RelPath,
+) -> Result<CollectedFile, String> {
     let failed = |error: Errno| format!("cannot be opened: {error}");
     let (parent, last) = beneath::open_parent(workspace.root(), name).map_err(failed)?;
     let opened = match beneath::open_child_file(parent.as_fd(), last) {
         Err(Errno::ACCESS) => {
-            // Unreadable by its own mode; its owner is dead, and the mode was only ever the script's.
+            // The script made its file unreadable. No process of the run is left, so changing the mode is safe.
             let mode = rustix::fs::Mode::from_raw_mode(0o600);
             rustix::fs::chmodat(&parent, last, mode, rustix::fs::AtFlags::empty()).map_err(failed)?;
             beneath::open_child_file(parent.as_fd(), last).map_err(failed)?
         }
         opened => opened.map_err(failed)?,
     };
-    // What was opened is looked at again: the name was only a promise.
+    // The opened file is checked again, because the entry may have been replaced since it was found.
     let stat = rustix::fs::fstat(&opened).map_err(failed)?;
     if let Some(reason) = reason_to_refuse(&stat, device) {
         return Err(reason.to_owned());
     }
     let mut file = File::from(opened);
     let size = u64::try_from(stat.st_size).unwrap_or(0);
-    let shown = name.to_string();
-    let content = content::read(&mut file, &shown, size, how).map_err(|error| format!("cannot be read: {error}"))?;
-    Ok(Collected {
+    let text_name = name.to_string();
+    let content =
+        content::read(&mut file, &text_name, size, spec).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(CollectedFile {
         name: name.clone(),
         size_bytes: content.size,
         digest: content.digest,
@@ -196,7 +203,7 @@ fn read_one(workspace: &Workspace, how: &Collecting, device: u64, name: &RelPath
         content: content.inline,
         encoding: content.encoding,
         truncated: content.truncated,
-        file: how.keep_open.then_some(file),
+        file: spec.keep_open.then_some(file),
     })
 }
 
@@ -212,7 +219,7 @@ mod tests {
     use crate::job::{JobSpec, ProfileBounds};
     use crate::workspace::Backing;
 
-    fn how(globs: &[&str], change: impl FnOnce(&mut skillbox_model::OutputSpec)) -> Collecting {
+    fn spec(globs: &[&str], change: impl FnOnce(&mut skillbox_model::OutputSpec)) -> CollectionSpec {
         let mut outputs = skillbox_model::OutputSpec {
             globs: globs.iter().map(|glob| (*glob).to_owned()).collect(),
             ..Default::default()
@@ -244,7 +251,7 @@ mod tests {
         };
         JobSpec::parse(&request, RunId::parse("r1").unwrap(), &bounds)
             .unwrap()
-            .collecting
+            .collection
     }
 
     fn workspace(path: &Path) -> Workspace {
@@ -265,12 +272,12 @@ mod tests {
     }
 
     #[test]
-    fn files_come_back_whole_with_type_and_digest() {
+    fn files_are_collected_with_type_and_digest() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = workspace(directory.path());
         fs::write(directory.path().join("out/b.txt"), "b").unwrap();
         fs::write(directory.path().join("out/a.bin"), b"\0\xff").unwrap();
-        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/**"], |_| {})).unwrap();
         assert_eq!(names(&outputs), ["out/a.bin", "out/b.txt"]);
         assert_eq!(
             (outputs.files[0].content.as_deref(), outputs.files[1].content.as_deref()),
@@ -280,7 +287,7 @@ mod tests {
             outputs.files[1].digest.hex(),
             "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d"
         );
-        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.inline_binary = true)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.inline_binary = true)).unwrap();
         assert_eq!(outputs.files[0].content.as_deref(), Some("AP8="));
     }
 
@@ -301,7 +308,7 @@ mod tests {
         .unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(out.join("socket")).unwrap();
         fs::write(out.join("good"), "good").unwrap();
-        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/**"], |_| {})).unwrap();
         assert_eq!(names(&outputs), ["out/good"]);
         assert_eq!(
             reasons(&outputs),
@@ -321,19 +328,19 @@ mod tests {
         let workspace = workspace(directory.path());
         fs::remove_dir(directory.path().join("out")).unwrap();
         std::os::unix::fs::symlink("/etc", directory.path().join("out")).unwrap();
-        let outputs = collect(&workspace, &how(&["out/**", "out/hostname"], |_| {})).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/**", "out/hostname"], |_| {})).unwrap();
         assert!(outputs.files.is_empty());
         assert_eq!(reasons(&outputs), [("out", "not a directory, or behind a link")]);
     }
 
     #[test]
-    fn limits_hold_at_their_borders() {
+    fn limits_are_exact() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = workspace(directory.path());
         for name in ["a", "b", "c"] {
             fs::write(directory.path().join("out").join(name), "1234").unwrap();
         }
-        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_files = 2)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.max_files = 2)).unwrap();
         assert_eq!(
             (names(&outputs), reasons(&outputs)),
             (
@@ -341,22 +348,22 @@ mod tests {
                 vec![("out/c", "over the limit of 2 files")]
             )
         );
-        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_total_bytes = 8)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.max_total_bytes = 8)).unwrap();
         assert_eq!(names(&outputs).len(), 2);
-        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_total_bytes = 12)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.max_total_bytes = 12)).unwrap();
         assert_eq!(names(&outputs).len(), 3);
-        let outputs = collect(&workspace, &how(&["out/a"], |outputs| outputs.max_file_bytes = 3)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/a"], |outputs| outputs.max_file_bytes = 3)).unwrap();
         assert_eq!(
             (outputs.files[0].content.as_deref(), outputs.files[0].truncated),
             (Some("123"), true)
         );
         assert_eq!(outputs.files[0].size_bytes, 4);
-        let outputs = collect(&workspace, &how(&["out/a"], |outputs| outputs.max_file_bytes = 4)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/a"], |outputs| outputs.max_file_bytes = 4)).unwrap();
         assert!(!outputs.files[0].truncated);
     }
 
     #[test]
-    fn a_sparse_giant_is_refused_unread_and_a_flood_is_counted() {
+    fn a_huge_sparse_file_is_refused_unread_and_many_files_are_counted() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = workspace(directory.path());
         let out = directory.path().join("out");
@@ -364,7 +371,7 @@ mod tests {
         for index in 0..500 {
             fs::write(out.join(format!("f{index:03}")), "").unwrap();
         }
-        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.max_files = 10)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.max_files = 10)).unwrap();
         assert_eq!(outputs.files.len(), 10);
         assert!(outputs.refused.iter().any(|refused| refused.name == "out/0-sparse"));
         assert_eq!(outputs.refused.len() as u64 + outputs.refused_unnamed, 491);
@@ -379,7 +386,7 @@ mod tests {
         fs::write(inner.join("file"), "x").unwrap();
         fs::set_permissions(inner.join("file"), fs::Permissions::from_mode(0o000)).unwrap();
         fs::set_permissions(&inner, fs::Permissions::from_mode(0o000)).unwrap();
-        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/**"], |_| {})).unwrap();
         assert_eq!(names(&outputs), ["out/inner/file"]);
     }
 
@@ -390,19 +397,19 @@ mod tests {
         let deep = directory.path().join("out").join("d/".repeat(80));
         fs::create_dir_all(&deep).unwrap();
         fs::write(deep.join("x"), "x").unwrap();
-        let outputs = collect(&workspace, &how(&["out/**"], |_| {})).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/**"], |_| {})).unwrap();
         assert!(outputs.files.is_empty());
-        assert_eq!(outputs.refused[0].reason, "nested too deep");
+        assert_eq!(outputs.refused[0].reason, "nested too deeply");
     }
 
     #[test]
-    fn large_sets_are_read_on_two_cores_in_order() {
+    fn large_outputs_are_read_on_two_threads_in_order() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = workspace(directory.path());
         for index in 0..20 {
             fs::write(directory.path().join(format!("out/{index:02}")), vec![b'x'; 512 << 10]).unwrap();
         }
-        let outputs = collect(&workspace, &how(&["out/*"], |outputs| outputs.save = true)).unwrap();
+        let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.save = true)).unwrap();
         let names = names(&outputs);
         assert_eq!(names.len(), 20);
         assert!(names.is_sorted());

@@ -1,4 +1,4 @@
-//! Reading one collected file: its digest, its type, and as much of its content as was asked for.
+//! Reads one collected file: its digest, its type, and the requested part of its content.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,12 +9,12 @@ use sha2::{Digest as _, Sha256};
 use skillbox_model::{ContentEncoding, Digest};
 
 use super::mime;
-use crate::job::Collecting;
+use crate::job::CollectionSpec;
 
-/// Enough of a file to see what it is.
-const HEAD: usize = 8 << 10;
+/// The number of bytes that determine the type of a file.
+const HEAD_BYTES: usize = 8 << 10;
 
-/// What reading a file gave.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(super) struct Content {
     pub size: u64,
@@ -25,15 +25,15 @@ pub(super) struct Content {
     pub truncated: bool,
 }
 
-/// Reads a file of `size` bytes once, from its beginning to its end.
-pub(super) fn read(file: &mut File, name: &str, size: u64, how: &Collecting) -> io::Result<Content> {
-    let wanted = if how.inline || how.inline_binary {
-        how.max_file_bytes.min(size)
+/// Reads the first `size` bytes of a file once.
+pub(super) fn read(file: &mut File, name: &str, size: u64, spec: &CollectionSpec) -> io::Result<Content> {
+    let inline_bytes = if spec.inline || spec.inline_binary {
+        spec.max_file_bytes.min(size)
     } else {
         0
     };
-    let keep = usize::try_from(wanted).unwrap_or(usize::MAX).max(HEAD);
-    let mut kept = Vec::with_capacity(keep.min(usize::try_from(size).unwrap_or(0)));
+    let head_capacity = usize::try_from(inline_bytes).unwrap_or(usize::MAX).max(HEAD_BYTES);
+    let mut head = Vec::with_capacity(head_capacity.min(usize::try_from(size).unwrap_or(0)));
     let mut hasher = Sha256::new();
     let mut read = 0;
     let mut buffer = vec![0; usize::try_from(size).unwrap_or(usize::MAX).clamp(1, 256 << 10)];
@@ -46,31 +46,31 @@ pub(super) fn read(file: &mut File, name: &str, size: u64, how: &Collecting) -> 
             Err(error) => return Err(error),
         };
         hasher.update(&buffer[..count]);
-        let room = keep - kept.len();
-        kept.extend_from_slice(&buffer[..count.min(room)]);
+        let capacity_left = head_capacity - head.len();
+        head.extend_from_slice(&buffer[..count.min(capacity_left)]);
         read += count as u64;
     }
-    let is_whole = read == kept.len() as u64;
-    let is_text = mime::is_text(&kept, is_whole) && !mime::is_in_characters(&kept);
-    let mime_type = mime::guess(name, &kept[..kept.len().min(HEAD)], is_text);
-    kept.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
-    let (inline, encoding) = match (is_text, how.inline, how.inline_binary) {
-        (true, true, _) => (Some(whole_characters(kept)), None),
-        (false, _, true) => (Some(STANDARD.encode(&kept)), Some(ContentEncoding::Base64)),
+    let is_whole = read == head.len() as u64;
+    let is_text = mime::is_text(&head, is_whole) && !mime::is_text_encoded_document(&head);
+    let mime_type = mime::guess_mime_type(name, &head[..head.len().min(HEAD_BYTES)], is_text);
+    head.truncate(usize::try_from(inline_bytes).unwrap_or(usize::MAX));
+    let (inline, encoding) = match (is_text, spec.inline, spec.inline_binary) {
+        (true, true, _) => (Some(truncate_to_whole_characters(head)), None),
+        (false, _, true) => (Some(STANDARD.encode(&head)), Some(ContentEncoding::Base64)),
         _ => (None, None),
     };
     Ok(Content {
         size: read,
         digest: Digest::from_sha256(hasher.finalize().into()),
         mime_type,
-        truncated: inline.is_some() && read > wanted,
+        truncated: inline.is_some() && read > inline_bytes,
         inline,
         encoding,
     })
 }
 
-/// Text without the beginning of a character that the limit cut.
-fn whole_characters(bytes: Vec<u8>) -> String {
+/// Removes an incomplete character at the end.
+fn truncate_to_whole_characters(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| {
         let end = error.utf8_error().valid_up_to();
         let mut bytes = error.into_bytes();

@@ -1,6 +1,6 @@
-//! The type of a file: by content where that is telling, then by name.
+//! The MIME type of a file, determined by its content if possible, then by its name.
 
-/// Names that the general tables get wrong or do not know, for what skills write.
+/// Extensions that `mime_guess` does not know or maps to a type that does not fit the files that skills write.
 const BY_EXTENSION: [(&str, &str); 14] = [
     ("csv", "text/csv"),
     ("ipynb", "application/x-ipynb+json"),
@@ -18,8 +18,8 @@ const BY_EXTENSION: [(&str, &str); 14] = [
     ("yml", "application/yaml"),
 ];
 
-/// Formats that are archives of another kind inside, by the names that they go by: a `.docx` is a zip to its first bytes.
-const IN_ARCHIVES: [(&str, &[&str]); 3] = [
+/// Extensions of formats that are archives inside: the first bytes of a `.docx` are those of a zip file.
+const ARCHIVE_BASED_EXTENSIONS: [(&str, &[&str]); 3] = [
     (
         "application/zip",
         &[
@@ -31,34 +31,34 @@ const IN_ARCHIVES: [(&str, &[&str]); 3] = [
     ("application/x-ole-storage", &["doc", "msg", "msi", "ppt", "vsd", "xls"]),
 ];
 
-/// What is written in plain characters and is no text to read.
-const IN_CHARACTERS: [(&[u8], &str); 3] = [
+/// Documents that consist of printable characters but are not text.
+const TEXT_ENCODED_DOCUMENTS: [(&[u8], &str); 3] = [
     (b"%PDF-", "application/pdf"),
     (b"%!PS", "application/postscript"),
     (b"{\\rtf", "application/rtf"),
 ];
 
-/// The type of a file of which these are the first bytes, or all.
+/// The type of a file with this name and these first bytes.
 pub fn mime_type(name: &str, head: &[u8]) -> String {
-    guess(name, head, is_text(head, false) && !is_in_characters(head))
+    guess_mime_type(name, head, is_text(head, false) && !is_text_encoded_document(head))
 }
 
-/// What the first bytes of a file, and its name, say it is.
-pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
+/// Guesses the type from the first bytes and the name.
+pub(super) fn guess_mime_type(name: &str, head: &[u8], is_text: bool) -> String {
     let extension = name
         .rsplit_once('.')
         .map(|(_, extension)| extension.to_ascii_lowercase());
-    if let Some(mime) = in_characters(head) {
+    if let Some(mime) = text_encoded_document_type(head) {
         return mime.to_owned();
     }
     if is_text {
-        let known = extension.as_deref().and_then(|extension| {
+        let mime_type = extension.as_deref().and_then(|extension| {
             BY_EXTENSION
                 .iter()
                 .find(|(known, _)| *known == extension)
                 .map(|(_, mime)| *mime)
         });
-        if let Some(mime) = known {
+        if let Some(mime) = mime_type {
             return mime.to_owned();
         }
         let guessed = mime_guess::from_path(name).first_raw();
@@ -67,17 +67,17 @@ pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
             .unwrap_or("text/plain")
             .to_owned();
     }
-    // A name cannot make binary content text.
+    // The name does not turn binary content into text.
     let guessed = mime_guess::from_path(name).first_raw();
     if let Some(kind) = infer::get(head) {
         let outer = kind.mime_type();
-        let is_inside = IN_ARCHIVES.iter().any(|(archive, inside)| {
+        let is_archive_based = ARCHIVE_BASED_EXTENSIONS.iter().any(|(archive, extensions)| {
             *archive == outer
                 && extension
                     .as_deref()
-                    .is_some_and(|extension| inside.contains(&extension))
+                    .is_some_and(|extension| extensions.contains(&extension))
         });
-        return guessed.filter(|_| is_inside).unwrap_or(outer).to_owned();
+        return guessed.filter(|_| is_archive_based).unwrap_or(outer).to_owned();
     }
     guessed
         .filter(|mime| !mime.starts_with("text/"))
@@ -85,14 +85,14 @@ pub(super) fn guess(name: &str, head: &[u8], is_text: bool) -> String {
         .to_owned()
 }
 
-fn in_characters(head: &[u8]) -> Option<&'static str> {
-    let found = IN_CHARACTERS.iter().find(|(start, _)| head.starts_with(start));
+fn text_encoded_document_type(head: &[u8]) -> Option<&'static str> {
+    let found = TEXT_ENCODED_DOCUMENTS.iter().find(|(start, _)| head.starts_with(start));
     found.map(|(_, mime)| *mime)
 }
 
-/// Whether it is a document that happens to be written in characters.
-pub(super) fn is_in_characters(head: &[u8]) -> bool {
-    in_characters(head).is_some()
+/// Whether the content is a document format that consists of printable characters.
+pub(super) fn is_text_encoded_document(head: &[u8]) -> bool {
+    text_encoded_document_type(head).is_some()
 }
 
 fn may_be_text(mime: &str) -> bool {
@@ -113,7 +113,7 @@ fn may_be_text(mime: &str) -> bool {
         )
 }
 
-/// Whether bytes are text: UTF-8 without NUL, where a character cut by the end of the head does not count against it.
+/// Whether bytes are text: UTF-8 without NUL. Unless `is_whole`, an incomplete character at the end is allowed.
 pub(super) fn is_text(head: &[u8], is_whole: bool) -> bool {
     if head.contains(&0) {
         return false;
@@ -129,10 +129,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_wins_over_the_name() {
+    fn the_content_takes_precedence_over_the_name() {
         let check = |name: &str, content: &[u8], expected: &str| {
             let text = is_text(content, true);
-            assert_eq!(guess(name, content, text), expected, "{name}");
+            assert_eq!(guess_mime_type(name, content, text), expected, "{name}");
         };
         check("fib.txt", b"1\n1\n2\n", "text/plain");
         check("a.csv", b"a,b\n", "text/csv");
@@ -150,10 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn what_documents_are_made_of_is_not_what_they_are() {
+    fn documents_are_not_reported_as_their_archive_format() {
         let zip = b"PK\x03\x04\x14\0\0\0\x08\0\0\0!\0\0\0\0\0\0\0\0\0\0\0\0\0\x13\0\0\0[Content_Types].xml";
         let check = |name: &str, content: &[u8], expected: &str| {
-            assert_eq!(guess(name, content, is_text(content, true)), expected, "{name}");
+            assert_eq!(
+                guess_mime_type(name, content, is_text(content, true)),
+                expected,
+                "{name}"
+            );
         };
         let office = "application/vnd.openxmlformats-officedocument";
         check("a.docx", zip, &format!("{office}.wordprocessingml.document"));
@@ -162,7 +166,7 @@ mod tests {
         check("a.epub", zip, "application/epub+zip");
         check("a.jar", zip, "application/java-archive");
         check("a.zip", zip, "application/zip");
-        // A name cannot make an archive a picture, nor a text a document.
+        // The name does not turn an archive into a picture, nor a text into a document.
         check("a.png", zip, "application/zip");
         check("a.docx", b"words", "text/plain");
         check("a.pdf", b"%PDF-1.4\n1 0 obj\n%%EOF\n", "application/pdf");

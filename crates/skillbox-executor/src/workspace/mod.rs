@@ -1,22 +1,23 @@
-//! The workspace: the one place where a run may write, from its making to the collection of what it holds.
+//! The workspace: the only directory that a run may write to, from its creation to the collection of outputs.
 
 mod beneath;
 mod candidates;
 mod collect;
 mod content;
-pub(crate) mod layout;
-mod live_files;
+mod ipc_files;
 mod mime;
 mod remove;
-mod space;
+mod scratch;
 mod stage;
+mod workspace_dir;
 
 pub(crate) use beneath::{open_directory, open_parent, tree_usage};
-pub(crate) use collect::Acceptance;
-pub use collect::{Collected, Outputs, collect};
-pub use live_files::{LiveFile, find_live_file};
+pub(crate) use collect::FileQuota;
+pub use collect::{CollectedFile, Outputs, collect};
+pub use ipc_files::{IpcFile, find_ipc_file};
 pub use mime::mime_type;
 pub use remove::remove_tree;
-pub use space::{Backing, Owner, Workspace, WorkspaceError};
+pub(crate) use scratch::{Scratch, remove_abandoned_scratch};
 pub(crate) use stage::copy_tree;
-pub use stage::{InputSource, ReadyInput, StageError, Staged, StagedLink, open_in_workspace, stage_inputs};
+pub use stage::{InputSource, ReadyInput, StageError, StagedInputs, StagedLink, open_in_workspace, stage_inputs};
+pub use workspace_dir::{Backing, Owner, Workspace, WorkspaceError};

@@ -1,4 +1,4 @@
-//! Removing a tree that a hostile script made: of any depth, with any modes, without following a link.
+//! Removes a tree that a hostile script created: of any depth, with any modes, without following links.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,10 +8,10 @@ use rustix::io::Errno;
 
 use super::beneath;
 
-/// So many directories are held open at once; what lies deeper is first moved to the top.
-const MAX_OPEN: usize = 32;
+/// The number of directories that are open at once. Deeper directories are first moved to the top.
+const MAX_OPEN_DIRECTORIES: usize = 32;
 
-/// Removes `name` of `parent` with everything in it. That it is not there is fine.
+/// Removes `name` in `parent` with everything below it. It is no error if `name` does not exist.
 pub fn remove_tree(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
     let stat = match beneath::stat_child(parent, name) {
         Ok(stat) => stat,
@@ -21,14 +21,14 @@ pub fn remove_tree(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()
     if beneath::file_type(&stat) != FileType::Directory {
         return rustix::fs::unlinkat(parent, name, AtFlags::empty());
     }
-    let top = open_to_empty(parent, name)?;
+    let top = open_for_removal(parent, name)?;
     let mut removal = Removal {
         top: top.as_fd(),
         moved: 0,
     };
     loop {
         let moved_before = removal.moved;
-        removal.empty(top.as_fd(), 0)?;
+        removal.remove_children(top.as_fd(), 0)?;
         if removal.moved == moved_before {
             return rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
         }
@@ -41,21 +41,21 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    fn empty(&mut self, directory: BorrowedFd<'_>, depth: usize) -> rustix::io::Result<()> {
-        for name in names(directory)? {
+    fn remove_children(&mut self, directory: BorrowedFd<'_>, depth: usize) -> rustix::io::Result<()> {
+        for name in list_names(directory)? {
             let name = name.as_bytes();
             match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => continue,
-                // Linux says EISDIR for a directory; others would say EPERM.
+                // unlink(2) gives EISDIR for a directory on Linux, and EPERM according to POSIX.
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 Err(error) => return Err(error),
             }
-            if depth >= MAX_OPEN {
+            if depth >= MAX_OPEN_DIRECTORIES {
                 self.move_to_top(directory, name)?;
                 continue;
             }
-            let below = open_to_empty(directory, name)?;
-            self.empty(below.as_fd(), depth + 1)?;
+            let below = open_for_removal(directory, name)?;
+            self.remove_children(below.as_fd(), depth + 1)?;
             match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(error) => return Err(error),
@@ -77,7 +77,7 @@ impl Removal<'_> {
     }
 }
 
-fn names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
+fn list_names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::read_from(directory)? {
         let entry = entry?;
@@ -88,8 +88,8 @@ fn names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// Opens a directory for emptying, with the rights for it, whatever its owner left.
-fn open_to_empty(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+/// Opens a directory whose content is to be removed, after making it readable, writable and searchable.
+fn open_for_removal(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let stat = beneath::stat_child(parent, name)?;
     if beneath::file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
         rustix::fs::chmodat(parent, name, Mode::from_raw_mode(0o700), AtFlags::empty())?;
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deep_unreadable_and_linked_trees_go_and_what_they_point_to_stays() {
+    fn deep_and_unreadable_trees_are_removed_and_link_targets_stay() {
         let directory = tempfile::tempdir().unwrap();
         let kept = directory.path().join("kept");
         fs::write(&kept, "kept").unwrap();

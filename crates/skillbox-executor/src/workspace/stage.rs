@@ -1,4 +1,4 @@
-//! Placing inputs: the step between the request and the run. Runs nothing, follows no link.
+//! Stages inputs into the workspace. Runs nothing and follows no links.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,14 +10,14 @@ use skillbox_model::{InputMode, RelPath, StagedInput};
 
 use super::{Workspace, WorkspaceError, beneath};
 
-/// Deepest directory tree that is copied as an input.
+/// The deepest directory tree that is copied.
 const MAX_DEPTH: usize = 64;
 
 /// An input whose source is open.
 pub struct ReadyInput {
-    /// The source as the report names it.
+    /// The source as the report shows it.
     pub from: String,
-    /// Where it goes.
+    /// The destination below the workspace.
     pub to: RelPath,
     /// Copy or link.
     pub mode: InputMode,
@@ -29,35 +29,35 @@ pub struct ReadyInput {
 pub enum InputSource {
     /// A regular file.
     File(File),
-    /// A directory, copied with everything in it but special files.
+    /// A directory, copied with everything below it except special files.
     Directory(OwnedFd),
-    /// Content that comes from a store.
+    /// Content from a store.
     Reader(Box<dyn Read + Send>),
 }
 
-/// What was placed.
+/// The staged inputs.
 #[derive(Debug, Default)]
-pub struct Staged {
+pub struct StagedInputs {
     /// One entry for each input.
     pub inputs: Vec<StagedInput>,
-    /// Sources that the sandbox mounts read-only over the places made for them.
+    /// Sources that the sandbox mounts read-only onto their mount points.
     pub links: Vec<StagedLink>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
-/// A source to be mounted read-only.
+/// A source to mount read-only.
 #[derive(Debug)]
 pub struct StagedLink {
     /// The open source.
     pub source: OwnedFd,
-    /// The place made for it below the workspace.
+    /// The mount point below the workspace.
     pub to: RelPath,
     /// Whether it is a directory.
     pub is_directory: bool,
 }
 
-/// Opens a file or directory of the workspace itself as a source, following no link.
+/// Opens a file or directory of the workspace as a source. Links are not followed.
 pub fn open_in_workspace(workspace: &Workspace, path: &RelPath) -> rustix::io::Result<InputSource> {
     let (parent, name) = beneath::open_parent(workspace.root(), path)?;
     let stat = beneath::stat_child(parent.as_fd(), name)?;
@@ -74,29 +74,29 @@ pub fn open_in_workspace(workspace: &Workspace, path: &RelPath) -> rustix::io::R
     }
 }
 
-/// An input that could not be placed.
+/// Why an input could not be staged.
 #[derive(Debug, thiserror::Error)]
-#[error("input {index} cannot be placed")]
+#[error("cannot stage input {index}")]
 pub struct StageError {
-    /// Which, from 0.
+    /// The index of the input, from 0.
     pub index: usize,
-    /// Why not.
+    /// The cause.
     pub source: WorkspaceError,
 }
 
-/// Places every input, in the order of the request.
-pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<Staged, StageError> {
-    let mut staged = Staged::default();
+/// Stages all inputs, in the order of the request.
+pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<StagedInputs, StageError> {
+    let mut staged = StagedInputs::default();
     for (index, input) in inputs.into_iter().enumerate() {
         staged
-            .place(workspace, input)
+            .stage_input(workspace, input)
             .map_err(|source| StageError { index, source })?;
     }
     Ok(staged)
 }
 
-impl Staged {
-    fn place(&mut self, workspace: &Workspace, input: ReadyInput) -> Result<(), WorkspaceError> {
+impl StagedInputs {
+    fn stage_input(&mut self, workspace: &Workspace, input: ReadyInput) -> Result<(), WorkspaceError> {
         let ReadyInput { from, to, mode, source } = input;
         let size_bytes = match (mode, source) {
             (InputMode::Link, InputSource::File(file)) => {
@@ -126,7 +126,7 @@ impl Staged {
                     warnings: &mut self.warnings,
                     bytes: 0,
                 };
-                let (parent, name) = workspace.make_parent(&to)?;
+                let (parent, name) = workspace.create_parent(&to)?;
                 tree.copy_directory(directory.as_fd(), parent.as_fd(), name, &to, 0)?;
                 tree.bytes
             }
@@ -140,29 +140,29 @@ impl Staged {
     }
 }
 
-/// Copies a file or a directory with everything in it but special files.
+/// Copies a file, or a directory with everything below it except special files.
 pub(crate) fn copy_tree(workspace: &Workspace, source: BorrowedFd<'_>, to: &RelPath) -> Result<(), WorkspaceError> {
-    let stat = rustix::fs::fstat(source).map_err(WorkspaceError::new("look at the source of", to))?;
-    let (parent, name) = workspace.make_parent(to)?;
+    let stat = rustix::fs::fstat(source).map_err(WorkspaceError::new("inspect the source of", to))?;
+    let (parent, name) = workspace.create_parent(to)?;
     if beneath::file_type(&stat) != FileType::Directory {
-        let again = source.try_clone_to_owned().map_err(|error| {
+        let duplicate = source.try_clone_to_owned().map_err(|error| {
             WorkspaceError::new("open the source of", to)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
         })?;
-        return copy_file_at(workspace, parent.as_fd(), name, to, &mut File::from(again)).map(drop);
+        return copy_file_at(workspace, parent.as_fd(), name, to, &mut File::from(duplicate)).map(drop);
     }
     let mut tree = TreeCopy {
         workspace,
         warnings: &mut Vec::new(),
         bytes: 0,
     };
-    // A descriptor that only names a directory cannot be listed.
+    // A descriptor with `O_PATH` cannot be listed.
     let listed = beneath::open_child_directory(source, b".").map_err(WorkspaceError::new("open the source of", to))?;
     tree.copy_directory(listed.as_fd(), parent.as_fd(), name, to, 0)
 }
 
 fn make_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Result<(), WorkspaceError> {
     let failed = |action| WorkspaceError::new(action, to);
-    let (parent, name) = workspace.make_parent(to)?;
+    let (parent, name) = workspace.create_parent(to)?;
     match (kind, beneath::stat_child(parent.as_fd(), name)) {
         (FileType::Directory, Ok(stat)) if beneath::file_type(&stat) == FileType::Directory => return Ok(()),
         (_, Ok(stat)) if beneath::file_type(&stat) == FileType::Directory => {
@@ -170,7 +170,7 @@ fn make_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Resu
         }
         (_, Ok(_)) => rustix::fs::unlinkat(&parent, name, AtFlags::empty()).map_err(failed("replace"))?,
         (_, Err(Errno::NOENT)) => {}
-        (_, Err(error)) => return Err(failed("look at")(error)),
+        (_, Err(error)) => return Err(failed("inspect")(error)),
     }
     if kind == FileType::Directory {
         rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)).map_err(failed("create"))?;
@@ -178,16 +178,16 @@ fn make_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Resu
         create_file(parent.as_fd(), name).map_err(failed("create"))?;
     }
     workspace
-        .give_away(parent.as_fd(), name)
+        .set_script_owner(parent.as_fd(), name)
         .map_err(failed("change the owner of"))
 }
 
 fn copy_file(workspace: &Workspace, to: &RelPath, source: &mut dyn Read) -> Result<u64, WorkspaceError> {
-    let (parent, name) = workspace.make_parent(to)?;
+    let (parent, name) = workspace.create_parent(to)?;
     copy_file_at(workspace, parent.as_fd(), name, to, source)
 }
 
-/// Replaces whatever file or link stands there, so that nothing planted earlier is written through.
+/// Replaces an existing file or link, so that nothing is written through a planted link.
 fn copy_file_at(
     workspace: &Workspace,
     parent: BorrowedFd<'_>,
@@ -203,14 +203,14 @@ fn copy_file_at(
     let mut file = File::from(create_file(parent, name).map_err(failed("create"))?);
     let size = std::io::copy(source, &mut file).map_err(|error| match Errno::from_io_error(&error) {
         Some(errno) => failed("write")(errno),
-        // The file that is written to speaks in numbers only: these are words of the source.
+        // Errors of the written file have an errno. This one comes from the source.
         None => WorkspaceError::Input {
             path: to.to_string(),
             source: error,
         },
     })?;
     workspace
-        .give_away(parent, name)
+        .set_script_owner(parent, name)
         .map_err(failed("change the owner of"))?;
     Ok(size)
 }
@@ -237,12 +237,12 @@ impl TreeCopy<'_> {
     ) -> Result<(), WorkspaceError> {
         let failed = |action| WorkspaceError::new(action, to);
         if depth > MAX_DEPTH {
-            return Err(failed("copy so deep a tree to")(Errno::NAMETOOLONG));
+            return Err(failed("copy a tree of this depth to")(Errno::NAMETOOLONG));
         }
         match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => self
                 .workspace
-                .give_away(parent, name)
+                .set_script_owner(parent, name)
                 .map_err(failed("change the owner of"))?,
             Err(Errno::EXIST) => {}
             Err(error) => return Err(failed("create")(error)),
@@ -272,7 +272,7 @@ impl TreeCopy<'_> {
             .join(&RelPath::parse(name).map_err(|_| WorkspaceError::new("name an entry below", to)(Errno::INVAL))?)
             .map_err(|_| WorkspaceError::new("name an entry below", to)(Errno::NAMETOOLONG))?;
         let failed = |action| WorkspaceError::new(action, &child);
-        let stat = beneath::stat_child(source, name).map_err(failed("look at the source of"))?;
+        let stat = beneath::stat_child(source, name).map_err(failed("inspect the source of"))?;
         match beneath::file_type(&stat) {
             FileType::Directory => {
                 let below = beneath::open_child_directory(source, name).map_err(failed("open the source of"))?;
@@ -287,12 +287,12 @@ impl TreeCopy<'_> {
                 }
                 Ok(())
             }
-            // A link is copied as it is: inside the sandbox it leads nowhere but inside the sandbox.
+            // A link is copied unchanged: inside the sandbox it cannot lead outside.
             FileType::Symlink => {
                 let link = rustix::fs::readlinkat(source, name, Vec::new()).map_err(failed("read the link"))?;
                 rustix::fs::symlinkat(&link, target, name).map_err(failed("create the link"))?;
                 self.workspace
-                    .give_away(target, name)
+                    .set_script_owner(target, name)
                     .map_err(failed("change the owner of"))
             }
             other => {
@@ -300,7 +300,7 @@ impl TreeCopy<'_> {
                     FileType::Fifo => "a FIFO",
                     FileType::Socket => "a socket",
                     FileType::CharacterDevice | FileType::BlockDevice => "a device",
-                    _ => "such a file",
+                    _ => "a special file",
                 };
                 self.warnings.push(format!("{child}: {what} is not copied"));
                 Ok(())

@@ -1,4 +1,4 @@
-//! A file as an answer: whole or in part, read piece by piece as the client takes it.
+//! Sends a file, whole or in part, in chunks as the client reads them.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -10,72 +10,75 @@ use bytes::Bytes;
 use futures_util::stream;
 use skillbox_model::ErrorCode;
 
-use super::range::{Wanted, wanted};
+use super::range::{RequestedRange, parse_range};
 use crate::app::in_background;
 use crate::error::ApiError;
 
-/// Bytes that are read at once.
-const PIECE: usize = 128 << 10;
+/// The size of a chunk.
+const CHUNK_BYTES: usize = 128 << 10;
 
 /// A file to send.
-pub(crate) struct FileAnswer {
-    /// Opens all of it, or the given part.
-    pub open: Box<Open>,
+pub(crate) struct FileResponse {
+    /// Opens the whole content, or the given range.
+    pub open: Box<OpenContent>,
     pub size: u64,
     pub mime_type: Option<String>,
-    /// What tells this content from any other.
-    pub tag: Option<String>,
+    /// The entity tag of the content.
+    pub etag: Option<String>,
 }
 
-/// How a file is opened, once it is known how much of it is wanted.
-pub(crate) type Open = dyn FnOnce(Option<Range<u64>>) -> Result<Content, ApiError> + Send;
+/// Opens the content once the requested range is known.
+pub(crate) type OpenContent = dyn FnOnce(Option<Range<u64>>) -> Result<Content, ApiError> + Send;
 pub(crate) type Content = Box<dyn Read + Send>;
 
-/// Sends the part of a file that the request asks for.
-pub(crate) async fn answer(file: FileAnswer, request: &HeaderMap) -> Result<Response, ApiError> {
-    let asked = request.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let part = match wanted(asked, file.size) {
-        Wanted::Whole => None,
-        Wanted::Part(range) => Some(range),
-        Wanted::Nowhere => return Ok(nowhere(file.size)),
+/// Sends the requested range of a file.
+pub(crate) async fn send_file(file: FileResponse, request: &HeaderMap) -> Result<Response, ApiError> {
+    let range_header = request.get(header::RANGE).and_then(|value| value.to_str().ok());
+    let part = match parse_range(range_header, file.size) {
+        RequestedRange::Whole => None,
+        RequestedRange::Part(range) => Some(range),
+        RequestedRange::Unsatisfiable => return Ok(range_not_satisfiable(file.size)),
     };
     let range = part.clone().unwrap_or(0..file.size);
     let mut head = HeaderMap::new();
-    let mut put = |name, text: String| {
+    let mut insert = |name, text: String| {
         if let Ok(value) = HeaderValue::from_str(&text) {
             head.insert(name, value);
         }
     };
-    let kind = file.mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
-    put(header::CONTENT_TYPE, kind);
-    put(header::CONTENT_LENGTH, (range.end - range.start).to_string());
-    put(header::ACCEPT_RANGES, "bytes".to_owned());
-    // A browser saves it and shows nothing of it.
-    put(header::CONTENT_DISPOSITION, "attachment".to_owned());
-    if let Some(tag) = file.tag {
-        put(header::ETAG, format!("\"{tag}\""));
+    let content_type = file.mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+    insert(header::CONTENT_TYPE, content_type);
+    insert(header::CONTENT_LENGTH, (range.end - range.start).to_string());
+    insert(header::ACCEPT_RANGES, "bytes".to_owned());
+    // A browser saves the file instead of rendering it.
+    insert(header::CONTENT_DISPOSITION, "attachment".to_owned());
+    if let Some(etag) = file.etag {
+        insert(header::ETAG, format!("\"{etag}\""));
     }
     let mut status = StatusCode::OK;
     if part.is_some() {
         status = StatusCode::PARTIAL_CONTENT;
-        let told = format!("bytes {}-{}/{}", range.start, range.end - 1, file.size);
-        put(header::CONTENT_RANGE, told);
+        let content_range = format!("bytes {}-{}/{}", range.start, range.end - 1, file.size);
+        insert(header::CONTENT_RANGE, content_range);
     }
-    let left = range.end - range.start;
+    let remaining = range.end - range.start;
     let content = in_background(move || (file.open)(part)).await?;
-    let pieces = stream::try_unfold(
-        Pieces {
+    let chunks = stream::try_unfold(
+        ChunkReader {
             content,
-            left,
+            remaining,
             held: None,
         },
-        next_piece,
+        next_chunk,
     );
-    Ok((status, head, Body::from_stream(pieces)).into_response())
+    Ok((status, head, Body::from_stream(chunks)).into_response())
 }
 
-fn nowhere(size: u64) -> Response {
-    let error = ApiError::new(ErrorCode::InvalidRequest, format!("the file has {size} bytes"));
+fn range_not_satisfiable(size: u64) -> Response {
+    let error = ApiError::new(
+        ErrorCode::InvalidRequest,
+        format!("the range is outside of the file, which has {size} bytes"),
+    );
     let error = error.in_field("Range").with_status(StatusCode::RANGE_NOT_SATISFIABLE);
     let mut response = error.into_response();
     if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
@@ -84,25 +87,25 @@ fn nowhere(size: u64) -> Response {
     response
 }
 
-/// What is left to send. No thread waits for a slow client: each piece is read when the last one is gone.
-struct Pieces {
+/// The remaining content. No thread waits for a slow client: each chunk is read when the previous one is sent.
+struct ChunkReader {
     content: Content,
-    left: u64,
-    /// Read, and sent once what follows it is known to be good.
+    remaining: u64,
+    /// A chunk that is sent only after the next read succeeds.
     held: Option<Bytes>,
 }
 
-/// The last piece goes out only after the content has shown at its end that it is whole.
-async fn next_piece(mut pieces: Pieces) -> io::Result<Option<(Bytes, Pieces)>> {
+/// The next chunk. The last one is sent only after the reader has verified the content at its end.
+async fn next_chunk(mut reader: ChunkReader) -> io::Result<Option<(Bytes, ChunkReader)>> {
     let read = tokio::task::spawn_blocking(move || {
         loop {
-            let (piece, is_end) = read_piece(&mut pieces)?;
-            let ready = pieces.held.take();
+            let (chunk, is_end) = read_chunk(&mut reader)?;
+            let ready = reader.held.take();
             if !is_end {
-                pieces.held = Some(piece);
+                reader.held = Some(chunk);
             }
             match ready {
-                Some(ready) => return Ok(Some((ready, pieces))),
+                Some(ready) => return Ok(Some((ready, reader))),
                 None if is_end => return Ok(None),
                 None => {}
             }
@@ -111,21 +114,23 @@ async fn next_piece(mut pieces: Pieces) -> io::Result<Option<(Bytes, Pieces)>> {
     read.await.map_err(io::Error::other)?
 }
 
-/// The next piece, or the end.
-fn read_piece(pieces: &mut Pieces) -> io::Result<(Bytes, bool)> {
-    let most = usize::try_from(pieces.left).unwrap_or(PIECE).min(PIECE);
-    // One byte more than there should be makes the content look at its own end.
-    let mut buffer = vec![0; most.max(1)];
-    let count = pieces.content.read(&mut buffer)?;
-    if pieces.left == 0 || count == 0 {
-        let is_short = count == 0 && pieces.left > 0;
+/// Reads the next chunk, or detects the end.
+fn read_chunk(reader: &mut ChunkReader) -> io::Result<(Bytes, bool)> {
+    let max_bytes = usize::try_from(reader.remaining)
+        .unwrap_or(CHUNK_BYTES)
+        .min(CHUNK_BYTES);
+    // Reading one byte past the end makes the content verify itself.
+    let mut buffer = vec![0; max_bytes.max(1)];
+    let count = reader.content.read(&mut buffer)?;
+    if reader.remaining == 0 || count == 0 {
+        let is_short = count == 0 && reader.remaining > 0;
         if is_short {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         return Ok((Bytes::new(), true));
     }
     buffer.truncate(count);
-    pieces.left -= count as u64;
+    reader.remaining -= count as u64;
     Ok((buffer.into(), false))
 }
 
@@ -135,10 +140,10 @@ mod tests {
 
     use super::*;
 
-    /// Content that is found damaged only after its last byte.
-    struct Damaged(io::Cursor<Vec<u8>>);
+    /// Content that reports damage only after its last byte.
+    struct DamagedContent(io::Cursor<Vec<u8>>);
 
-    impl Read for Damaged {
+    impl Read for DamagedContent {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             match self.0.read(buffer)? {
                 0 => Err(io::ErrorKind::InvalidData.into()),
@@ -152,7 +157,7 @@ mod tests {
         if let Some(range) = range {
             headers.insert(header::RANGE, range.parse().unwrap());
         }
-        let file = FileAnswer {
+        let file = FileResponse {
             open: Box::new(move |part| {
                 if let Some(part) = part {
                     io::copy(&mut content.by_ref().take(part.start), &mut io::sink()).unwrap();
@@ -161,14 +166,14 @@ mod tests {
             }),
             size,
             mime_type: None,
-            tag: None,
+            etag: None,
         };
-        let response = answer(file, &headers).await.unwrap();
+        let response = send_file(file, &headers).await.unwrap();
         Ok(response.into_body().collect().await?.to_bytes().to_vec())
     }
 
     #[tokio::test]
-    async fn parts_are_what_they_say_and_damage_is_never_sent_whole() {
+    async fn ranges_are_exact_and_damaged_content_is_never_sent_completely() {
         let content: Vec<u8> = (0..300_000_u32).map(|number| number as u8).collect();
         let size = content.len() as u64;
         let good = || Box::new(io::Cursor::new(content.clone()));
@@ -178,10 +183,13 @@ mod tests {
             content[131_071..=131_073]
         );
         assert!(
-            body(Box::new(Damaged(io::Cursor::new(content.clone()))), size, None)
+            body(Box::new(DamagedContent(io::Cursor::new(content.clone()))), size, None)
                 .await
                 .is_err()
         );
-        assert!(body(good(), size + 1, None).await.is_err(), "shorter than it says");
+        assert!(
+            body(good(), size + 1, None).await.is_err(),
+            "content shorter than its size"
+        );
     }
 }

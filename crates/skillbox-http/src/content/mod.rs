@@ -1,8 +1,8 @@
-//! Files over the wire: streamed both ways, in pieces, within limits.
+//! Downloads and uploads, streamed in chunks within limits.
 
 mod download;
 mod range;
 mod upload;
 
-pub(crate) use download::{FileAnswer, answer};
-pub(crate) use upload::store;
+pub(crate) use download::{FileResponse, send_file};
+pub(crate) use upload::store_upload;

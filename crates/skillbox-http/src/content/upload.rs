@@ -1,4 +1,4 @@
-//! A body that becomes an artifact, handed on piece by piece while it comes.
+//! Stores a request body as an artifact while it arrives.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::extract::too_large;
 use crate::limits::Limits;
 use crate::tenant::Tenant;
 
-/// Stores a body as the next version of a name. What breaks off is not stored.
-pub(crate) async fn store(
+/// Stores a body as the next version of an artifact. An incomplete body is not stored.
+pub(crate) async fn store_upload(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     scope: Scope,
@@ -26,11 +26,11 @@ pub(crate) async fn store(
     body: Body,
 ) -> Result<Artifact, ApiError> {
     let uploads = app.uploads.clone();
-    let _turn = uploads.try_acquire_owned().map_err(|_| {
-        let message = format!("{} files are being uploaded already", Limits::UPLOADS);
+    let _permit = uploads.try_acquire_owned().map_err(|_| {
+        let message = format!("{} uploads are already in progress", Limits::MAX_UPLOADS);
         ApiError::busy(message)
     })?;
-    let (pieces, incoming) = mpsc::channel(2);
+    let (chunks, incoming) = mpsc::channel(2);
     let storing = {
         let tenant = tenant.clone();
         let origin = Origin {
@@ -38,60 +38,60 @@ pub(crate) async fn store(
             run_id: None,
         };
         tokio::task::spawn_blocking(move || {
-            let mut content = Incoming {
-                pieces: incoming,
+            let mut content = BodyReader {
+                chunks: incoming,
                 rest: Bytes::new(),
-                is_whole: false,
+                is_complete: false,
             };
             tenant.runtime.artifacts().put(&scope, &name, &mut content, origin)
         })
     };
-    let passed = pass_on(body, pieces, app.limits.upload).await;
+    let forwarded = forward_body(body, chunks, app.limits.upload).await;
     let stored = storing.await.map_err(|error| ApiError::internal(&error))?;
-    // Why the body broke off says more than that it did.
-    passed?;
+    // The reason why the body ended early is more useful than the error of the store.
+    forwarded?;
     stored.map_err(|error: StoreError| error.into())
 }
 
-async fn pass_on(mut body: Body, pieces: mpsc::Sender<Option<Bytes>>, limit: u64) -> Result<(), ApiError> {
-    let mut passed = 0;
+async fn forward_body(mut body: Body, chunks: mpsc::Sender<Option<Bytes>>, limit: u64) -> Result<(), ApiError> {
+    let mut received = 0;
     loop {
-        let frame = tokio::time::timeout(Limits::BODY_TIME, body.frame())
+        let frame = tokio::time::timeout(Limits::BODY_TIMEOUT, body.frame())
             .await
             .map_err(|_| {
-                let error = ApiError::invalid("the rest of the file did not come in time");
+                let error = ApiError::invalid("timed out waiting for the rest of the file");
                 error.with_status(StatusCode::REQUEST_TIMEOUT)
             })?;
         let Some(frame) = frame else {
-            // The word that it was all. Whoever takes it may have failed already, and says so itself.
-            let _failed = pieces.send(None).await;
+            // Marks the end. If the store has failed already, it reports its own error.
+            let _failed = chunks.send(None).await;
             return Ok(());
         };
-        let frame = frame.map_err(|error| ApiError::invalid(format!("the file broke off: {error}")))?;
-        let Ok(piece) = frame.into_data() else { continue };
-        passed += piece.len() as u64;
-        if passed > limit {
+        let frame = frame.map_err(|error| ApiError::invalid(format!("the upload was interrupted: {error}")))?;
+        let Ok(chunk) = frame.into_data() else { continue };
+        received += chunk.len() as u64;
+        if received > limit {
             return Err(too_large(limit));
         }
-        if pieces.send(Some(piece)).await.is_err() {
+        if chunks.send(Some(chunk)).await.is_err() {
             return Ok(());
         }
     }
 }
 
-/// The other end of the pieces, as a reader. Without the word that it was all, it is not.
-struct Incoming {
-    pieces: mpsc::Receiver<Option<Bytes>>,
+/// Reads the received chunks. Without the end marker, the body is incomplete and reading fails.
+struct BodyReader {
+    chunks: mpsc::Receiver<Option<Bytes>>,
     rest: Bytes,
-    is_whole: bool,
+    is_complete: bool,
 }
 
-impl Read for Incoming {
+impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.rest.is_empty() && !self.is_whole {
-            match self.pieces.blocking_recv() {
-                Some(Some(piece)) => self.rest = piece,
-                Some(None) => self.is_whole = true,
+        while self.rest.is_empty() && !self.is_complete {
+            match self.chunks.blocking_recv() {
+                Some(Some(chunk)) => self.rest = chunk,
+                Some(None) => self.is_complete = true,
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }

@@ -1,4 +1,4 @@
-//! A body of JSON: within its limit and its time, of the right type, without unknown keys.
+//! Reads and parses JSON bodies within their size limit and timeout.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,7 +11,7 @@ use skillbox_model::ErrorCode;
 use crate::error::ApiError;
 use crate::limits::Limits;
 
-/// The JSON of a request's body, or nothing where it has none.
+/// The JSON body of a request, or `None` if the body is empty.
 pub(crate) async fn read_json(request: Request, limit: usize) -> Result<Option<Value>, ApiError> {
     let (head, body) = request.into_parts();
     let bytes = read(body, limit).await?;
@@ -19,35 +19,39 @@ pub(crate) async fn read_json(request: Request, limit: usize) -> Result<Option<V
         return Ok(None);
     }
     if !is_json(&head.headers) {
-        let error = ApiError::invalid("the body is not declared as application/json");
+        let error = ApiError::invalid("the content type of the body is not application/json");
         return Err(error.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
-    let mut value: Value =
-        serde_json::from_slice(&bytes).map_err(|error| ApiError::invalid(format!("the body is not JSON: {error}")))?;
-    whole_numbers(&mut value);
+    let mut value: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| ApiError::invalid(format!("the body is not valid JSON: {error}")))?;
+    normalize_integers(&mut value);
     Ok(Some(value))
 }
 
 async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
     let collecting = Limited::new(body, limit).collect();
-    let collected = tokio::time::timeout(Limits::BODY_TIME, collecting).await.map_err(|_| {
-        let error = ApiError::invalid("the body did not come in time");
-        error.with_status(StatusCode::REQUEST_TIMEOUT)
-    })?;
+    let collected = tokio::time::timeout(Limits::BODY_TIMEOUT, collecting)
+        .await
+        .map_err(|_| {
+            let error = ApiError::invalid("timed out waiting for the body");
+            error.with_status(StatusCode::REQUEST_TIMEOUT)
+        })?;
     match collected {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(limit as u64)),
-        Err(error) => Err(ApiError::invalid(format!("the body cannot be read: {error}"))),
+        Err(error) => Err(ApiError::invalid(format!("cannot read the body: {error}"))),
     }
 }
 
-/// A body that is over its limit.
+/// The error for a body over its limit.
 pub(crate) fn too_large(limit: u64) -> ApiError {
     let error = ApiError::new(
         ErrorCode::LimitExceeded,
-        format!("the body has more than {limit} bytes"),
+        format!("the body is larger than {limit} bytes"),
     );
-    error.with_status(StatusCode::PAYLOAD_TOO_LARGE).hint("send less")
+    error
+        .with_status(StatusCode::PAYLOAD_TOO_LARGE)
+        .hint("send a smaller body")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -56,31 +60,31 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-/// To JSON, `3.0` is a whole number; to serde it is not.
-fn whole_numbers(value: &mut Value) {
-    /// Every whole number up to here has a place of its own among the floating ones.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+/// Converts floats such as `3.0` to integers: JSON does not distinguish them, but serde does.
+fn normalize_integers(value: &mut Value) {
+    /// 2^53: up to here, floats represent every integer exactly.
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_f64() => {
             if let Some(float) = number.as_f64()
                 && float.fract() == 0.0
-                && float.abs() <= EXACT
+                && float.abs() <= MAX_EXACT_INTEGER
             {
                 *number = serde_json::Number::from(float as i64);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Object(entries) => entries.values_mut().for_each(whole_numbers),
+        Value::Array(items) => items.iter_mut().for_each(normalize_integers),
+        Value::Object(entries) => entries.values_mut().for_each(normalize_integers),
         _ => {}
     }
 }
 
-/// JSON as a value of its type, or an error that names the field.
-pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+/// Parses JSON into a type; an error names the field.
+pub(crate) fn parse_value<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let field = error.path().to_string();
-        let told = ApiError::invalid(error.into_inner().to_string());
-        if field == "." { told } else { told.in_field(field) }
+        let invalid = ApiError::invalid(error.into_inner().to_string());
+        if field == "." { invalid } else { invalid.in_field(field) }
     })
 }
 
@@ -89,9 +93,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_are_taken_however_they_are_written() {
+    fn integers_may_be_written_as_floats() {
         let mut value = serde_json::json!({"a": [3428.0, 1.5, -0.0, 1e300], "b": 7});
-        whole_numbers(&mut value);
+        normalize_integers(&mut value);
         assert_eq!(value.to_string(), r#"{"a":[3428,1.5,0,1e+300],"b":7}"#);
     }
 }

@@ -1,9 +1,9 @@
-//! Values out of requests: what is wrong is told as the error object, with the field.
+//! Extracts typed values from requests; errors name the field.
 
 mod json_body;
-mod path_text;
+mod path_params;
 mod query;
 
-pub(crate) use json_body::{read_json, too_large, typed};
-pub(crate) use path_text::PathText;
+pub(crate) use json_body::{parse_value, read_json, too_large};
+pub(crate) use path_params::PathParams;
 pub(crate) use query::Query;

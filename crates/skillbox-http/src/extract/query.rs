@@ -1,4 +1,4 @@
-//! The query of a request. Unknown keys are errors.
+//! Typed query parameters.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 
-/// The query as a value of its type.
+/// The query of a request, parsed into its type.
 pub(crate) struct Query<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {

@@ -1,4 +1,4 @@
-//! The table of operations: it serves them and describes them.
+//! Builds the router and the OpenAPI document from the same operations.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use super::page;
 use super::schemas::Schemas;
 use crate::app::App;
 
-/// Routes, and what is said of them.
+/// Routes and their descriptions, under construction.
 pub(crate) struct Api {
     router: Router<Arc<App>>,
     schemas: Schemas,
     paths: Map<String, Value>,
 }
 
-/// An API that was written down.
-pub(crate) struct Described {
+/// Routes with their descriptions.
+pub(crate) struct DescribedRoutes {
     pub router: Router<Arc<App>>,
     pub paths: Map<String, Value>,
     pub schemas: Map<String, Value>,
@@ -35,26 +35,24 @@ impl Api {
         }
     }
 
-    /// Serves an operation and describes it.
+    /// Adds an operation with its handler.
     pub(crate) fn serve<H, T>(mut self, operation: Operation, handler: H) -> Self
     where
         H: Handler<T, Arc<App>>,
         T: 'static,
     {
         let filter = MethodFilter::try_from(operation.method.clone())
-            .unwrap_or_else(|error| unreachable!("the table has known methods: {error}"));
+            .unwrap_or_else(|error| unreachable!("the table contains only standard methods: {error}"));
         let described = operation.describe(&mut self.schemas);
         let method = operation.method.as_str().to_ascii_lowercase();
-        self.paths
-            .entry(operation.described_path())
-            .or_insert_with(|| json!({}))[method] = described;
+        self.paths.entry(operation.document_path()).or_insert_with(|| json!({}))[method] = described;
         self.router = self.router.route(operation.path, on(filter, handler));
         self
     }
 
-    /// Ends the table.
-    pub(crate) fn finish(self) -> Described {
-        Described {
+    /// Completes the table.
+    pub(crate) fn finish(self) -> DescribedRoutes {
+        DescribedRoutes {
             router: self.router,
             paths: self.paths,
             schemas: self.schemas.into_definitions(),
@@ -62,32 +60,36 @@ impl Api {
     }
 }
 
-/// Whether callers have to show a token.
+/// How clients authenticate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
-    Open,
-    Tokens,
+pub(crate) enum Authentication {
+    None,
+    BearerToken,
 }
 
-/// The whole document: what everybody may ask, and what only callers that are known may.
-pub(crate) fn document(everybody: &Described, known: &Described, door: Door) -> Value {
-    let mut paths = everybody.paths.clone();
-    for (path, item) in &known.paths {
+/// The OpenAPI document of the public and the authenticated routes.
+pub(crate) fn document(
+    public: &DescribedRoutes,
+    authenticated: &DescribedRoutes,
+    authentication: Authentication,
+) -> Value {
+    let mut paths = public.paths.clone();
+    for (path, item) in &authenticated.paths {
         let mut item = item.clone();
-        if door == Door::Tokens {
+        if authentication == Authentication::BearerToken {
             for operation in item.as_object_mut().into_iter().flat_map(|item| item.values_mut()) {
                 operation["security"] = json!([{"token": []}]);
             }
         }
         paths.insert(path.clone(), item);
     }
-    let mut schemas = everybody.schemas.clone();
-    schemas.extend(known.schemas.clone());
+    let mut schemas = public.schemas.clone();
+    schemas.extend(authenticated.schemas.clone());
     let mut components = json!({"schemas": schemas});
-    if door == Door::Tokens {
+    if authentication == Authentication::BearerToken {
         components["securitySchemes"] = json!({"token": {
             "type": "http", "scheme": "bearer",
-            "description": "A token of `skillbox serve token TENANT`. What one tenant has, no other can name.",
+            "description": "Token created by `skillbox serve token TENANT`. Tenants are isolated from each other.",
         }});
     }
     json!({
@@ -95,14 +97,14 @@ pub(crate) fn document(everybody: &Described, known: &Described, door: Door) -> 
         "info": {
             "title": "skillbox",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Agent Skills: found, disclosed to agents, and run in a sandbox.",
+            "description": "Find Agent Skills, disclose them to agents, and run them in a sandbox.",
         },
         "paths": paths,
         "components": components,
     })
 }
 
-/// The same for people.
-pub(crate) fn readable(document: &Value) -> String {
+/// The document as an HTML page.
+pub(crate) fn html_page(document: &Value) -> String {
     page::render(document)
 }

@@ -1,31 +1,31 @@
-//! One operation: what it takes and what it gives.
+//! One operation of the API: its parameters, body and responses.
 
 use axum::http::Method;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use super::schemas::{Describe, Schemas};
-use crate::error::ErrorAnswer;
+use super::schemas::{GenerateSchema, Schemas};
+use crate::error::ErrorResponse;
 
 pub(super) const JSON: &str = "application/json";
 
-/// A line of the table: where it is served, and how it is described.
+/// A route with its description.
 pub(crate) struct Operation {
     pub(super) method: Method,
-    /// As the router takes it: `{*name}` is a rest with slashes.
+    /// In the syntax of the router: `{*name}` matches the rest of the path.
     pub(super) path: &'static str,
     tag: &'static str,
     summary: &'static str,
-    path_parts: Vec<(&'static str, &'static str)>,
+    path_params: Vec<(&'static str, &'static str)>,
     headers: Vec<(&'static str, &'static str)>,
-    query: Option<Describe>,
+    query: Option<GenerateSchema>,
     body: Option<Payload>,
-    answers: Vec<(u16, &'static str, Option<Payload>)>,
+    responses: Vec<(u16, &'static str, Option<Payload>)>,
 }
 
 struct Payload {
-    kind: &'static str,
-    schema: Describe,
+    content_type: &'static str,
+    schema: GenerateSchema,
     is_required: bool,
 }
 
@@ -36,11 +36,11 @@ impl Operation {
             path,
             tag,
             summary,
-            path_parts: Vec::new(),
+            path_params: Vec::new(),
             headers: Vec::new(),
             query: None,
             body: None,
-            answers: Vec::new(),
+            responses: Vec::new(),
         }
     }
 
@@ -48,76 +48,77 @@ impl Operation {
         Self::new(Method::GET, path, tag, summary)
     }
 
-    /// Says what a variable part of the path is.
-    pub(crate) fn part(mut self, name: &'static str, about: &'static str) -> Self {
-        self.path_parts.push((name, about));
+    /// GenerateSchemas a path parameter.
+    pub(crate) fn path_param(mut self, name: &'static str, description: &'static str) -> Self {
+        self.path_params.push((name, description));
         self
     }
 
-    /// Takes a header that is not everybody's.
-    pub(crate) fn header(mut self, name: &'static str, about: &'static str) -> Self {
-        self.headers.push((name, about));
+    /// GenerateSchemas a request header.
+    pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
+        self.headers.push((name, description));
         self
     }
 
-    /// Takes a query of this type.
+    /// Accepts query parameters of this type.
     pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(Schemas::fields::<T>);
         self
     }
 
-    /// Takes JSON of this type.
-    pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(Payload::new(JSON, Schemas::read::<T>));
+    /// Requires a JSON body of this type.
+    pub(crate) fn accepts<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(Payload::new(JSON, Schemas::request::<T>));
         self
     }
 
-    /// Takes JSON of this type, or nothing.
-    pub(crate) fn may_take<T: JsonSchema>(mut self) -> Self {
+    /// Accepts a JSON body of this type, or none.
+    pub(crate) fn accepts_optional<T: JsonSchema>(mut self) -> Self {
         self.body = Some(Payload {
             is_required: false,
-            ..Payload::new(JSON, Schemas::read::<T>)
+            ..Payload::new(JSON, Schemas::request::<T>)
         });
         self
     }
 
-    /// Takes bytes of any kind.
-    pub(crate) fn takes_bytes(mut self) -> Self {
+    /// Requires a body of any bytes.
+    pub(crate) fn accepts_bytes(mut self) -> Self {
         self.body = Some(Payload::new("application/octet-stream", |_| json!({})));
         self
     }
 
-    /// Gives JSON of this type.
-    pub(crate) fn gives<T: JsonSchema>(mut self, status: u16, about: &'static str) -> Self {
-        let payload = Payload::new(JSON, Schemas::written::<T>);
-        self.answers.push((status, about, Some(payload)));
+    /// Returns JSON of this type.
+    pub(crate) fn returns<T: JsonSchema>(mut self, status: u16, description: &'static str) -> Self {
+        let payload = Payload::new(JSON, Schemas::response::<T>);
+        self.responses.push((status, description, Some(payload)));
         self
     }
 
-    /// Gives something else.
-    pub(crate) fn gives_other(
+    /// Returns another content type.
+    pub(crate) fn returns_other(
         mut self,
         status: u16,
-        about: &'static str,
+        description: &'static str,
         kind: &'static str,
-        schema: Describe,
+        schema: GenerateSchema,
     ) -> Self {
-        self.answers.push((status, about, Some(Payload::new(kind, schema))));
+        self.responses
+            .push((status, description, Some(Payload::new(kind, schema))));
         self
     }
 
-    /// Gives nothing but its status.
-    pub(crate) fn gives_nothing(mut self, status: u16, about: &'static str) -> Self {
-        self.answers.push((status, about, None));
+    /// Returns only a status.
+    pub(crate) fn returns_nothing(mut self, status: u16, description: &'static str) -> Self {
+        self.responses.push((status, description, None));
         self
     }
 
-    /// The path as the document writes it.
-    pub(super) fn described_path(&self) -> String {
+    /// The path in the syntax of the document.
+    pub(super) fn document_path(&self) -> String {
         self.path.replace("{*", "{")
     }
 
-    /// The operation as the document has it.
+    /// The operation object of the document.
     pub(super) fn describe(&self, schemas: &mut Schemas) -> Value {
         let mut described = json!({
             "operationId": self.id(),
@@ -131,31 +132,31 @@ impl Operation {
         if let Some(body) = &self.body {
             described["requestBody"] = json!({"required": body.is_required, "content": body.content(schemas)});
         }
-        let mut answers = Map::new();
-        for (status, about, payload) in &self.answers {
-            let mut answer = json!({"description": about});
+        let mut responses = Map::new();
+        for (status, description, payload) in &self.responses {
+            let mut response = json!({"description": description});
             if let Some(payload) = payload {
-                answer["content"] = payload.content(schemas);
+                response["content"] = payload.content(schemas);
             }
-            answers.insert(status.to_string(), answer);
+            responses.insert(status.to_string(), response);
         }
-        let error = schemas.written::<ErrorAnswer<'static>>();
-        for (status, about) in [
-            ("4XX", "The request is refused; the error says why."),
-            ("5XX", "The server is busy, about to end, or failed."),
+        let error = schemas.response::<ErrorResponse<'static>>();
+        for (status, description) in [
+            ("4XX", "The request was refused; the error states the reason"),
+            ("5XX", "The server is busy, shutting down, or failed"),
         ] {
-            answers.insert(
+            responses.insert(
                 status.to_owned(),
-                json!({"description": about, "content": {JSON: {"schema": error}}}),
+                json!({"description": description, "content": {JSON: {"schema": error}}}),
             );
         }
-        described["responses"] = Value::Object(answers);
+        described["responses"] = Value::Object(responses);
         described
     }
 
     /// Such as `get_v1_sessions_id_tools`.
     fn id(&self) -> String {
-        let path = self.described_path().replace(['{', '}', '.'], "");
+        let path = self.document_path().replace(['{', '}', '.'], "");
         let words = path.split('/').filter(|word| !word.is_empty());
         let words = std::iter::once(self.method.as_str().to_ascii_lowercase()).chain(words.map(str::to_owned));
         words.collect::<Vec<_>>().join("_")
@@ -163,34 +164,34 @@ impl Operation {
 
     fn parameters(&self, schemas: &mut Schemas) -> Vec<Value> {
         let mut parameters = Vec::new();
-        for (name, about) in &self.path_parts {
+        for (name, description) in &self.path_params {
             parameters.push(json!({
-                "name": name, "in": "path", "required": true, "description": about,
+                "name": name, "in": "path", "required": true, "description": description,
                 "schema": {"type": "string", "minLength": 1},
             }));
         }
-        for (name, about) in &self.headers {
+        for (name, description) in &self.headers {
             parameters.push(json!({
-                "name": name, "in": "header", "required": false, "description": about, "schema": {"type": "string"},
+                "name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"},
             }));
         }
         let fields = self.query.map(|describe| describe(schemas)).unwrap_or_default();
         let required = fields["required"].as_array().cloned().unwrap_or_default();
         for (name, schema) in fields["properties"].as_object().into_iter().flatten() {
             let mut schema = schema.clone();
-            let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            without_null(&mut schema);
+            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            remove_null(&mut schema);
             parameters.push(json!({
                 "name": name, "in": "query", "required": required.contains(&json!(name)),
-                "description": about, "schema": schema,
+                "description": description, "schema": schema,
             }));
         }
         parameters
     }
 }
 
-/// What is not in a query is not null: it is not there.
-fn without_null(schema: &mut Value) {
+/// Removes `null` from the types: an absent query parameter is not `null`.
+fn remove_null(schema: &mut Value) {
     if let Some(kinds) = schema["type"].as_array_mut() {
         kinds.retain(|kind| kind != "null");
         if let [one] = kinds.as_slice() {
@@ -206,15 +207,15 @@ fn without_null(schema: &mut Value) {
 }
 
 impl Payload {
-    fn new(kind: &'static str, schema: Describe) -> Self {
+    fn new(content_type: &'static str, schema: GenerateSchema) -> Self {
         Self {
-            kind,
+            content_type,
             schema,
             is_required: true,
         }
     }
 
     fn content(&self, schemas: &mut Schemas) -> Value {
-        json!({self.kind: {"schema": (self.schema)(schemas)}})
+        json!({self.content_type: {"schema": (self.schema)(schemas)}})
     }
 }

@@ -1,4 +1,4 @@
-//! The description as one page without scripts: it works offline, and nothing in it acts.
+//! Renders the OpenAPI document as one HTML page without scripts, which works offline.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ ui-monospace,monospace;font-size:.9em}summary{cursor:pointer}pre{background:#f6f
 font-size:.85rem}@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,h2{border-color:#30363d}\
 pre{background:#161b22}a{color:#58a6ff}}";
 
-/// Writes the page.
+/// Renders the page.
 pub(super) fn render(document: &Value) -> String {
     let mut page = Page::default();
     let title = text(&document["info"]["title"]);
@@ -116,7 +116,7 @@ impl Page {
         self.raw("</table>");
     }
 
-    fn payload(&mut self, name: &str, about: &str, payload: &Value) {
+    fn payload(&mut self, name: &str, description: &str, payload: &Value) {
         self.raw("<tr><td><code>").text(name).raw("</code></td><td>");
         for (kind, content) in payload["content"].as_object().into_iter().flatten() {
             let reference = text(&content["schema"]["$ref"]);
@@ -129,7 +129,7 @@ impl Page {
                 }
             }
         }
-        self.raw("</td><td>").text(about).raw("</td></tr>");
+        self.raw("</td><td>").text(description).raw("</td></tr>");
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_shows_text_and_never_obeys_it() {
+    fn text_is_escaped() {
         let page = render(&json!({
             "info": {"title": "<script>"},
             "paths": {"/a": {"get": {"tags": ["t"], "summary": "\"x\" & <b>"}}},

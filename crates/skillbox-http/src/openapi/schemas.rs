@@ -1,17 +1,17 @@
-//! The schemas of the types that cross the border.
+//! JSON Schemas of request and response types.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-/// What clients send is described as we read it, what they get as we write it.
+/// Request types are described as deserialised, response types as serialised.
 pub(crate) struct Schemas {
-    read: SchemaGenerator,
-    written: SchemaGenerator,
+    requests: SchemaGenerator,
+    responses: SchemaGenerator,
 }
 
-/// Describes a type, once asked.
-pub(crate) type Describe = fn(&mut Schemas) -> Value;
+/// Generates the schema of a type.
+pub(crate) type GenerateSchema = fn(&mut Schemas) -> Value;
 
 impl Schemas {
     pub(crate) fn new() -> Self {
@@ -22,30 +22,30 @@ impl Schemas {
             })
         };
         Self {
-            read: settings().for_deserialize().into_generator(),
-            written: settings().for_serialize().into_generator(),
+            requests: settings().for_deserialize().into_generator(),
+            responses: settings().for_serialize().into_generator(),
         }
     }
 
-    /// A type that clients send.
-    pub(crate) fn read<T: JsonSchema>(&mut self) -> Value {
-        Schema::into(self.read.subschema_for::<T>())
+    /// The schema of a request type.
+    pub(crate) fn request<T: JsonSchema>(&mut self) -> Value {
+        Schema::into(self.requests.subschema_for::<T>())
     }
 
-    /// A type that clients get.
-    pub(crate) fn written<T: JsonSchema>(&mut self) -> Value {
-        Schema::into(self.written.subschema_for::<T>())
+    /// The schema of a response type.
+    pub(crate) fn response<T: JsonSchema>(&mut self) -> Value {
+        Schema::into(self.responses.subschema_for::<T>())
     }
 
-    /// The fields of a type that clients send, each with its schema and whether it must be there.
+    /// The object schema of a query type, with its properties.
     pub(crate) fn fields<T: JsonSchema>(&mut self) -> Value {
-        Schema::into(T::json_schema(&mut self.read))
+        Schema::into(T::json_schema(&mut self.requests))
     }
 
-    /// Everything that the others refer to.
+    /// All referenced definitions.
     pub(crate) fn into_definitions(mut self) -> Map<String, Value> {
-        let mut all = self.read.take_definitions(true);
-        all.extend(self.written.take_definitions(true));
+        let mut all = self.requests.take_definitions(true);
+        all.extend(self.responses.take_definitions(true));
         all
     }
 }
@@ -57,15 +57,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_means_two_things() {
+    fn request_and_response_types_do_not_share_a_name() {
         let mut schemas = Schemas::new();
-        schemas.read::<RunRequest>();
-        schemas.written::<RunReport>();
-        schemas.written::<ErrorBody>();
-        let (read, written) = (schemas.read.definitions(), schemas.written.definitions());
-        for (name, schema) in read {
-            assert!(written.get(name).is_none_or(|other| other == schema), "{name}");
+        schemas.request::<RunRequest>();
+        schemas.response::<RunReport>();
+        schemas.response::<ErrorBody>();
+        let (requests, responses) = (schemas.requests.definitions(), schemas.responses.definitions());
+        for (name, schema) in requests {
+            assert!(responses.get(name).is_none_or(|other| other == schema), "{name}");
         }
-        assert!(read.contains_key("RunRequest") && written.contains_key("RunReport"));
+        assert!(requests.contains_key("RunRequest") && responses.contains_key("RunReport"));
     }
 }

@@ -1,4 +1,4 @@
-//! An agent of a session: how it is opened, and what its system prompt gets.
+//! Agents of a session: opens them and renders their system prompt section.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use skillbox_runtime::{AgentName, AgentSession, Dialect, History};
 use super::sessions;
 use crate::app::{App, in_background};
 use crate::error::ApiError;
-use crate::extract::{PathText, Query};
+use crate::extract::{PathParams, Query};
 use crate::tenant::Tenant;
 
-/// Which agent, and in which dialect.
+/// The agent and its dialect.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentQuery {
-    /// Names, parameters and texts; the server's own by default.
+    /// Dialect of tool names, parameters and texts; default is the dialect of the server.
     pub dialect: Option<Dialect>,
-    /// The agent of the session, where it has several.
+    /// Agent of the session, if it has several.
     #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
     pub agent: Option<String>,
 }
 
-/// The section of a system prompt.
+/// A system prompt section.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Prompt")]
-pub(crate) struct PromptAnswer {
+pub(crate) struct PromptResponse {
     dialect: Dialect,
-    /// Empty where there is nothing to say.
+    /// Empty if there is nothing to disclose.
     prompt: String,
     characters: usize,
-    /// The skills that are loaded.
+    /// The loaded skills.
     loaded: Vec<String>,
-    /// What showing it changed: skills that were loaded for one prompt are gone.
+    /// The change by rendering: skills loaded for one prompt are unloaded.
     state_delta: Value,
 }
 
@@ -51,9 +51,9 @@ impl AgentQuery {
         }
     }
 
-    /// The session as an agent's host has it. It must be there.
+    /// Opens an existing session for the agent.
     pub(super) fn open(&self, app: &App, tenant: &Tenant, session: &str) -> Result<AgentSession, ApiError> {
-        let id = sessions::known(tenant, session)?;
+        let id = sessions::find_session(tenant, session)?;
         let mut options = app.options.clone().stored_as(id);
         options.settings.dialect = self.dialect.unwrap_or(options.settings.dialect);
         Ok(AgentSession::open(tenant.runtime.clone(), options)?)
@@ -64,18 +64,18 @@ pub(crate) async fn prompt(
     State(app): State<Arc<App>>,
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<AgentQuery>,
-    path: PathText,
-) -> Result<Json<PromptAnswer>, ApiError> {
+    path: PathParams,
+) -> Result<Json<PromptResponse>, ApiError> {
     in_background(move || {
         let agent = query.agent()?;
         let session = query.open(&app, &tenant, path.first())?;
         let dialect = session.settings().dialect;
-        let refused = |error| ApiError::of_tool(&error, dialect);
-        let state = session.state().map_err(refused)?;
+        let failure = |error| ApiError::of_tool(&error, dialect);
+        let state = session.state().map_err(failure)?;
         let loaded = state.loaded(&agent).map(|loaded| loaded.skill.to_string()).collect();
-        let section = session.modify_request(&agent, History::Whole).map_err(refused)?;
+        let section = session.modify_request(&agent, History::Whole).map_err(failure)?;
         let (prompt, delta) = section.map(|section| (section.text, section.delta)).unwrap_or_default();
-        Ok(Json(PromptAnswer {
+        Ok(Json(PromptResponse {
             dialect,
             characters: prompt.chars().count(),
             prompt,

@@ -1,4 +1,4 @@
-//! Artifacts: listed, fetched whole or in part, stored, removed.
+//! Artifacts: list, download, upload and delete.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use skillbox_model::{Digest, RunId};
 
 use super::sessions;
 use crate::app::{App, in_background};
-use crate::content::{self, FileAnswer, answer};
+use crate::content::{self, FileResponse, send_file};
 use crate::error::ApiError;
-use crate::extract::{PathText, Query};
+use crate::extract::{PathParams, Query};
 use crate::tenant::Tenant;
 
-/// Whose artifacts.
+/// The scope of artifacts.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScopeQuery {
-    /// The session that they belong to; without one, those that belong to none.
+    /// Session of the artifacts; default are those outside of sessions.
     session: Option<String>,
 }
 
-/// Which artifacts.
+/// Filters for the list of artifacts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListQuery {
-    /// The session that they belong to; without one, those that belong to none.
+    /// Session of the artifacts; default are those outside of sessions.
     session: Option<String>,
-    /// Every version of this name, oldest first.
+    /// Name of an artifact; lists all its versions, oldest first.
     name: Option<String>,
 }
 
@@ -41,22 +41,22 @@ pub(crate) struct ListQuery {
 #[schemars(rename = "Artifact")]
 pub(crate) struct ArtifactView {
     name: String,
-    /// From 0 upwards, never used twice.
+    /// Version number, from 0; never reused.
     version: u64,
     size_bytes: u64,
     sha256: Digest,
     #[serde(skip_serializing_if = "Option::is_none")]
     mime_type: Option<String>,
-    /// The run that made it.
+    /// The run that created the artifact.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<RunId>,
     created_unix_ms: u64,
-    /// What the `inputs` of a run may name.
+    /// Reference for the `inputs` of a run.
     #[serde(rename = "ref")]
     reference: String,
 }
 
-/// Artifacts.
+/// A list of artifacts.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ArtifactList {
     artifacts: Vec<ArtifactView>,
@@ -86,11 +86,11 @@ impl ArtifactList {
 }
 
 impl ScopeQuery {
-    /// The scope; a session must be there.
+    /// The scope; the session must exist.
     fn scope(&self, tenant: &Tenant) -> Result<Scope, ApiError> {
         match &self.session {
             None => Ok(Scope::User),
-            Some(id) => Ok(Scope::Session(sessions::known(tenant, id)?)),
+            Some(id) => Ok(Scope::Session(sessions::find_session(tenant, id)?)),
         }
     }
 }
@@ -105,7 +105,7 @@ pub(crate) async fn list(
         let Some(name) = query.name else {
             return Ok(ArtifactList::of(store.list(&scope)?));
         };
-        let name = parse(&name)?.name;
+        let name = parse_reference(&name)?.name;
         let versions = store.versions(&scope, &name)?;
         if versions.is_empty() {
             return Err(StoreError::Missing(ArtifactRef { name, version: None }).into());
@@ -118,36 +118,36 @@ pub(crate) async fn list(
 pub(crate) async fn get(
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<ScopeQuery>,
-    path: PathText,
+    path: PathParams,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let file = in_background(move || {
         let scope = query.scope(&tenant)?;
         let store = tenant.runtime.artifacts().clone();
-        let artifact = store.resolve(&scope, &parse(path.first())?)?;
-        Ok(FileAnswer {
+        let artifact = store.resolve(&scope, &parse_reference(path.first())?)?;
+        Ok(FileResponse {
             size: artifact.size_bytes,
             mime_type: artifact.mime_type.clone(),
-            tag: Some(artifact.sha256.to_string()),
+            etag: Some(artifact.sha256.to_string()),
             open: Box::new(move |part| match part {
                 None => Ok(Box::new(store.open(&artifact)?)),
                 Some(range) => Ok(Box::new(store.open_range(&artifact, range)?)),
             }),
         })
     });
-    answer(file.await?, &headers).await
+    send_file(file.await?, &headers).await
 }
 
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<ScopeQuery>,
-    path: PathText,
+    path: PathParams,
     request: Request,
 ) -> Result<(StatusCode, Json<ArtifactView>), ApiError> {
-    let reference = parse(path.first())?;
+    let reference = parse_reference(path.first())?;
     if reference.version.is_some() {
-        let error = ApiError::invalid("a version is given by the store, not by the name");
+        let error = ApiError::invalid("the store assigns the version; remove it from the name");
         return Err(error.in_field("name"));
     }
     let scope = {
@@ -155,44 +155,55 @@ pub(crate) async fn put(
         in_background(move || query.scope(&tenant)).await?
     };
     let mime_type = mime_type(request.headers(), &reference.name);
-    let stored = content::store(&app, &tenant, scope, reference.name, mime_type, request.into_body()).await?;
+    let stored = content::store_upload(&app, &tenant, scope, reference.name, mime_type, request.into_body()).await?;
     Ok((StatusCode::CREATED, Json(stored.into())))
 }
 
 pub(crate) async fn remove(
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<ScopeQuery>,
-    path: PathText,
+    path: PathParams,
 ) -> Result<Json<ArtifactList>, ApiError> {
     in_background(move || {
         let scope = query.scope(&tenant)?;
-        let removed = tenant.runtime.artifacts().remove(&scope, &parse(path.first())?)?;
+        let removed = tenant
+            .runtime
+            .artifacts()
+            .remove(&scope, &parse_reference(path.first())?)?;
         Ok(ArtifactList::of(removed))
     })
     .await
 }
 
-fn parse(text: &str) -> Result<ArtifactRef, ApiError> {
+fn parse_reference(text: &str) -> Result<ArtifactRef, ApiError> {
     ArtifactRef::parse(text).map_err(|error| ApiError::invalid(error.to_string()).in_field("name"))
 }
 
-/// What the client says it is, where that says something and has the form of a type.
+/// The content type of the client if it is specific and well-formed, else the type of the file name.
 fn mime_type(headers: &HeaderMap, name: &ArtifactName) -> Option<String> {
-    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let said = said.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let is_word = |word: &str| {
+    let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let declared = declared
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
+    let is_token = |word: &str| {
         !word.is_empty()
             && word
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
     };
-    let is_type = said
+    let is_well_formed = declared
         .split_once('/')
-        .is_some_and(|(kind, sub)| is_word(kind) && is_word(sub));
-    // What clients send when they do not know says less than the name.
-    let says_nothing = matches!(said, "application/octet-stream" | "application/x-www-form-urlencoded");
-    if is_type && !says_nothing && said.len() <= 100 {
-        return Some(said.to_ascii_lowercase());
+        .is_some_and(|(kind, sub)| is_token(kind) && is_token(sub));
+    // Clients send these types when they do not know the type.
+    let is_unspecific = matches!(
+        declared,
+        "application/octet-stream" | "application/x-www-form-urlencoded"
+    );
+    if is_well_formed && !is_unspecific && declared.len() <= 100 {
+        return Some(declared.to_ascii_lowercase());
     }
     mime_guess::from_path(name.base_name()).first_raw().map(str::to_owned)
 }

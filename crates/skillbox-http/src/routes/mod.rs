@@ -1,4 +1,4 @@
-//! The API, one file for each part of it.
+//! The routes, one file for each part of the API.
 
 mod agent;
 mod artifacts;
@@ -11,4 +11,4 @@ mod skills;
 mod table;
 mod tools;
 
-pub(crate) use table::{router, tables};
+pub(crate) use table::{route_tables, router};

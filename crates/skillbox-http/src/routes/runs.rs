@@ -1,4 +1,4 @@
-//! Runs: started, looked at, waited for, ended.
+//! Runs: start, list, get and cancel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,29 +17,30 @@ use skillbox_model::{ErrorCode, RunRequest, SessionId};
 use super::sessions;
 use crate::app::{App, in_background};
 use crate::error::ApiError;
-use crate::extract::{PathText, Query, read_json, typed};
+use crate::extract::{PathParams, Query, parse_value, read_json};
 use crate::limits::Limits;
-use crate::runs::{self, EndsWithCaller, Order, Over, RunRecord, RunState, RunSummary};
+use crate::run_start::{CancelOnDrop, NewRun, start_run};
+use crate::runs::{RunRecord, RunResult, RunState, RunSummary};
 use crate::tenant::Tenant;
 
-/// How long a cancelled run may take to be dead before the answer goes out without its end.
-const LAST_MOMENT: Duration = Duration::from_secs(10);
+/// How long a cancelled run may take to end before the request fails with `busy`.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether the answer waits for the result.
+/// Options for starting a run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StartQuery {
-    /// Wait so many seconds for the result; a client that goes away meanwhile takes its run with it. Without it the
-    /// answer comes at once.
+    /// Seconds to wait for the result; the run is cancelled if the client disconnects meanwhile. Without it, the response
+    /// is immediate.
     #[schemars(range(min = 0, max = 3600))]
     wait: Option<f64>,
 }
 
-/// The same for a run that somebody else may wait for, too.
+/// Options for getting a run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WaitQuery {
-    /// Wait so many seconds for the result, at most.
+    /// Maximum seconds to wait for the result.
     #[schemars(range(min = 0, max = 3600))]
     wait: Option<f64>,
 }
@@ -51,23 +52,23 @@ pub(crate) struct StartRun {
     request: RunRequest,
 }
 
-/// Runs.
+/// A list of runs.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RunList {
     runs: Vec<RunSummary>,
 }
 
 impl StartRun {
-    /// The session stands among the keys of the request, which takes no others than its own.
+    /// Splits the session from the request, which refuses unknown keys.
     fn parse(mut value: Value) -> Result<Self, ApiError> {
         let session = match value.as_object_mut().and_then(|object| object.remove("session")) {
             None | Some(Value::Null) => None,
-            Some(Value::String(name)) => Some(sessions::named(&name)?),
-            Some(_) => return Err(ApiError::invalid("a text is expected").in_field("session")),
+            Some(Value::String(name)) => Some(sessions::parse_id(&name)?),
+            Some(_) => return Err(ApiError::invalid("expected a string").in_field("session")),
         };
         Ok(Self {
             session,
-            request: typed(value)?,
+            request: parse_value(value)?,
         })
     }
 }
@@ -82,7 +83,7 @@ impl JsonSchema for StartRun {
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             let session = json!({
                 "type": ["string", "null"],
-                "description": "The session whose workspace is used; without one it is gone after the result.",
+                "description": "Session whose workspace the run uses; without one, the workspace is removed after the run.",
             });
             properties.insert("session".to_owned(), session);
         }
@@ -97,30 +98,30 @@ pub(crate) async fn start(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = read_json(request, app.limits.body).await?;
-    let asked = StartRun::parse(body.ok_or_else(|| ApiError::invalid("the body is empty; JSON is expected"))?)?;
-    let wait = query.wait.map(seconds).transpose()?;
-    if let Some(id) = asked.session.clone() {
+    let parsed = StartRun::parse(body.ok_or_else(|| ApiError::invalid("the body is empty; expected JSON"))?)?;
+    let wait = query.wait.map(wait_duration).transpose()?;
+    if let Some(id) = parsed.session.clone() {
         let tenant = tenant.clone();
-        in_background(move || sessions::known(&tenant, id.as_str())).await?;
+        in_background(move || sessions::find_session(&tenant, id.as_str())).await?;
     }
-    let order = Order {
-        request: asked.request,
-        session: asked.session,
+    let new_run = NewRun {
+        request: parsed.request,
+        session: parsed.session,
     };
-    let record = runs::start(&app, &tenant, order)?;
+    let record = start_run(&app, &tenant, new_run)?;
     let Some(wait) = wait else {
-        return Ok(told(StatusCode::ACCEPTED, &record.state()));
+        return Ok(run_response(StatusCode::ACCEPTED, &record.state()));
     };
-    let caller = EndsWithCaller::new(record.clone());
-    let is_over = tokio::time::timeout(wait, record.over()).await.is_ok();
-    caller.let_go();
+    let cancel_on_drop = CancelOnDrop::new(record.clone());
+    let is_finished = tokio::time::timeout(wait, record.finished()).await.is_ok();
+    cancel_on_drop.disarm();
     match record.state() {
-        // Whoever waited is told in the way of every other refusal.
-        RunState::Over(Over {
+        // A client that waited receives the refusal as an error response.
+        RunState::Done(RunResult {
             refusal: Some(error), ..
         }) => Err(ApiError::clone(&error)),
-        state if is_over => Ok(told(StatusCode::OK, &state)),
-        state => Ok(told(StatusCode::ACCEPTED, &state)),
+        state if is_finished => Ok(run_response(StatusCode::OK, &state)),
+        state => Ok(run_response(StatusCode::ACCEPTED, &state)),
     }
 }
 
@@ -133,50 +134,50 @@ pub(crate) async fn list(Extension(tenant): Extension<Arc<Tenant>>) -> Json<RunL
 pub(crate) async fn show(
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<WaitQuery>,
-    path: PathText,
+    path: PathParams,
 ) -> Result<Response, ApiError> {
-    let record = known(&tenant, path.first())?;
+    let record = find_run(&tenant, path.first())?;
     if let Some(wait) = query.wait {
-        // However it went: the answer says how far the run is.
-        let _in_time = tokio::time::timeout(seconds(wait)?, record.over()).await;
+        // A timeout is not an error: the response contains the current state.
+        let _timed_out = tokio::time::timeout(wait_duration(wait)?, record.finished()).await;
     }
-    Ok(told(StatusCode::OK, &record.state()))
+    Ok(run_response(StatusCode::OK, &record.state()))
 }
 
-pub(crate) async fn remove(Extension(tenant): Extension<Arc<Tenant>>, path: PathText) -> Result<Response, ApiError> {
-    let record = known(&tenant, path.first())?;
+pub(crate) async fn remove(Extension(tenant): Extension<Arc<Tenant>>, path: PathParams) -> Result<Response, ApiError> {
+    let record = find_run(&tenant, path.first())?;
     record.cancel();
-    if tokio::time::timeout(LAST_MOMENT, record.over()).await.is_err() {
-        return Err(ApiError::busy("the run is cancelled, but not over yet"));
+    if tokio::time::timeout(CANCEL_TIMEOUT, record.finished()).await.is_err() {
+        return Err(ApiError::busy("the run is cancelled, but has not ended yet"));
     }
     tenant.runs.remove(&record.id);
-    Ok(told(StatusCode::OK, &record.state()))
+    Ok(run_response(StatusCode::OK, &record.state()))
 }
 
 /// A run of this tenant.
-pub(super) fn known(tenant: &Tenant, id: &str) -> Result<Arc<RunRecord>, ApiError> {
+pub(super) fn find_run(tenant: &Tenant, id: &str) -> Result<Arc<RunRecord>, ApiError> {
     let found = tenant.runs.get(id);
-    found.ok_or_else(|| ApiError::new(ErrorCode::RunUnknown, format!("no run {id:?} is known")))
+    found.ok_or_else(|| ApiError::new(ErrorCode::RunUnknown, format!("unknown run {id:?}")))
 }
 
-/// A text that answers share with what is kept.
-struct Text(Arc<str>);
+/// Shares the stored JSON with the response body, without a copy.
+struct SharedText(Arc<str>);
 
-impl AsRef<[u8]> for Text {
+impl AsRef<[u8]> for SharedText {
     fn as_ref(&self) -> &[u8] {
         self.0.as_bytes()
     }
 }
 
-fn told(status: StatusCode, state: &RunState) -> Response {
-    let body = Bytes::from_owner(Text(state.text()));
+fn run_response(status: StatusCode, state: &RunState) -> Response {
+    let body = Bytes::from_owner(SharedText(state.json()));
     (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-fn seconds(given: f64) -> Result<Duration, ApiError> {
-    if (0.0..=Limits::LONGEST_WAIT).contains(&given) {
-        return Ok(Duration::from_secs_f64(given));
+fn wait_duration(seconds: f64) -> Result<Duration, ApiError> {
+    if (0.0..=Limits::MAX_WAIT_SECONDS).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
     }
-    let message = format!("{given} is not between 0 and {} seconds", Limits::LONGEST_WAIT);
+    let message = format!("{seconds} is not between 0 and {} seconds", Limits::MAX_WAIT_SECONDS);
     Err(ApiError::invalid(message).in_field("wait"))
 }

@@ -1,4 +1,4 @@
-//! The server about itself.
+//! Health, documentation and metrics.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use crate::app::{App, in_background};
 use crate::error::ApiError;
-use crate::metrics::Now;
+use crate::metrics::CurrentLoad;
 
-/// How the server is.
+/// The health of the server.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Health {
-    /// `ok`, or `ready`.
+    /// `ok` or `ready`.
     status: &'static str,
     /// The version of skillbox.
     version: &'static str,
@@ -34,12 +34,10 @@ pub(crate) async fn health() -> Json<Health> {
 
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, ApiError> {
     if app.stopping.is_cancelled() {
-        return Err(ApiError::busy("the server is about to end"));
+        return Err(ApiError::busy("the server is shutting down"));
     }
-    if !app.tenants.all().iter().all(|tenant| tenant.runtime.is_able()) {
-        return Err(ApiError::busy(
-            "the spawner of sandboxes is gone: start the server again",
-        ));
+    if !app.tenants.all().iter().all(|tenant| tenant.runtime.is_healthy()) {
+        return Err(ApiError::busy("the sandbox spawner has died; restart the server"));
     }
     Ok(Json(Health {
         status: "ready",
@@ -48,14 +46,14 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, A
 }
 
 pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
-    page("application/json", app.openapi.clone())
+    respond("application/json", app.openapi.clone())
 }
 
 pub(crate) async fn docs(State(app): State<Arc<App>>) -> Response {
-    let mut response = page("text/html; charset=utf-8", app.docs.clone());
-    // A page without scripts, images or anything from elsewhere.
-    let rule = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, rule);
+    let mut response = respond("text/html; charset=utf-8", app.docs.clone());
+    // The page has no scripts, images or external resources.
+    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }
 
@@ -65,8 +63,8 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Api
         for tenant in app.tenants.all() {
             sessions += tenant.runtime.sessions().count()?;
         }
-        let (running, queued) = app.gate.load();
-        Ok(app.metrics.render(&Now {
+        let (running, queued) = app.queue.running_and_waiting();
+        Ok(app.metrics.render(&CurrentLoad {
             running,
             queued,
             sessions,
@@ -74,11 +72,11 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Api
         }))
     })
     .await?;
-    Ok(page("text/plain; version=0.0.4; charset=utf-8", text.into()))
+    Ok(respond("text/plain; version=0.0.4; charset=utf-8", text.into()))
 }
 
-fn page(kind: &'static str, body: Bytes) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
+fn respond(content_type: &'static str, body: Bytes) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))], body).into_response()
 }
 
 fn resident_bytes() -> Option<u64> {

@@ -1,4 +1,4 @@
-//! The catalogue: what there is, what answers a query, everything about one skill.
+//! The catalog: list, search and get skills.
 
 use std::sync::Arc;
 
@@ -12,46 +12,46 @@ use skillbox_repository::{Catalog, Resource, ResourceKind, SkillEntry, SkillRead
 
 use crate::app::{App, in_background};
 use crate::error::ApiError;
-use crate::extract::{PathText, Query};
+use crate::extract::{PathParams, Query};
 
-/// Which skills.
+/// Search words and limit.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkillsQuery {
-    /// Words to search names, descriptions, paths and bodies for.
+    /// Words to search for in names, descriptions, paths and instructions.
     query: Option<String>,
-    /// At most so many; 10 by default with a query, all without.
+    /// Maximum number of skills; default 10 for a search, else all.
     limit: Option<usize>,
 }
 
-/// Skills.
+/// A list of skills.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SkillList {
     skills: Vec<Skill>,
-    /// What was odd or broken, with code, severity, path and message.
+    /// Diagnostics of all sources, with code, severity, path and message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     diagnostics: Vec<Value>,
 }
 
-/// One skill in short.
+/// The summary of a skill.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Skill {
     name: String,
-    /// What it does and when to use it.
+    /// What the skill does and when to use it.
     description: String,
-    /// Its SKILL.md on the host.
+    /// Path of the SKILL.md on the host.
     path: String,
-    /// Where it was found.
+    /// Source that contains the skill.
     source: String,
-    /// How it answers the query, best first: `exact_name`, `name_prefix`, `name`, `description_or_path`, `body`.
+    /// Kind of match, best first: `exact_name`, `name_prefix`, `name`, `description_or_path`, `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<String>,
-    /// The line of its instructions that answers, where only they do.
+    /// Matching line of the instructions, if nothing else matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     excerpt: Option<String>,
 }
 
-/// Everything about one skill: the keys of its frontmatter, and what is in its directory.
+/// The details of a skill: its frontmatter and the content of its directory.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SkillInfo {
     #[serde(flatten)]
@@ -61,9 +61,9 @@ pub(crate) struct SkillInfo {
     digest: Digest,
     /// Paths by type: `script`, `reference`, `asset`, `other`.
     resources: Map<String, Value>,
-    /// Paths of its documents.
+    /// Paths of the documents.
     docs: Vec<String>,
-    /// What was odd about it.
+    /// Diagnostics of this skill.
     diagnostics: Vec<Value>,
 }
 
@@ -74,28 +74,32 @@ pub(crate) async fn list(
     in_background(move || {
         let catalog = app.runtime.catalog();
         Ok(Json(match query.query {
-            Some(words) => found(&catalog, &words, query.limit.unwrap_or(10)),
-            None => all(&catalog, query.limit.unwrap_or(usize::MAX)),
+            Some(words) => search_skills(&catalog, &words, query.limit.unwrap_or(10)),
+            None => all_skills(&catalog, query.limit.unwrap_or(usize::MAX)),
         }))
     })
     .await
 }
 
-fn all(catalog: &Catalog, limit: usize) -> SkillList {
+fn all_skills(catalog: &Catalog, limit: usize) -> SkillList {
     SkillList {
-        skills: catalog.skills().take(limit).map(short).collect(),
-        diagnostics: catalog.diagnostics().iter().map(|told| json!(told)).collect(),
+        skills: catalog.skills().take(limit).map(summary).collect(),
+        diagnostics: catalog
+            .diagnostics()
+            .iter()
+            .map(|diagnostic| json!(diagnostic))
+            .collect(),
     }
 }
 
-fn found(catalog: &Catalog, words: &str, limit: usize) -> SkillList {
+fn search_skills(catalog: &Catalog, words: &str, limit: usize) -> SkillList {
     let hits = search(catalog, words, limit).into_iter();
     let skills = hits.filter_map(|hit| {
         let entry = catalog.get(hit.name.as_str())?;
         Some(Skill {
             rank: json!(hit.rank).as_str().map(str::to_owned),
             excerpt: hit.excerpt.map(Into::into),
-            ..short(entry)
+            ..summary(entry)
         })
     });
     SkillList {
@@ -104,7 +108,7 @@ fn found(catalog: &Catalog, words: &str, limit: usize) -> SkillList {
     }
 }
 
-fn short(entry: &SkillEntry) -> Skill {
+fn summary(entry: &SkillEntry) -> Skill {
     Skill {
         name: entry.name().to_string(),
         description: entry.meta.description.to_string(),
@@ -115,45 +119,47 @@ fn short(entry: &SkillEntry) -> Skill {
     }
 }
 
-pub(crate) async fn info(State(app): State<Arc<App>>, path: PathText) -> Result<Json<SkillInfo>, ApiError> {
+pub(crate) async fn info(State(app): State<Arc<App>>, path: PathParams) -> Result<Json<SkillInfo>, ApiError> {
     in_background(move || {
         let (catalog, name) = (app.runtime.catalog(), path.first());
-        let entry = catalog.get(name).ok_or_else(|| unknown(&catalog, name))?;
-        let whole = whole(&catalog, entry);
-        whole
-            .map(Json)
-            .map_err(|error| ApiError::new(ErrorCode::SkillUnreadable, format!("{name} cannot be read: {error}")))
+        let entry = catalog.get(name).ok_or_else(|| unknown_skill(&catalog, name))?;
+        read_info(&catalog, entry).map(Json).map_err(|error| {
+            ApiError::new(
+                ErrorCode::SkillUnreadable,
+                format!("cannot read the skill {name:?}: {error}"),
+            )
+        })
     })
     .await
 }
 
-fn unknown(catalog: &Catalog, name: &str) -> ApiError {
+fn unknown_skill(catalog: &Catalog, name: &str) -> ApiError {
     let error = ApiError::new(ErrorCode::UnknownSkill, format!("unknown skill {name:?}"));
-    let nearest: Vec<&str> = catalog.nearest(name, 3).into_iter().map(|name| name.as_str()).collect();
+    let nearest: Vec<&str> = catalog.nearest_names(name, 3).into_iter().map(|name| name.as_str()).collect();
     match nearest.as_slice() {
         [] => error,
-        names => error.hint(format!("the nearest are {}", names.join(", "))),
+        names => error.hint(format!("similar names: {}", names.join(", "))),
     }
 }
 
-fn whole(catalog: &Catalog, entry: &SkillEntry) -> Result<SkillInfo, SkillReadError> {
+fn read_info(catalog: &Catalog, entry: &SkillEntry) -> Result<SkillInfo, SkillReadError> {
     let directory = entry.open()?;
     let Value::Object(frontmatter) = json!(entry.meta) else {
-        unreachable!("a frontmatter is an object");
+        unreachable!("frontmatter serialises to an object");
     };
-    let told = catalog.diagnostics_of(entry).cloned().chain(directory.advice()?);
+    let diagnostics = catalog.diagnostics_of(entry).cloned().chain(directory.advice()?);
     Ok(SkillInfo {
         frontmatter,
         path: entry.path().display().to_string(),
         source: entry.source_label().to_owned(),
         digest: directory.digest()?,
-        resources: by_type(&directory.resources()?),
+        resources: paths_by_type(&directory.resources()?),
         docs: directory.docs()?.iter().map(ToString::to_string).collect(),
-        diagnostics: told.map(|told| json!(told)).collect(),
+        diagnostics: diagnostics.map(|diagnostic| json!(diagnostic)).collect(),
     })
 }
 
-fn by_type(resources: &[Resource]) -> Map<String, Value> {
+fn paths_by_type(resources: &[Resource]) -> Map<String, Value> {
     let kinds = [
         ResourceKind::Script,
         ResourceKind::Reference,

@@ -1,4 +1,4 @@
-//! Every route there is.
+//! The table of all routes.
 
 use std::sync::Arc;
 
@@ -11,50 +11,50 @@ use skillbox_model::ErrorCode;
 
 use super::{agent, artifacts, files, run_events, runs, service, sessions, skills, tools};
 use crate::app::App;
+use crate::authentication::{authenticate, reject_foreign_hosts};
 use crate::error::ApiError;
-use crate::guard::{know_the_caller, only_this_machine};
-use crate::openapi::{Api, Described, Operation};
+use crate::openapi::{Api, DescribedRoutes, Operation};
 use crate::request_log::log_request;
 
-const SESSION: &str = "The session's name.";
-const RUN: &str = "The run's id.";
+const SESSION: &str = "Session ID";
+const RUN: &str = "Run ID";
 
-/// What everybody may ask, and what only callers that are known may.
-pub(crate) struct Tables {
-    pub everybody: Described,
-    pub known: Described,
+/// The routes for all clients, and the routes for authenticated clients.
+pub(crate) struct RouteTables {
+    pub public: DescribedRoutes,
+    pub authenticated: DescribedRoutes,
 }
 
-/// The tables, before anything is served.
-pub(crate) fn tables() -> Tables {
-    Tables {
-        everybody: everybody(),
-        known: with_artifacts(with_runs(with_sessions(with_skills(Api::new())))).finish(),
+/// Declares all routes.
+pub(crate) fn route_tables() -> RouteTables {
+    RouteTables {
+        public: public_routes(),
+        authenticated: with_artifacts(with_runs(with_sessions(with_skills(Api::new())))).finish(),
     }
 }
 
-fn everybody() -> Described {
+fn public_routes() -> DescribedRoutes {
     let service = |path, summary| Operation::get(path, "Service", summary);
     Api::new()
         .serve(
-            service("/healthz", "Whether the server lives").gives::<service::Health>(200, "It does."),
+            service("/healthz", "Liveness check").returns::<service::Health>(200, "The server is running"),
             service::health,
         )
         .serve(
-            service("/readyz", "Whether it takes on work").gives::<service::Health>(200, "It does."),
+            service("/readyz", "Readiness check").returns::<service::Health>(200, "The server accepts work"),
             service::ready,
         )
         .serve(
-            service("/openapi.json", "This description").gives_other(
+            service("/openapi.json", "OpenAPI document").returns_other(
                 200,
-                "OpenAPI 3.1.",
+                "OpenAPI 3.1 document",
                 "application/json",
                 |_| json!({"type": "object"}),
             ),
             service::openapi,
         )
         .serve(
-            service("/docs", "The same for people").gives_other(200, "A page.", "text/html", text),
+            service("/docs", "API reference").returns_other(200, "HTML page", "text/html", text_schema),
             service::docs,
         )
         .finish()
@@ -62,48 +62,44 @@ fn everybody() -> Described {
 
 fn with_skills(api: Api) -> Api {
     api.serve(
-        Operation::get("/metrics", "Service", "What is counted, for Prometheus").gives_other(
+        Operation::get("/metrics", "Service", "Prometheus metrics").returns_other(
             200,
-            "The text format of Prometheus.",
+            "Metrics in Prometheus text format",
             "text/plain",
-            text,
+            text_schema,
         ),
         service::metrics,
     )
     .serve(
-        Operation::get("/v1/skills", "Skills", "The skills there are, or the best for a query")
+        Operation::get("/v1/skills", "Skills", "List or search skills")
             .query::<skills::SkillsQuery>()
-            .gives::<skills::SkillList>(200, "The skills; with a query, best first."),
+            .returns::<skills::SkillList>(200, "Skills; for a search, best match first"),
         skills::list,
     )
     .serve(
-        Operation::get("/v1/skills/{name}", "Skills", "Everything about one skill")
-            .part("name", "The skill's name.")
-            .gives::<skills::SkillInfo>(200, "The skill."),
+        Operation::get("/v1/skills/{name}", "Skills", "Get a skill")
+            .path_param("name", "Skill name")
+            .returns::<skills::SkillInfo>(200, "Skill details"),
         skills::info,
     )
 }
 
 fn with_sessions(api: Api) -> Api {
     api.serve(
-        Operation::get("/v1/sessions", "Sessions", "The sessions of the caller")
-            .gives::<sessions::SessionList>(200, "The sessions, by name."),
+        Operation::get("/v1/sessions", "Sessions", "List sessions")
+            .returns::<sessions::SessionList>(200, "Sessions, sorted by ID"),
         sessions::list,
     )
     .serve(
-        Operation::new(Method::POST, "/v1/sessions", "Sessions", "Makes a session")
-            .may_take::<sessions::NewSession>()
-            .gives::<sessions::SessionView>(201, "The session."),
+        Operation::new(Method::POST, "/v1/sessions", "Sessions", "Create a session")
+            .accepts_optional::<sessions::NewSession>()
+            .returns::<sessions::SessionView>(201, "Created session"),
         sessions::create,
     )
     .serve(
-        Operation::get(
-            "/v1/sessions/{id}",
-            "Sessions",
-            "A session, and what its agents have loaded",
-        )
-        .part("id", SESSION)
-        .gives::<sessions::SessionState>(200, "The session."),
+        Operation::get("/v1/sessions/{id}", "Sessions", "Get a session and its loaded skills")
+            .path_param("id", SESSION)
+            .returns::<sessions::SessionState>(200, "Session state"),
         sessions::show,
     )
     .serve(
@@ -111,32 +107,32 @@ fn with_sessions(api: Api) -> Api {
             Method::DELETE,
             "/v1/sessions/{id}",
             "Sessions",
-            "Ends a session's runs and removes everything of it",
+            "Delete a session; cancels its runs and removes its workspace and artifacts",
         )
-        .part("id", SESSION)
-        .gives_nothing(204, "It is gone."),
+        .path_param("id", SESSION)
+        .returns_nothing(204, "Session deleted"),
         sessions::remove,
     )
     .serve(
         Operation::get(
             "/v1/sessions/{id}/prompt",
             "Sessions",
-            "The section of the agent's system prompt",
+            "Get the system prompt section for an agent",
         )
-        .part("id", SESSION)
+        .path_param("id", SESSION)
         .query::<agent::AgentQuery>()
-        .gives::<agent::PromptAnswer>(200, "The section; empty where there is nothing to say."),
+        .returns::<agent::PromptResponse>(200, "Prompt section; empty if there is nothing to disclose"),
         agent::prompt,
     )
     .serve(
         Operation::get(
             "/v1/sessions/{id}/tools",
             "Sessions",
-            "The definitions of the agent's tools",
+            "List the tool definitions for an agent",
         )
-        .part("id", SESSION)
+        .path_param("id", SESSION)
         .query::<tools::ToolsQuery>()
-        .gives::<Vec<serde_json::Map<String, Value>>>(200, "The definitions, in the order of the dialect."),
+        .returns::<Vec<serde_json::Map<String, Value>>>(200, "Tool definitions, in the order of the dialect"),
         tools::list,
     )
     .serve(
@@ -144,41 +140,37 @@ fn with_sessions(api: Api) -> Api {
             Method::POST,
             "/v1/sessions/{id}/tools/{name}",
             "Sessions",
-            "Makes one tool call",
+            "Call a tool",
         )
-        .part("id", SESSION)
-        .part(
+        .path_param("id", SESSION)
+        .path_param(
             "name",
-            "The tool's name in the dialect, or a verb of hosts such as `before_agent`.",
+            "Tool name in the dialect, or a host call such as `before_agent`",
         )
         .query::<tools::CallQuery>()
-        .may_take::<Value>()
-        .gives::<Value>(200, "The tool's result."),
+        .accepts_optional::<Value>()
+        .returns::<Value>(200, "Tool result"),
         tools::call,
     )
     .serve(
         Operation::get(
             "/v1/sessions/{id}/files/{*path}",
             "Sessions",
-            "A file of the session's workspace",
+            "Download a file from the workspace of a session",
         )
-        .part("id", SESSION)
-        .part("path", "The path below the workspace, such as `out/chart.svg`.")
-        .header("Range", "A part of it: `bytes=0-99`.")
-        .gives_other(200, "The file.", "*/*", |_| json!({}))
-        .gives_other(206, "The part.", "*/*", |_| json!({})),
+        .path_param("id", SESSION)
+        .path_param("path", "Path relative to the workspace, such as `out/chart.svg`")
+        .header("Range", "Byte range, such as `bytes=0-99`")
+        .returns_other(200, "File content", "*/*", |_| json!({}))
+        .returns_other(206, "Partial content", "*/*", |_| json!({})),
         files::get,
     )
 }
 
 fn with_runs(api: Api) -> Api {
     api.serve(
-        Operation::get(
-            "/v1/runs",
-            "Runs",
-            "The caller's runs: those that go on and the last that are over",
-        )
-        .gives::<runs::RunList>(200, "The runs, oldest first."),
+        Operation::get("/v1/runs", "Runs", "List active and recent runs")
+            .returns::<runs::RunList>(200, "Runs, oldest first"),
         runs::list,
     )
     .serve(
@@ -186,34 +178,42 @@ fn with_runs(api: Api) -> Api {
             Method::POST,
             "/v1/runs",
             "Runs",
-            "Runs a skill's command in the sandbox",
+            "Run a command of a skill in the sandbox",
         )
         .query::<runs::StartQuery>()
-        .takes::<runs::StartRun>()
-        .gives::<crate::runs::RunView<'static>>(200, "It is over.")
-        .gives::<crate::runs::RunView<'static>>(202, "It goes on."),
+        .accepts::<runs::StartRun>()
+        .returns::<crate::runs::RunView<'static>>(200, "The run has ended")
+        .returns::<crate::runs::RunView<'static>>(202, "The run is queued or running"),
         runs::start,
     )
     .serve(
-        Operation::get("/v1/runs/{id}", "Runs", "How far a run is, and its result")
-            .part("id", RUN)
+        Operation::get("/v1/runs/{id}", "Runs", "Get the state and the result of a run")
+            .path_param("id", RUN)
             .query::<runs::WaitQuery>()
-            .gives::<crate::runs::RunView<'static>>(200, "The run."),
+            .returns::<crate::runs::RunView<'static>>(200, "Run state"),
         runs::show,
     )
     .serve(
-        Operation::new(Method::DELETE, "/v1/runs/{id}", "Runs", "Ends a run and forgets it")
-            .part("id", RUN)
-            .gives::<crate::runs::RunView<'static>>(200, "The run as it ended."),
+        Operation::new(
+            Method::DELETE,
+            "/v1/runs/{id}",
+            "Runs",
+            "Cancel a run and delete its result",
+        )
+        .path_param("id", RUN)
+        .returns::<crate::runs::RunView<'static>>(200, "Final state of the run"),
         runs::remove,
     )
     .serve(
-        Operation::get("/v1/runs/{id}/events", "Runs", "What a run tells, as it tells it")
-            .part("id", RUN)
-            .header("Last-Event-ID", "Begin after this event.")
-            .gives_other(
+        Operation::get("/v1/runs/{id}/events", "Runs", "Stream the events of a run")
+            .path_param("id", RUN)
+            .header(
+                "Last-Event-ID",
+                "ID of the last event received; the stream continues after it",
+            )
+            .returns_other(
                 200,
-                "A stream of events; the last is `done`.",
+                "Server-sent events; the last one is `done`",
                 "text/event-stream",
                 |_| {
                     json!({"type": "object", "properties": {
@@ -226,24 +226,24 @@ fn with_runs(api: Api) -> Api {
 }
 
 fn with_artifacts(api: Api) -> Api {
-    const NAME: &str = "The artifact's name, which may have slashes; `@N` at its end means version N.";
+    const NAME: &str = "Artifact name, which may contain slashes; append `@N` for version N";
     api.serve(
         Operation::get(
             "/v1/artifacts",
             "Artifacts",
-            "The newest version of every artifact, or all of one name",
+            "List the newest versions, or all versions of one artifact",
         )
         .query::<artifacts::ListQuery>()
-        .gives::<artifacts::ArtifactList>(200, "The artifacts."),
+        .returns::<artifacts::ArtifactList>(200, "Artifacts"),
         artifacts::list,
     )
     .serve(
-        Operation::get("/v1/artifacts/{*name}", "Artifacts", "An artifact's content")
-            .part("name", NAME)
+        Operation::get("/v1/artifacts/{*name}", "Artifacts", "Download an artifact")
+            .path_param("name", NAME)
             .query::<artifacts::ScopeQuery>()
-            .header("Range", "A part of it: `bytes=0-99`.")
-            .gives_other(200, "The content.", "*/*", |_| json!({}))
-            .gives_other(206, "The part.", "*/*", |_| json!({})),
+            .header("Range", "Byte range, such as `bytes=0-99`")
+            .returns_other(200, "Artifact content", "*/*", |_| json!({}))
+            .returns_other(206, "Partial content", "*/*", |_| json!({})),
         artifacts::get,
     )
     .serve(
@@ -251,12 +251,12 @@ fn with_artifacts(api: Api) -> Api {
             Method::PUT,
             "/v1/artifacts/{*name}",
             "Artifacts",
-            "Stores the body as the next version",
+            "Upload a new version of an artifact",
         )
-        .part("name", "The artifact's name, which may have slashes.")
+        .path_param("name", "Artifact name, which may contain slashes")
         .query::<artifacts::ScopeQuery>()
-        .takes_bytes()
-        .gives::<artifacts::ArtifactView>(201, "The version."),
+        .accepts_bytes()
+        .returns::<artifacts::ArtifactView>(201, "Stored version"),
         artifacts::put,
     )
     .serve(
@@ -264,41 +264,41 @@ fn with_artifacts(api: Api) -> Api {
             Method::DELETE,
             "/v1/artifacts/{*name}",
             "Artifacts",
-            "Removes a version, or all of a name",
+            "Delete one version, or all versions",
         )
-        .part("name", NAME)
+        .path_param("name", NAME)
         .query::<artifacts::ScopeQuery>()
-        .gives::<artifacts::ArtifactList>(200, "What was removed."),
+        .returns::<artifacts::ArtifactList>(200, "Deleted versions"),
         artifacts::remove,
     )
 }
 
-fn text(_: &mut crate::openapi::Schemas) -> Value {
+fn text_schema(_: &mut crate::openapi::Schemas) -> Value {
     json!({"type": "string"})
 }
 
-/// The routes with everything around them.
-pub(crate) fn router(tables: Tables, app: &Arc<App>) -> Router {
-    let known = tables
-        .known
+/// The router with all middleware.
+pub(crate) fn router(tables: RouteTables, app: &Arc<App>) -> Router {
+    let authenticated = tables
+        .authenticated
         .router
-        .route_layer(from_fn_with_state(app.clone(), know_the_caller));
+        .route_layer(from_fn_with_state(app.clone(), authenticate));
     tables
-        .everybody
+        .public
         .router
-        .merge(known)
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(app.clone(), only_this_machine))
+        .merge(authenticated)
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), reject_foreign_hosts))
         .layer(from_fn_with_state(app.clone(), log_request))
         .with_state(app.clone())
 }
 
-async fn nothing_here() -> ApiError {
-    ApiError::new(ErrorCode::NotFound, "nothing is served at this address")
+async fn not_found() -> ApiError {
+    ApiError::new(ErrorCode::NotFound, "there is no resource at this path")
 }
 
-async fn wrong_method() -> Response {
-    let error = ApiError::invalid("this address does not take this method");
+async fn method_not_allowed() -> Response {
+    let error = ApiError::invalid("this path does not support this method");
     error.with_status(StatusCode::METHOD_NOT_ALLOWED).into_response()
 }

@@ -1,4 +1,4 @@
-//! The tools of an agent: defined, and called.
+//! The tools of an agent: definitions and calls.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skillbox_executor::{Cancel, EventSink};
+use skillbox_executor::{CancelToken, EventSink};
 use skillbox_model::ErrorCode;
 use skillbox_runtime::{Caller, Dialect, ToolCall, ToolFormat, ToolOutcome};
 
@@ -16,23 +16,23 @@ use super::agent::AgentQuery;
 use super::sessions;
 use crate::app::{App, in_background};
 use crate::error::ApiError;
-use crate::extract::{PathText, Query, read_json};
+use crate::extract::{PathParams, Query, read_json};
 use crate::tenant::Tenant;
 
-/// Which definitions.
+/// Options for tool definitions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolsQuery {
-    /// Names, parameters and texts; the server's own by default.
+    /// Dialect of tool names, parameters and texts; default is the dialect of the server.
     dialect: Option<Dialect>,
-    /// The agent of the session, where it has several.
+    /// Agent of the session, if it has several.
     #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
     agent: Option<String>,
-    /// In whose shape.
+    /// Format of the definitions; default `mcp`.
     format: Option<Format>,
 }
 
-/// In whose shape definitions are written.
+/// Format of tool definitions.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ToolFormat")]
@@ -42,33 +42,34 @@ enum Format {
     Anthropic,
 }
 
-/// Whose call it is, and how it is answered.
+/// Options for a tool call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallQuery {
-    /// Names, parameters and texts; the server's own by default.
+    /// Dialect of tool names, parameters and texts; default is the dialect of the server.
     dialect: Option<Dialect>,
-    /// The agent of the session, where it has several.
+    /// Agent of the session, if it has several.
     #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
     agent: Option<String>,
-    /// On whose behalf; some skills may be loaded by the user only.
-    caller: Option<Who>,
-    /// What comes back: the result alone, or an object with `result`, `text` for the model, `state_delta` and `hooks`.
-    answer: Option<Shape>,
+    /// Who makes the call; some skills can be loaded by the user only.
+    caller: Option<CallerParam>,
+    /// Content of the response: only the result, or an object with `result`, `text` for the model, `state_delta` and
+    /// `hooks`.
+    answer: Option<ResponseContent>,
 }
 
-/// On whose behalf.
+/// Who makes a call.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Who {
+enum CallerParam {
     Model,
     User,
 }
 
-/// How much comes back.
+/// Content of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Shape {
+enum ResponseContent {
     Result,
     Full,
 }
@@ -77,9 +78,9 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<ToolsQuery>,
-    path: PathText,
+    path: PathParams,
 ) -> Result<Json<Vec<Value>>, ApiError> {
-    let whose = AgentQuery {
+    let agent_query = AgentQuery {
         dialect: query.dialect,
         agent: query.agent,
     };
@@ -89,8 +90,8 @@ pub(crate) async fn list(
         Format::Anthropic => ToolFormat::Anthropic,
     };
     in_background(move || {
-        let session = whose.open(&app, &tenant, path.first())?;
-        let tools = session.tools(&whose.agent()?);
+        let session = agent_query.open(&app, &tenant, path.first())?;
+        let tools = session.tools(&agent_query.agent()?);
         let tools = tools.map_err(|error| ApiError::of_tool(&error, session.settings().dialect))?;
         Ok(Json(tools.iter().map(|tool| tool.to_format(format)).collect()))
     })
@@ -101,71 +102,71 @@ pub(crate) async fn call(
     State(app): State<Arc<App>>,
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<CallQuery>,
-    path: PathText,
+    path: PathParams,
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
-    let whose = AgentQuery {
+    let agent_query = AgentQuery {
         dialect: query.dialect,
         agent: query.agent,
     };
     let call = ToolCall {
         tool: path.last().to_owned(),
         arguments: read_json(request, app.limits.body).await?.unwrap_or_default(),
-        agent: whose.agent()?,
+        agent: agent_query.agent()?,
         caller: match query.caller {
-            None | Some(Who::Model) => Caller::Model,
-            Some(Who::User) => Caller::User,
+            None | Some(CallerParam::Model) => Caller::Model,
+            Some(CallerParam::User) => Caller::User,
         },
     };
-    // A session that is not there is no reason to wait.
-    let known = {
-        let (tenant, session) = (tenant.clone(), path.first().to_owned());
-        in_background(move || sessions::known(&tenant, &session)).await?
+    // An unknown session is reported before the call waits in the queue.
+    let session = {
+        let (tenant, id) = (tenant.clone(), path.first().to_owned());
+        in_background(move || sessions::find_session(&tenant, &id)).await?
     };
-    let outcome = make(&app, &tenant, whose, known.as_str().to_owned(), call).await?;
+    let outcome = call_tool(&app, &tenant, agent_query, session.as_str().to_owned(), call).await?;
     Ok(Json(match query.answer {
-        Some(Shape::Full) => json!({
+        Some(ResponseContent::Full) => json!({
             "result": outcome.result, "text": outcome.text,
             "state_delta": outcome.state_delta(), "hooks": outcome.hooks,
         }),
-        None | Some(Shape::Result) => outcome.into_json(),
+        None | Some(ResponseContent::Result) => outcome.into_json(),
     }))
 }
 
-/// Ends a run whose caller has gone.
-struct EndsWithCaller(Cancel);
+/// Cancels the call when the request is dropped because its client disconnected.
+struct CancelOnDrop(CancelToken);
 
-impl Drop for EndsWithCaller {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-async fn make(
+async fn call_tool(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
-    whose: AgentQuery,
+    agent_query: AgentQuery,
     session: String,
     call: ToolCall,
 ) -> Result<ToolOutcome, ApiError> {
     if app.stopping.is_cancelled() {
-        return Err(ApiError::busy("the server is about to end"));
+        return Err(ApiError::busy("the server is shutting down"));
     }
-    let place = app.gate.enter().inspect_err(|_| app.metrics.run_sent_away())?;
-    let turn = tokio::select! {
-        turn = place.turn() => turn?,
-        () = app.killing.cancelled() => return Err(ApiError::new(ErrorCode::Cancelled, "cancelled before it began")),
+    let ticket = app.queue.join().inspect_err(|_| app.metrics.record_rejected_run())?;
+    let permit = tokio::select! {
+        permit = ticket.wait() => permit?,
+        () = app.killing.cancelled() => return Err(ApiError::new(ErrorCode::Cancelled, "the call was cancelled before it started")),
     };
-    let cancel = Cancel::new().map_err(|error| ApiError::internal(&error))?;
-    let switch = EndsWithCaller(cancel.clone());
-    let begun = Instant::now();
+    let cancel = CancelToken::new().map_err(|error| ApiError::internal(&error))?;
+    let cancel_on_drop = CancelOnDrop(cancel.clone());
+    let started = Instant::now();
     let mut work = {
         let (app, tenant, span) = (app.clone(), tenant.clone(), tracing::Span::current());
         app.clone().work.spawn_blocking(move || {
-            let _inside = span.entered();
-            // The turn lasts as long as the work does, whether anybody waits for it or not.
-            let _turn = turn;
-            let session = whose.open(&app, &tenant, &session)?;
+            let _entered = span.entered();
+            // The permit is held as long as the work takes, even if the client has disconnected.
+            let _permit = permit;
+            let session = agent_query.open(&app, &tenant, &session)?;
             let outcome = session.call_with(&call, EventSink::silent(), Some(&cancel));
             outcome.map_err(|error| ApiError::of_tool(&error, session.settings().dialect))
         })
@@ -173,13 +174,13 @@ async fn make(
     let done = tokio::select! {
         done = &mut work => done,
         () = app.killing.cancelled() => {
-            switch.0.cancel();
+            cancel_on_drop.0.cancel();
             work.await
         }
     };
     let outcome = done.map_err(|error| ApiError::internal(&error))??;
     if let Some(report) = &outcome.report {
-        app.metrics.run_over(Some(report), begun.elapsed());
+        app.metrics.record_run(Some(report), started.elapsed());
     }
     Ok(outcome)
 }

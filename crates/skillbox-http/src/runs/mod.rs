@@ -1,13 +1,11 @@
-//! Runs that were started over HTTP: their turn, their events, their results.
+//! Runs started over HTTP: their queue, their events and their results.
 
-mod gate;
-mod journal;
+mod event_log;
+mod queue;
 mod record;
 mod registry;
-mod start;
 
-pub(crate) use gate::Gate;
-pub(crate) use journal::Entry;
-pub(crate) use record::{Over, RunRecord, RunState, RunSummary, RunView, locked};
-pub(crate) use registry::Registry;
-pub(crate) use start::{EndsWithCaller, Order, start};
+pub(crate) use event_log::LoggedEvent;
+pub(crate) use queue::{QueueTicket, RunPermit, RunQueue};
+pub(crate) use record::{RunRecord, RunResult, RunState, RunSummary, RunView};
+pub(crate) use registry::RunRegistry;

@@ -1,16 +1,17 @@
-//! One run: what was asked for, how far it is, what came of it.
+//! One run: its state, its events and its result.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use skillbox_executor::Cancel;
+use skillbox_executor::CancelToken;
 use skillbox_model::{ErrorBody, RunId, RunReport, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use super::journal::Journal;
+use super::event_log::EventLog;
 use crate::error::ApiError;
+use crate::lock::lock;
 
 /// One run of a tenant.
 #[derive(Debug)]
@@ -18,28 +19,28 @@ pub(crate) struct RunRecord {
     pub id: RunId,
     skill: String,
     session: Option<SessionId>,
-    pub journal: Journal,
+    pub events: EventLog,
     stage: Mutex<Stage>,
-    cancel: Cancel,
-    /// Thrown together with `cancel`, for those that wait without a thread.
-    given_up: CancellationToken,
-    /// Thrown when the result is there.
-    over: CancellationToken,
+    cancel: CancelToken,
+    /// Cancelled together with `cancel`, for async tasks.
+    async_cancel: CancellationToken,
+    /// Cancelled when the result is available.
+    finished: CancellationToken,
 }
 
 #[derive(Debug)]
 enum Stage {
     Queued,
     Running,
-    Over(Over),
+    Done(RunResult),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Over {
-    /// The run as everybody is told of it, who waited, listened or comes later: written once.
-    pub text: Arc<str>,
-    /// Why it could not run.
+pub(crate) struct RunResult {
+    /// The run as JSON, serialised once for all clients.
+    pub json: Arc<str>,
+    /// Why the run was refused.
     pub refusal: Option<Arc<ApiError>>,
 }
 
@@ -49,11 +50,11 @@ impl RunRecord {
             id,
             skill,
             session,
-            journal: Journal::default(),
+            events: EventLog::default(),
             stage: Mutex::new(Stage::Queued),
-            cancel: Cancel::new()?,
-            given_up: CancellationToken::new(),
-            over: CancellationToken::new(),
+            cancel: CancelToken::new()?,
+            async_cancel: CancellationToken::new(),
+            finished: CancellationToken::new(),
         }))
     }
 
@@ -61,73 +62,73 @@ impl RunRecord {
         self.session.as_ref()
     }
 
-    pub(crate) fn switch(&self) -> &Cancel {
+    pub(crate) fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }
 
-    /// Ends it, wherever it is.
+    /// Cancels the run, whether it waits or executes.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
-        self.given_up.cancel();
+        self.async_cancel.cancel();
     }
 
-    /// Waits until somebody gives it up.
-    pub(crate) async fn given_up(&self) {
-        self.given_up.cancelled().await;
+    /// Waits until the run is cancelled.
+    pub(crate) async fn cancelled(&self) {
+        self.async_cancel.cancelled().await;
     }
 
     /// Waits for the result.
-    pub(crate) async fn over(&self) {
-        self.over.cancelled().await;
+    pub(crate) async fn finished(&self) {
+        self.finished.cancelled().await;
     }
 
-    pub(crate) fn begin(&self) {
-        *locked(&self.stage) = Stage::Running;
+    pub(crate) fn mark_running(&self) {
+        *lock(&self.stage) = Stage::Running;
     }
 
-    /// The result is there. Writing it down takes its time where it is large: this is for a thread that may wait.
+    /// Stores the result. Serialising a large one takes time, so call this on a blocking thread.
     pub(crate) fn finish(&self, outcome: Result<RunReport, ApiError>) {
-        let going = self.going();
-        let text = written(&match &outcome {
+        let pending = self.pending();
+        let json = to_json(&match &outcome {
             Ok(report) => RunView::Ended {
                 session: self.session.as_ref(),
                 report,
             },
             Err(error) => RunView::Refused {
-                run: &going,
+                run: &pending,
                 error: &error.body,
             },
         });
-        *locked(&self.stage) = Stage::Over(Over {
-            text: text.clone(),
+        *lock(&self.stage) = Stage::Done(RunResult {
+            json: json.clone(),
             refusal: outcome.err().map(Arc::new),
         });
-        // Whoever hears of the end and asks finds it.
-        self.journal.end("done", text);
-        self.over.cancel();
+        // The result is stored before listeners learn of the end.
+        self.events.close("done", json);
+        self.finished.cancel();
     }
 
-    /// What it takes in memory, about, once it is over.
+    /// The approximate size in memory of a finished run.
     pub(crate) fn bytes(&self) -> usize {
-        self.journal.bytes() + size_of::<Self>()
+        self.events.bytes() + size_of::<Self>()
     }
 
-    /// How far it is.
+    /// The current state.
     pub(crate) fn state(&self) -> RunState {
-        match &*locked(&self.stage) {
-            Stage::Queued => RunState::Queued(self.going()),
-            Stage::Running => RunState::Running(self.going()),
-            Stage::Over(over) => RunState::Over(over.clone()),
+        match &*lock(&self.stage) {
+            Stage::Queued => RunState::Queued(self.pending()),
+            Stage::Running => RunState::Running(self.pending()),
+            Stage::Done(result) => RunState::Done(result.clone()),
         }
     }
 
-    /// It in short.
+    /// The run without its report.
     pub(crate) fn summary(&self) -> RunSummary {
-        let status = match &*locked(&self.stage) {
+        let status = match &*lock(&self.stage) {
             Stage::Queued => "queued",
             Stage::Running => "running",
-            Stage::Over(Over { refusal: None, .. }) => "ended",
-            Stage::Over(Over { refusal: Some(_), .. }) => "refused",
+            Stage::Done(RunResult { refusal: None, .. }) => "ended",
+            Stage::Done(RunResult { refusal: Some(_), .. }) => "refused",
         };
         RunSummary {
             run_id: self.id.clone(),
@@ -136,8 +137,8 @@ impl RunRecord {
         }
     }
 
-    fn going(&self) -> Going {
-        Going {
+    fn pending(&self) -> PendingRun {
+        PendingRun {
             run_id: self.id.clone(),
             skill: self.skill.clone(),
             session: self.session.clone(),
@@ -145,26 +146,26 @@ impl RunRecord {
     }
 }
 
-/// How far a run is, at one moment.
+/// The state of a run at one moment.
 #[derive(Debug)]
 pub(crate) enum RunState {
-    Queued(Going),
-    Running(Going),
-    Over(Over),
+    Queued(PendingRun),
+    Running(PendingRun),
+    Done(RunResult),
 }
 
 impl RunState {
-    /// As everybody is told.
-    pub(crate) fn text(&self) -> Arc<str> {
+    /// The run as JSON.
+    pub(crate) fn json(&self) -> Arc<str> {
         match self {
-            Self::Queued(going) => written(&RunView::Queued(going)),
-            Self::Running(going) => written(&RunView::Running(going)),
-            Self::Over(over) => over.text.clone(),
+            Self::Queued(pending) => to_json(&RunView::Queued(pending)),
+            Self::Running(pending) => to_json(&RunView::Running(pending)),
+            Self::Done(result) => result.json.clone(),
         }
     }
 }
 
-/// A run in short.
+/// A run without its report.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RunSummary {
     run_id: RunId,
@@ -175,48 +176,43 @@ pub(crate) struct RunSummary {
 
 /// A run without a result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RunGoing")]
-pub(crate) struct Going {
-    /// The run.
+#[schemars(rename = "PendingRun")]
+pub(crate) struct PendingRun {
+    /// The id of the run.
     run_id: RunId,
-    /// Its skill.
+    /// The name of the skill.
     skill: String,
-    /// Whose workspace it uses.
+    /// The session whose workspace the run uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<SessionId>,
 }
 
-/// A run on the wire: its status, and the whole report once there is one.
+/// A run: its status and, once it has ended, the whole report.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[schemars(rename = "Run")]
 pub(crate) enum RunView<'a> {
-    /// It waits for its turn.
-    Queued(&'a Going),
-    /// It is going on.
-    Running(&'a Going),
-    /// It is over, however the script ended.
+    /// The run waits in the queue.
+    Queued(&'a PendingRun),
+    /// The run executes.
+    Running(&'a PendingRun),
+    /// The run ended, whatever the exit code of the script.
     Ended {
         #[serde(skip_serializing_if = "Option::is_none")]
         session: Option<&'a SessionId>,
         #[serde(flatten)]
         report: &'a RunReport,
     },
-    /// It could not run.
+    /// The server refused the run.
     Refused {
         #[serde(flatten)]
-        run: &'a Going,
+        run: &'a PendingRun,
         error: &'a ErrorBody,
     },
 }
 
-fn written(view: &RunView<'_>) -> Arc<str> {
+fn to_json(view: &RunView<'_>) -> Arc<str> {
     let text = serde_json::to_string(view);
-    text.unwrap_or_else(|error| unreachable!("a run can be written as JSON: {error}"))
+    text.unwrap_or_else(|error| unreachable!("a run serialises to JSON: {error}"))
         .into()
-}
-
-/// The contents of a lock that a panic elsewhere cannot take from us.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

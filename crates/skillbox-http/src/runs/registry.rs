@@ -1,4 +1,4 @@
-//! The runs of one tenant: those that go on, and the last that are over.
+//! The runs of one tenant: active runs and recent results.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -6,95 +6,97 @@ use std::time::{Duration, Instant};
 
 use skillbox_model::RunId;
 
-use super::record::{RunRecord, locked};
+use super::record::RunRecord;
+use crate::lock::lock;
 
-/// A result is kept for so long.
-const KEPT: Duration = Duration::from_secs(15 * 60);
-/// So many results are kept.
-const MAX_ENDED: usize = 500;
-/// So many bytes of results are kept.
-const MAX_BYTES: usize = 64 << 20;
+/// How long results are kept.
+const RESULT_TTL: Duration = Duration::from_secs(15 * 60);
+/// The number of results that are kept.
+const MAX_RESULTS: usize = 500;
+/// The total size of results that are kept.
+const MAX_RESULT_BYTES: usize = 64 << 20;
 
 /// The runs of a tenant.
 #[derive(Debug, Default)]
-pub(crate) struct Registry(Mutex<Known>);
+pub(crate) struct RunRegistry(Mutex<RegistryState>);
 
 #[derive(Debug, Default)]
-struct Known {
-    /// By name, which is by time.
+struct RegistryState {
+    /// By id, which is by time.
     runs: BTreeMap<RunId, Arc<RunRecord>>,
-    /// Those that are over, in the order of their ends.
-    ended: VecDeque<Ended>,
-    /// What the ended ones take in memory.
+    /// Finished runs, in the order of their ends.
+    finished: VecDeque<FinishedRun>,
+    /// The size of the finished runs.
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Ended {
+struct FinishedRun {
     id: RunId,
-    when: Instant,
+    finished_at: Instant,
     bytes: usize,
 }
 
-impl Registry {
-    /// Remembers a run that begins.
+impl RunRegistry {
+    /// Adds a new run.
     pub(crate) fn add(&self, record: Arc<RunRecord>) {
-        locked(&self.0).runs.insert(record.id.clone(), record);
+        lock(&self.0).runs.insert(record.id.clone(), record);
     }
 
-    /// A run is over; results whose time has passed, or that are too many, are forgotten.
-    pub(crate) fn note_end(&self, record: &RunRecord) {
-        let ended = Ended {
+    /// Records the end of a run, and drops results that are too old or too many.
+    pub(crate) fn mark_finished(&self, record: &RunRecord) {
+        let finished = FinishedRun {
             id: record.id.clone(),
-            when: Instant::now(),
+            finished_at: Instant::now(),
             bytes: record.bytes(),
         };
-        let mut known = locked(&self.0);
-        if !known.runs.contains_key(&ended.id) {
-            // Removed meanwhile.
+        let mut state = lock(&self.0);
+        if !state.runs.contains_key(&finished.id) {
+            // The run was removed in the meantime.
             return;
         }
-        known.bytes += ended.bytes;
-        known.ended.push_back(ended);
-        known.forget();
+        state.bytes += finished.bytes;
+        state.finished.push_back(finished);
+        state.drop_old_results();
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Arc<RunRecord>> {
         let id = RunId::parse(id).ok()?;
-        let mut known = locked(&self.0);
-        known.forget();
-        known.runs.get(&id).cloned()
+        let mut state = lock(&self.0);
+        state.drop_old_results();
+        state.runs.get(&id).cloned()
     }
 
     pub(crate) fn remove(&self, id: &RunId) {
-        let mut known = locked(&self.0);
-        known.runs.remove(id);
-        if let Some(place) = known.ended.iter().position(|ended| ended.id == *id)
-            && let Some(ended) = known.ended.remove(place)
+        let mut state = lock(&self.0);
+        state.runs.remove(id);
+        if let Some(index) = state.finished.iter().position(|finished| finished.id == *id)
+            && let Some(finished) = state.finished.remove(index)
         {
-            known.bytes -= ended.bytes;
+            state.bytes -= finished.bytes;
         }
     }
 
-    /// Every run that is known, oldest first.
+    /// All runs, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<RunRecord>> {
-        let mut known = locked(&self.0);
-        known.forget();
-        known.runs.values().cloned().collect()
+        let mut state = lock(&self.0);
+        state.drop_old_results();
+        state.runs.values().cloned().collect()
     }
 }
 
-impl Known {
-    /// The newest are kept, and the very last always.
-    fn forget(&mut self) {
-        while let Some(oldest) = self.ended.front() {
-            let is_too_much = self.ended.len() > MAX_ENDED || (self.bytes > MAX_BYTES && self.ended.len() > 1);
-            if !is_too_much && oldest.when.elapsed() < KEPT {
+impl RegistryState {
+    /// Drops the oldest results beyond the bounds, but never the last one.
+    fn drop_old_results(&mut self) {
+        while let Some(oldest) = self.finished.front() {
+            let is_over_bounds =
+                self.finished.len() > MAX_RESULTS || (self.bytes > MAX_RESULT_BYTES && self.finished.len() > 1);
+            if !is_over_bounds && oldest.finished_at.elapsed() < RESULT_TTL {
                 return;
             }
             self.bytes -= oldest.bytes;
             self.runs.remove(&oldest.id);
-            self.ended.pop_front();
+            self.finished.pop_front();
         }
     }
 }
@@ -105,24 +107,24 @@ mod tests {
     use crate::error::ApiError;
 
     #[test]
-    fn old_results_make_room_and_what_goes_on_is_never_forgotten() {
-        let registry = Registry::default();
+    fn old_results_are_dropped_and_active_runs_are_kept() {
+        let registry = RunRegistry::default();
         let make = |number: usize| RunRecord::new(RunId::parse(format!("r{number:05}")).unwrap(), "s".into(), None);
-        let going = make(0).unwrap();
-        registry.add(going.clone());
-        for number in 1..=MAX_ENDED + 10 {
+        let active = make(0).unwrap();
+        registry.add(active.clone());
+        for number in 1..=MAX_RESULTS + 10 {
             let run = make(number).unwrap();
             registry.add(run.clone());
             run.finish(Err(ApiError::invalid("x")));
-            registry.note_end(&run);
+            registry.mark_finished(&run);
         }
         let all = registry.all();
-        assert_eq!(all.len(), MAX_ENDED + 1);
-        assert_eq!(all[0].id, going.id);
+        assert_eq!(all.len(), MAX_RESULTS + 1);
+        assert_eq!(all[0].id, active.id);
         assert!(registry.get("r00001").is_none() && registry.get("../x").is_none());
         let last = all.last().unwrap();
         registry.remove(&last.id);
         assert!(registry.get(last.id.as_str()).is_none());
-        assert_eq!(registry.all().len(), MAX_ENDED);
+        assert_eq!(registry.all().len(), MAX_RESULTS);
     }
 }

@@ -1,4 +1,4 @@
-//! The five dialects as data.
+//! The five dialects and their tools.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,29 +6,28 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Delivery, ShownPaths};
-use crate::tools::Tool;
+use crate::tool::Tool;
 
-/// A set of tool names, parameters, texts and state keys over the one engine.
+/// A set of tool names, parameters, texts and state keys. All dialects share one engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// Ours: every tool.
+    /// Our own dialect, with every tool.
     #[default]
     Skillbox,
-    /// trpc-agent-go: load, select documents, list them, run.
+    /// trpc-agent-go: tools to load, to list and select documents, and to run.
     Trpc,
-    /// deepagents: one tool to load, the rest by the host's file tools.
+    /// deepagents: one tool to load; the host's file tools do the rest.
     Deepagents,
-    /// Spring AI Alibaba: read, search, disable.
+    /// Spring AI Alibaba: tools to read, search and disable.
     Saa,
-    /// The reference of the Agent Skills format: a list in XML, no tools.
+    /// The Agent Skills reference: a list in XML and no tools.
     Agentskills,
 }
 
-/// A text that names no dialect.
+/// A text that is not the name of a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no dialect: skillbox, trpc, deepagents, saa or agentskills is expected")]
+#[error("{0:?} is not a dialect: expected skillbox, trpc, deepagents, saa or agentskills")]
 pub struct DialectError(pub String);
 
 impl Dialect {
@@ -41,7 +40,7 @@ impl Dialect {
         Self::Agentskills,
     ];
 
-    /// The word on the wire and on the command line.
+    /// The name in JSON and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Skillbox => "skillbox",
@@ -52,7 +51,7 @@ impl Dialect {
         }
     }
 
-    /// Its tools in the order in which they are shown, with their names.
+    /// Its tools in display order, with their names.
     pub fn tools(self) -> &'static [(Tool, &'static str)] {
         match self {
             Self::Skillbox => &[
@@ -83,36 +82,20 @@ impl Dialect {
         }
     }
 
-    /// What the dialect calls a tool, if it has it.
+    /// The name of a tool in this dialect, if the dialect has it.
     pub fn tool_name(self, tool: Tool) -> Option<&'static str> {
         self.tools()
             .iter()
-            .find(|(known, _)| *known == tool)
+            .find(|(candidate, _)| *candidate == tool)
             .map(|(_, name)| *name)
     }
 
-    /// The tool of that name, if the dialect has it.
-    pub fn tool(self, name: &str) -> Option<Tool> {
+    /// Finds a tool by its name in this dialect.
+    pub fn find_tool(self, name: &str) -> Option<Tool> {
         self.tools()
             .iter()
-            .find(|(_, known)| *known == name)
+            .find(|(_, candidate)| *candidate == name)
             .map(|(tool, _)| *tool)
-    }
-
-    pub(crate) fn delivery(self) -> Delivery {
-        match self {
-            Self::Skillbox | Self::Trpc => Delivery::Both,
-            Self::Deepagents | Self::Saa => Delivery::Result,
-            Self::Agentskills => Delivery::Prompt,
-        }
-    }
-
-    pub(crate) fn shown_paths(self) -> ShownPaths {
-        match self {
-            Self::Skillbox | Self::Trpc => ShownPaths::Workspace,
-            // Their hosts read a skill's files with tools of their own.
-            Self::Deepagents | Self::Saa | Self::Agentskills => ShownPaths::Catalog,
-        }
     }
 }
 

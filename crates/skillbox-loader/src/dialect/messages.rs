@@ -1,4 +1,4 @@
-//! What a dialect says when a call is refused.
+//! The messages of a dialect for refused calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use skillbox_repository::SkillReadError;
 
 use super::kind::Dialect;
 use crate::loader_error::LoaderError;
-use crate::one_line::{one_line, shown};
+use crate::sanitize::{error_excerpt, markdown_line, quote_argument};
 use crate::skill_view::SkillView;
-use crate::tools::Tool;
+use crate::tool::Tool;
 
 impl LoaderError {
-    /// The error object in the words of a dialect.
+    /// The error object with the message of a dialect.
     pub fn body(&self, dialect: Dialect) -> ErrorBody {
         let message = match dialect {
-            Dialect::Deepagents => deepagents(self),
-            Dialect::Saa => saa(self),
+            Dialect::Deepagents => deepagents_message(self),
+            Dialect::Saa => saa_message(self),
             Dialect::Skillbox | Dialect::Trpc | Dialect::Agentskills => None,
         };
-        let mut body = ErrorBody::new(self.code(), message.unwrap_or_else(|| plain(self)));
+        let mut body = ErrorBody::new(self.code(), message.unwrap_or_else(|| default_message(self)));
         if let Some(hint) = hint(self, dialect) {
             body.hint = Some(hint);
         }
@@ -29,13 +29,13 @@ impl LoaderError {
     }
 }
 
-/// What `skill_run` says in a host that can run nothing.
+/// The message of `skill_run` in a host without an executor.
 pub fn executor_not_configured() -> &'static str {
     "executor is not configured"
 }
 
-/// Everything that the skills declare, sorted, each once.
-fn allowed_by(skills: &[Arc<SkillView>]) -> Vec<String> {
+/// The tools that the skills declare, sorted and without duplicates.
+fn declared_tools(skills: &[Arc<SkillView>]) -> Vec<String> {
     let declared: BTreeSet<&str> = skills
         .iter()
         .flat_map(|skill| &skill.allowed_tools)
@@ -44,86 +44,92 @@ fn allowed_by(skills: &[Arc<SkillView>]) -> Vec<String> {
     declared.into_iter().map(str::to_owned).collect()
 }
 
-fn names(names: &[String]) -> String {
+fn join_names(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+    let names: Vec<_> = names.iter().map(|name| markdown_line(name)).collect();
     names.join(", ")
 }
 
-fn plain(error: &LoaderError) -> String {
+fn default_message(error: &LoaderError) -> String {
     match error {
-        LoaderError::UnknownSkill { name, known } => {
-            format!("unknown skill {:?}; the nearest are: {}", shown(name), names(known))
+        LoaderError::UnknownSkill { name, suggestions } => {
+            format!(
+                "unknown skill {:?}; the nearest are: {}",
+                error_excerpt(name),
+                join_names(suggestions)
+            )
         }
         LoaderError::LoadLimit { name, limit, loaded } => format!(
-            "cannot load the skill {:?}: {limit} skills are loaded, which is the limit: {}",
-            shown(name),
-            names(loaded)
+            "cannot load the skill {:?}: the limit of {limit} loaded skills is reached; loaded skills: {}",
+            error_excerpt(name),
+            join_names(loaded)
         ),
         LoaderError::Unreadable { name, source, .. } => {
             format!(
                 "the skill {:?} cannot be read: {}",
-                shown(name),
-                one_line(&reason(source))
+                error_excerpt(name),
+                markdown_line(&describe_cause(source))
             )
         }
-        LoaderError::UnknownDoc { skill, path, nearest } => format!(
+        LoaderError::UnknownDoc {
+            skill,
+            path,
+            suggestions,
+        } => format!(
             "the skill {:?} has no {:?}; the nearest are: {}",
-            shown(skill),
-            shown(path),
-            names(nearest)
+            error_excerpt(skill),
+            error_excerpt(path),
+            join_names(suggestions)
         ),
-        LoaderError::BadPath { source, .. } => one_line(&source.to_string()).into_owned(),
-        LoaderError::ToolNotAllowed { tool, skills, because } => {
-            let because = because
-                .as_ref()
-                .map(|because| format!(" ({because})"))
-                .unwrap_or_default();
+        LoaderError::InvalidPath { source, .. } => markdown_line(&source.to_string()).into_owned(),
+        LoaderError::ToolNotAllowed { tool, skills, reason } => {
+            let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
             format!(
-                "the tool {:?} is not allowed by the loaded skills{because}; allowed are: {}",
-                shown(tool),
-                names(&allowed_by(skills))
+                "the loaded skills do not allow the tool {:?}{reason}; allowed tools: {}",
+                error_excerpt(tool),
+                join_names(&declared_tools(skills))
             )
         }
-        LoaderError::UnknownTool { tool, known } => {
-            let known: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
-            format!("unknown tool {:?}; there are: {}", shown(tool), names(&known))
+        LoaderError::UnknownTool { tool, available } => {
+            let available: Vec<String> = available.iter().map(|name| (*name).to_owned()).collect();
+            let (tool, available) = (error_excerpt(tool), join_names(&available));
+            format!("unknown tool {tool:?}; available tools: {available}")
         }
-        LoaderError::SkillIsNoTool { skill, .. } => format!("{:?} is a skill, not a tool", shown(skill)),
-        LoaderError::WrongArguments { tool, source, .. } => {
-            format!("wrong arguments for {tool}: {}", one_line(&source.to_string()))
+        LoaderError::SkillCalledAsTool { skill, .. } => format!("{:?} is a skill, not a tool", error_excerpt(skill)),
+        LoaderError::InvalidArguments { tool, source, .. } => {
+            format!("invalid arguments for {tool}: {}", markdown_line(&source.to_string()))
         }
-        other => one_line(&other.to_string()).into_owned(),
+        other => markdown_line(&other.to_string()).into_owned(),
     }
 }
 
-/// The strings that users of deepagents know.
-fn deepagents(error: &LoaderError) -> Option<String> {
+/// The messages of deepagents.
+fn deepagents_message(error: &LoaderError) -> Option<String> {
     Some(match error {
-        LoaderError::UnknownSkill { name, known } => {
+        LoaderError::UnknownSkill { name, suggestions } => {
             format!(
                 "Error: Skill '{}' not found. Available skills: {}",
-                shown(name),
-                names(known)
+                error_excerpt(name),
+                join_names(suggestions)
             )
         }
         LoaderError::LoadLimit { name, limit, loaded } => format!(
             "Error: Cannot load skill '{}'. Maximum number of simultaneously loaded skills reached ({limit}). \
              Currently loaded: {}. Consider whether all loaded skills are still needed for the current task.",
-            shown(name),
-            names(loaded)
+            error_excerpt(name),
+            join_names(loaded)
         ),
-        LoaderError::Vanished { path, .. } => {
+        LoaderError::SkillMissing { path, .. } => {
             format!(
                 "Error: Failed to read skill file at {}: file_not_found",
-                one_line(&path.to_string_lossy())
+                markdown_line(&path.to_string_lossy())
             )
         }
         LoaderError::Unreadable { path, source, .. } => {
             let path = path.to_string_lossy();
-            let path = one_line(&path);
+            let path = markdown_line(&path);
             match source {
                 SkillReadError::TooLarge { limit, .. } => {
                     format!("Error: Skill file at {path} exceeds maximum size ({limit} bytes)")
@@ -131,43 +137,44 @@ fn deepagents(error: &LoaderError) -> Option<String> {
                 SkillReadError::NotUtf8 { source, .. } => format!("Error: Failed to decode skill file: {source}"),
                 other => format!(
                     "Error: Failed to read skill file at {path}: {}",
-                    one_line(&reason(other))
+                    markdown_line(&describe_cause(other))
                 ),
             }
         }
         LoaderError::ManualOnly(name) => {
             format!(
                 "Error: Skill '{}' is manual only. It is loaded by the user, not by the model.",
-                shown(name)
+                error_excerpt(name)
             )
         }
         LoaderError::ToolNotAllowed { tool, skills, .. } => format!(
             "Tool '{}' is not in the allowed-tools list for the currently loaded skills. Allowed tools: {}. If you \
              believe this tool is necessary, explain your reasoning.",
-            shown(tool),
-            names(&allowed_by(skills))
+            error_excerpt(tool),
+            join_names(&declared_tools(skills))
         ),
         _ => return None,
     })
 }
 
-fn saa(error: &LoaderError) -> Option<String> {
+/// The messages of Spring AI Alibaba.
+fn saa_message(error: &LoaderError) -> Option<String> {
     Some(match error {
-        LoaderError::UnknownSkill { name, known } => {
+        LoaderError::UnknownSkill { name, suggestions } => {
             format!(
                 "Error: Skill not found: {}. The nearest are: {}",
-                shown(name),
-                names(known)
+                error_excerpt(name),
+                join_names(suggestions)
             )
         }
-        LoaderError::NothingNamed => "Error: skill_name or skill_path is required".to_owned(),
-        LoaderError::NamesDiffer { .. } => "Error: skill_name and skill_path must refer to the same skill".to_owned(),
+        LoaderError::SkillNotNamed => "Error: skill_name or skill_path is required".to_owned(),
+        LoaderError::SkillMismatch { .. } => "Error: skill_name and skill_path must refer to the same skill".to_owned(),
         _ => return None,
     })
 }
 
-/// The cause at the end of the chain: what the system said.
-fn reason(error: &SkillReadError) -> String {
+/// Describes the cause at the end of the chain, including the message of the operating system.
+fn describe_cause(error: &SkillReadError) -> String {
     match error {
         SkillReadError::Io { path, source } => format!("{}: {source}", path.display()),
         other => other.to_string(),
@@ -181,21 +188,20 @@ fn hint(error: &LoaderError, dialect: Dialect) -> Option<String> {
             .or(name(Tool::List))
             .map(|tool| format!("find the right name with `{tool}`")),
         LoaderError::LoadLimit { .. } => Some(match name(Tool::Unload) {
-            Some(tool) => format!("drop one with `{tool}`"),
-            None => "work with those that are loaded".to_owned(),
+            Some(tool) => format!("unload one with `{tool}`"),
+            None => "continue with the loaded skills".to_owned(),
         }),
         LoaderError::UnknownDoc { .. } => name(Tool::ListDocs).map(|tool| format!("list them with `{tool}`")),
         LoaderError::NotLoaded(skill) => {
-            name(Tool::Load).map(|tool| format!("load it first: {tool}({})", crate::one_line::quoted(skill)))
+            name(Tool::Load).map(|tool| format!("load it first: {tool}({})", quote_argument(skill)))
         }
-        LoaderError::SkillIsNoTool { skill, load } => Some(match load {
-            Some(load) => format!("load it: {load}({})", crate::one_line::quoted(skill)),
+        LoaderError::SkillCalledAsTool { skill, load_tool } => Some(match load_tool {
+            Some(load_tool) => format!("load it: {load_tool}({})", quote_argument(skill)),
             None => "read its SKILL.md".to_owned(),
         }),
-        LoaderError::Disabled(_) => name(Tool::Enable).map(|tool| format!("take it back with `{tool}`")),
+        LoaderError::Disabled(_) => name(Tool::Enable).map(|tool| format!("enable it with `{tool}`")),
         LoaderError::ManualOnly(_) => Some("ask the user to load it".to_owned()),
         LoaderError::UnknownTool { .. } => Some("call one of the tools that the message names".to_owned()),
-        LoaderError::ToolNotAllowed { .. } => None,
         _ => None,
     }
 }
@@ -210,9 +216,9 @@ fn field(error: &LoaderError, dialect: Dialect) -> Option<String> {
         | LoaderError::Disabled(_)
         | LoaderError::ManualOnly(_)
         | LoaderError::NotLoaded(_) => Some(skill.to_owned()),
-        LoaderError::BadPath { field, .. } => Some((*field).to_owned()),
-        LoaderError::NamesDiffer { .. } => Some("skill_path".to_owned()),
-        LoaderError::WrongArguments { field, .. } => field.clone(),
+        LoaderError::InvalidPath { field, .. } => Some((*field).to_owned()),
+        LoaderError::SkillMismatch { .. } => Some("skill_path".to_owned()),
+        LoaderError::InvalidArguments { field, .. } => field.clone(),
         _ => None,
     }
 }

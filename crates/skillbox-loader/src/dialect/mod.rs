@@ -1,4 +1,4 @@
-//! Dialects: the names, texts and state keys of the systems that people come from.
+//! Dialects: the tool names, messages and state keys of other agent systems.
 
 mod kind;
 mod messages;

@@ -1,4 +1,4 @@
-//! The state under the keys that a dialect's hosts know.
+//! Renders the state under the keys that a dialect's hosts use.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::agent::AgentName;
 use crate::skill_view::SkillView;
 use crate::state::{DocSelection, SkillsState};
 
-/// What an agent's host would find in its own state.
+/// Renders an agent's state as the dialect's host would store it.
 pub fn state_keys(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let mut keys = session_keys(dialect, state, agent);
     if dialect == Dialect::Deepagents && state.snapshot().is_some() {
@@ -17,7 +17,7 @@ pub fn state_keys(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> M
     keys
 }
 
-/// All but the list of skills, which is long and seldom changes.
+/// Renders everything but the list of skills, which is long and rarely changes.
 fn session_keys(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     match dialect {
         Dialect::Deepagents => deepagents(state, agent),
@@ -27,7 +27,7 @@ fn session_keys(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map
     }
 }
 
-/// The keys whose values a change of the state has changed; null for those that are gone.
+/// Renders the keys whose values differ between two states; a removed key has the value null.
 pub fn changed_keys(
     dialect: Dialect,
     before: &SkillsState,
@@ -40,16 +40,16 @@ pub fn changed_keys(
         state_keys
     };
     let (old, new) = (keys(dialect, before, agent), keys(dialect, after, agent));
-    let gone = old
+    let removed = old
         .keys()
         .filter(|key| !new.contains_key(*key))
         .map(|key| (key.clone(), Value::Null));
     let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(value));
     let changed = changed.map(|(key, value)| (key.clone(), value.clone()));
-    changed.chain(gone).collect()
+    changed.chain(removed).collect()
 }
 
-/// Before the first turn the keys are absent, as the host's check for them expects.
+/// Before the first turn the keys are absent, because the host checks for their existence.
 fn deepagents(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let mut keys = Map::new();
     let Some(snapshot) = state.snapshot() else { return keys };
@@ -84,7 +84,7 @@ fn resources(state: &SkillsState, skill: &SkillView) -> Option<Value> {
     Some(found.collect())
 }
 
-/// All values are texts there: "1", "*", or an array written as JSON.
+/// All values are strings in this dialect: "1", "*", or an array serialised as JSON.
 fn trpc(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let mut keys = Map::new();
     for loaded in state.loaded(agent) {

@@ -1,4 +1,4 @@
-//! Does without a skill for this session, and takes it back.
+//! Disables a skill for this session, and enables it again.
 
 use skillbox_model::SkillName;
 
@@ -6,13 +6,13 @@ use crate::delta::{StateDelta, StateOperation};
 use crate::dialect::Dialect;
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::one_line::one_line;
-use crate::tools::{DisableResult, SkillInput};
+use crate::sanitize::markdown_line;
+use crate::tool_interface::{DisableResult, SkillInput};
 
 impl Engine<'_> {
-    /// Hides a skill from lists, searches, loading and prompts; what agents have loaded of it goes too.
+    /// Disables a skill: it disappears from lists, searches and prompts, cannot be loaded, and is unloaded everywhere.
     pub fn disable(&self, input: &SkillInput) -> Result<Answer<DisableResult>, LoaderError> {
-        let name = self.known_name(&input.skill)?;
+        let name = self.find_name(&input.skill)?;
         let mut delta = StateDelta::default();
         let changed = !self.state.disabled().contains(name);
         if changed {
@@ -25,10 +25,10 @@ impl Engine<'_> {
             delta.push(StateOperation::Disable { skill: name.clone() });
         }
         let text = match (self.settings.dialect, changed) {
-            (Dialect::Saa, true) => format!("Skill '{}' has been disabled.", one_line(name.as_str())),
-            (Dialect::Saa, false) => format!("Skill '{}' is already disabled.", one_line(name.as_str())),
-            (_, true) => format!("disabled: {}", one_line(name.as_str())),
-            (_, false) => format!("{} is already disabled", one_line(name.as_str())),
+            (Dialect::Saa, true) => format!("Skill '{}' has been disabled.", markdown_line(name.as_str())),
+            (Dialect::Saa, false) => format!("Skill '{}' is already disabled.", markdown_line(name.as_str())),
+            (_, true) => format!("disabled: {}", markdown_line(name.as_str())),
+            (_, false) => format!("{} is already disabled", markdown_line(name.as_str())),
         };
         let result = DisableResult {
             skill: name.clone(),
@@ -38,16 +38,16 @@ impl Engine<'_> {
         Ok(Answer { result, text, delta })
     }
 
-    /// Takes a disabled skill back; it is not loaded.
+    /// Enables a disabled skill, without loading it.
     pub fn enable(&self, input: &SkillInput) -> Result<Answer<DisableResult>, LoaderError> {
-        let name = self.known_name(&input.skill)?;
+        let name = self.find_name(&input.skill)?;
         let changed = self.state.disabled().contains(name);
         let (text, delta) = if changed {
             let operation = StateOperation::Enable { skill: name.clone() };
-            (format!("enabled: {}", one_line(name.as_str())), operation.into())
+            (format!("enabled: {}", markdown_line(name.as_str())), operation.into())
         } else {
             (
-                format!("{} is not disabled", one_line(name.as_str())),
+                format!("{} is not disabled", markdown_line(name.as_str())),
                 StateDelta::default(),
             )
         };
@@ -59,7 +59,8 @@ impl Engine<'_> {
         Ok(Answer { result, text, delta })
     }
 
-    fn known_name(&self, name: &str) -> Result<&SkillName, LoaderError> {
+    /// Finds the name of a skill, disabled or not.
+    fn find_name(&self, name: &str) -> Result<&SkillName, LoaderError> {
         let skill = self.state.known_skill(self.agent, name);
         skill.map(|skill| &skill.name).ok_or_else(|| self.unknown_skill(name))
     }

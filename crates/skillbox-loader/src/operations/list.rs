@@ -1,21 +1,21 @@
-//! Lists the skills of a session.
+//! Lists skills.
 
 use std::fmt::Write as _;
 
-use super::rank::ranked;
+use super::rank::rank_skills;
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::one_line::one_line;
-use crate::tools::{ListInput, ListResult, ListedSkill};
+use crate::sanitize::markdown_line;
+use crate::tool_interface::{ListInput, ListResult, ListedSkill};
 
 impl Engine<'_> {
-    /// Every skill that the agent may know of, the disabled ones too, so that they can be taken back.
+    /// Lists every skill that the agent's filter includes. Disabled skills are listed too, so that they can be enabled.
     pub fn list(&self, input: &ListInput) -> Result<Answer<ListResult>, LoaderError> {
         let all = self.state.snapshot().map_or(&[][..], |snapshot| snapshot.skills());
-        let known = all
+        let included = all
             .iter()
             .filter(|skill| self.state.known_skill(self.agent, skill.name.as_str()).is_some());
-        let hits = ranked(known, input.query.as_deref().unwrap_or_default());
+        let hits = rank_skills(included, input.query.as_deref().unwrap_or_default());
         let loaded = self.loaded_names();
         let skills: Vec<ListedSkill> = hits
             .into_iter()
@@ -27,13 +27,13 @@ impl Engine<'_> {
                 disabled: self.state.disabled().contains(&skill.name),
                 manual_only: skill.is_manual_only(),
                 user_invocable: !skill
-                    .steering
+                    .invocation
                     .as_ref()
-                    .is_some_and(|steering| steering.hidden_from_users),
+                    .is_some_and(|invocation| invocation.hidden_from_users),
                 argument_hint: skill.argument_hint().map(str::to_owned),
             })
             .collect();
-        let text = list_text(&skills);
+        let text = render_list(&skills);
         Ok(Answer {
             result: ListResult { skills },
             text,
@@ -42,21 +42,21 @@ impl Engine<'_> {
     }
 }
 
-fn list_text(skills: &[ListedSkill]) -> String {
+fn render_list(skills: &[ListedSkill]) -> String {
     if skills.is_empty() {
         return "no skill matches".to_owned();
     }
     let mut text = String::new();
     for skill in skills {
-        let _ = write!(text, "- {}", one_line(skill.name.as_str()));
-        for (is_so, mark) in [
+        let _ = write!(text, "- {}", markdown_line(skill.name.as_str()));
+        for (is_set, mark) in [
             (skill.loaded, " [Loaded]"),
             (skill.disabled, " [Disabled]"),
             (skill.manual_only, " [Manual only]"),
         ] {
-            text.push_str(if is_so { mark } else { "" });
+            text.push_str(if is_set { mark } else { "" });
         }
-        let _ = writeln!(text, ": {}", one_line(&skill.description));
+        let _ = writeln!(text, ": {}", markdown_line(&skill.description));
     }
     text
 }

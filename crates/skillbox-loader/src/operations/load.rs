@@ -1,4 +1,4 @@
-//! Loads a skill: its instructions, its chosen documents, and the delta that remembers it.
+//! Loads a skill: its instructions, its selected documents, and the delta that records it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,67 +6,73 @@ use std::sync::Arc;
 use skillbox_model::{RelPath, SkillName};
 use skillbox_repository::{ResourceKind, SkillDir};
 
-use super::doc_names::unreadable;
-use super::load_text::{already_loaded_text, load_text};
+use super::list_docs::unreadable_skill;
+use super::load_text::{render_already_loaded_text, render_loaded_text};
 use crate::delta::{StateDelta, StateOperation};
 use crate::dialect::Dialect;
 use crate::engine::{Answer, Caller, Engine};
+use crate::fire_hooks::{HookTrigger, fire_hooks};
 use crate::loader_error::LoaderError;
 use crate::prompt::{DocBody, resource_summary, shown_directory};
 use crate::settings::AtLimit;
 use crate::skill_view::SkillView;
 use crate::state::{DocSelection, ResourceType, ResourceView};
-use crate::steering::{FiredHook, Moment, fire};
-use crate::tools::{DocText, LoadInput, LoadResult, Tool};
+use crate::tool::Tool;
+use crate::tool_interface::{DocText, LoadInput, LoadResult};
 
 impl Engine<'_> {
-    /// Loads a skill. The checks come in a fixed order: unknown, disabled, manual only, loaded already, over the
-    /// limit; then the file is read, held to its size and to UTF-8. Only a success has a delta.
+    /// Loads a skill. The checks have a fixed order: unknown, disabled, manual only, already loaded, over the limit.
+    /// Then the file is read and its size and encoding are checked. Only a successful call has a delta.
     pub fn load(&self, input: &LoadInput) -> Result<Answer<LoadResult>, LoaderError> {
-        let skill = self.skill(&input.skill)?;
+        let skill = self.find_skill(&input.skill)?;
         let already_loaded = self.state.is_loaded(self.agent, &skill.name);
         if skill.is_manual_only() && self.caller == Caller::Model && !already_loaded {
             return Err(LoaderError::ManualOnly(input.skill.clone()));
         }
-        let evicted = if already_loaded { None } else { self.room_for(skill)? };
-        let mut result = self.bare_result(skill, already_loaded);
+        let evicted = if already_loaded {
+            None
+        } else {
+            self.skill_to_evict(skill)?
+        };
+        let mut result = self.initial_result(skill, already_loaded);
         if already_loaded && self.settings.dialect == Dialect::Deepagents {
             return Ok(Answer {
-                text: already_loaded_text(skill),
+                text: render_already_loaded_text(skill),
                 result,
                 delta: StateDelta::default(),
             });
         }
-        let dir = self.open(skill)?;
+        let dir = self.open_dir(skill)?;
         let instructions = if already_loaded {
-            self.turn_instructions(skill)?
+            self.read_instructions(skill)?
         } else {
-            Arc::new(dir.instructions().map_err(|source| unreadable(skill, source))?)
+            Arc::new(dir.instructions().map_err(|source| unreadable_skill(skill, source))?)
         };
-        let selection = self.selection(skill, &dir, input, &mut result)?;
-        let resources = self.resources_of(skill, &dir, already_loaded, &mut result.warnings);
-        // From here on nothing fails.
-        self.texts.keep_instructions(&skill.name, &instructions);
+        let selection = self.requested_selection(skill, &dir, input, &mut result)?;
+        let resources = self.find_resources(skill, &dir, already_loaded, &mut result.warnings);
+        // Nothing can fail from here on.
+        self.texts.store_instructions(&skill.name, &instructions);
         let arguments = input
             .arguments
             .as_deref()
-            .or_else(|| self.earlier_arguments(&skill.name));
-        let said = self.said(&instructions, arguments);
-        let effective = selection
+            .or_else(|| self.previous_arguments(&skill.name));
+        let shown = self.shown_instructions(&instructions, arguments);
+        let shown_docs = selection
             .clone()
             .or_else(|| self.state.docs(self.agent, &skill.name).cloned());
-        let (docs, problems) = self.doc_bodies(skill, &effective.unwrap_or_default());
+        let (docs, problems) = self.doc_bodies(skill, &shown_docs.unwrap_or_default());
         result.warnings.extend(problems);
         result.docs = docs.iter().map(|doc| self.doc_text(doc)).collect();
         result.resource_summary = resource_summary(&resources);
-        result.resources = by_kind(&resources);
+        result.resources = group_by_type(&resources);
         result.evicted = evicted;
-        let text = load_text(self.settings, skill, &said, &docs, &resources, already_loaded);
+        let text = render_loaded_text(self.settings, skill, &shown, &docs, &resources, already_loaded);
         if self.settings.delivery().in_result() {
-            result.instructions = Some(said);
+            result.instructions = Some(shown);
         }
         let mut delta = self.load_delta(skill, input, &result, selection, resources);
-        result.hooks = fire_on_load(self, skill, &mut delta);
+        // The start hook of a skill that is already loaded has fired before and does not fire again.
+        result.hooks = fire_hooks(self.state, self.agent, skill, HookTrigger::session_start(), &mut delta);
         tracing::info!(
             skill = %skill.name,
             resources = result.resources.values().map(Vec::len).sum::<usize>(),
@@ -76,8 +82,8 @@ impl Engine<'_> {
         Ok(Answer { result, text, delta })
     }
 
-    /// The skill that has to make room, if one has to; a refusal where none may.
-    fn room_for(&self, skill: &SkillView) -> Result<Option<SkillName>, LoaderError> {
+    /// Finds the skill to unload at the load limit, or refuses the call if the settings say so.
+    fn skill_to_evict(&self, skill: &SkillView) -> Result<Option<SkillName>, LoaderError> {
         let limit = self.settings.max_loaded;
         if self.state.loaded(self.agent).count() < limit {
             return Ok(None);
@@ -96,9 +102,9 @@ impl Engine<'_> {
         }
     }
 
-    fn bare_result(&self, skill: &SkillView, already_loaded: bool) -> LoadResult {
-        let steering = skill.steering.as_deref();
-        let text = |text: Option<&Box<str>>| text.map(|text| text.to_string());
+    fn initial_result(&self, skill: &SkillView, already_loaded: bool) -> LoadResult {
+        let invocation = skill.invocation.as_deref();
+        let owned = |text: Option<&Box<str>>| text.map(|text| text.to_string());
         LoadResult {
             skill: skill.name.clone(),
             already_loaded,
@@ -111,17 +117,17 @@ impl Engine<'_> {
             resource_summary: String::new(),
             allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
             evicted: None,
-            model: text(steering.and_then(|steering| steering.model.as_ref())),
-            context: text(steering.and_then(|steering| steering.context.as_ref())),
+            model: owned(invocation.and_then(|invocation| invocation.model.as_ref())),
+            context: owned(invocation.and_then(|invocation| invocation.context.as_ref())),
             hooks: Vec::new(),
-            warnings: steering
-                .map(|steering| steering.hooks().problems.clone())
+            warnings: invocation
+                .map(|invocation| invocation.hooks().problems.clone())
                 .unwrap_or_default(),
         }
     }
 
-    /// The selection that the call makes; none where it says nothing about documents.
-    fn selection(
+    /// The document selection of the call; `None` if the call does not mention documents.
+    fn requested_selection(
         &self,
         skill: &SkillView,
         dir: &SkillDir,
@@ -130,11 +136,11 @@ impl Engine<'_> {
     ) -> Result<Option<DocSelection>, LoaderError> {
         let all = input.include_all_docs == Some(true);
         let named = input.docs.as_deref().filter(|_| !all);
-        // A dialect without documents is not charged for looking through the whole skill.
+        // A dialect without documents does not need the scan of the whole skill.
         if named.is_none() && self.settings.tool_name(Tool::ListDocs).is_none() {
             return Ok(all.then_some(DocSelection::All));
         }
-        let available: Vec<RelPath> = match self.docs_of(skill, dir) {
+        let available: Vec<RelPath> = match self.doc_paths(skill, dir) {
             Ok(available) => available,
             Err(error) if named.is_some() => return Err(error),
             Err(error) => {
@@ -144,13 +150,14 @@ impl Engine<'_> {
         };
         result.docs_available = available.len();
         match named {
-            Some(named) => Ok(Some(DocSelection::chosen(self.named_docs(skill, &available, named)?))),
+            Some(named) => Ok(Some(DocSelection::chosen(self.find_docs(skill, &available, named)?))),
             None => Ok(all.then_some(DocSelection::All)),
         }
     }
 
-    /// From the state while the skill is loaded; a failing look leaves the skill without resources.
-    fn resources_of(
+    /// The resources from the state if the skill is loaded, otherwise from a scan. If the scan fails, the skill loads
+    /// without resources.
+    fn find_resources(
         &self,
         skill: &SkillView,
         dir: &SkillDir,
@@ -162,12 +169,12 @@ impl Engine<'_> {
         }
         scan_resources(dir).unwrap_or_else(|error| {
             tracing::warn!(skill = %skill.name, %error, "failed to list resources");
-            warnings.push(format!("the resources cannot be listed: {error}"));
+            warnings.push(format!("cannot list the resources: {error}"));
             Vec::new()
         })
     }
 
-    fn earlier_arguments(&self, skill: &SkillName) -> Option<&str> {
+    fn previous_arguments(&self, skill: &SkillName) -> Option<&str> {
         let mut loaded = self.state.loaded(self.agent);
         loaded
             .find(|loaded| loaded.skill == *skill)
@@ -178,7 +185,7 @@ impl Engine<'_> {
         DocText {
             path: doc.path.clone(),
             content: self.settings.delivery().in_result().then(|| doc.text.clone()),
-            truncated: doc.cut_from.is_some(),
+            truncated: doc.truncated_from.is_some(),
         }
     }
 
@@ -212,7 +219,7 @@ impl Engine<'_> {
             });
         }
         if self.state.resources(&skill.name) != Some(&resources) {
-            delta.push(StateOperation::Resources {
+            delta.push(StateOperation::SetResources {
                 skill: skill.name.clone(),
                 resources,
             });
@@ -221,12 +228,7 @@ impl Engine<'_> {
     }
 }
 
-/// A skill that is loaded already has had its start.
-fn fire_on_load(engine: &Engine<'_>, skill: &SkillView, delta: &mut StateDelta) -> Vec<FiredHook> {
-    fire(engine.state, engine.agent, skill, Moment::session_start(), delta)
-}
-
-/// The resources of a skill, as the state keeps them.
+/// Scans the resources of a skill.
 pub(crate) fn scan_resources(dir: &SkillDir) -> Result<Vec<ResourceView>, skillbox_repository::SkillReadError> {
     let resources = dir
         .resources()?
@@ -245,10 +247,10 @@ pub(crate) fn scan_resources(dir: &SkillDir) -> Result<Vec<ResourceView>, skillb
         .collect())
 }
 
-fn by_kind(resources: &[ResourceView]) -> BTreeMap<ResourceType, Vec<String>> {
-    let mut kinds: BTreeMap<ResourceType, Vec<String>> = BTreeMap::new();
+fn group_by_type(resources: &[ResourceView]) -> BTreeMap<ResourceType, Vec<String>> {
+    let mut groups: BTreeMap<ResourceType, Vec<String>> = BTreeMap::new();
     for resource in resources {
-        kinds.entry(resource.kind).or_default().push(resource.path.to_string());
+        groups.entry(resource.kind).or_default().push(resource.path.to_string());
     }
-    kinds
+    groups
 }

@@ -1,46 +1,46 @@
-//! What a model is told when a skill was loaded.
+//! The text that a model gets after loading a skill.
 
 use std::fmt::Write as _;
 
 use crate::dialect::Dialect;
-use crate::one_line::one_line;
-use crate::prompt::{BodyText, DocBody, loaded_block, resource_summary, shown_directory};
+use crate::prompt::{DocBody, LoadedBody, render_tagged, resource_summary, shown_directory};
+use crate::sanitize::markdown_line;
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::state::ResourceView;
 
-pub(crate) fn already_loaded_text(skill: &SkillView) -> String {
-    let name = one_line(skill.name.as_str());
+pub(crate) fn render_already_loaded_text(skill: &SkillView) -> String {
+    let name = markdown_line(skill.name.as_str());
     format!("Skill '{name}' is already loaded. Its instructions are already active.")
 }
 
-/// The instructions with what belongs to them, as the dialect delivers them.
-pub(crate) fn load_text(
+/// Renders the instructions with their documents and resources, in the form of the dialect.
+pub(crate) fn render_loaded_text(
     settings: &Settings,
     skill: &SkillView,
-    said: &str,
+    instructions: &str,
     docs: &[DocBody],
     resources: &[ResourceView],
     already_loaded: bool,
 ) -> String {
     match settings.dialect {
-        Dialect::Deepagents => with_resource_paths(said, skill, resources),
-        Dialect::Saa => said.to_owned(),
+        Dialect::Deepagents => append_resource_paths(instructions, skill, resources),
+        Dialect::Saa => instructions.to_owned(),
         Dialect::Trpc => {
-            let again = if already_loaded { " (again)" } else { "" };
-            format!("loaded: {}{again}", one_line(skill.name.as_str()))
+            let suffix = if already_loaded { " (again)" } else { "" };
+            format!("loaded: {}{suffix}", markdown_line(skill.name.as_str()))
         }
         Dialect::Skillbox | Dialect::Agentskills if !settings.delivery().in_result() => {
             format!(
-                "loaded: {}; its instructions stand in the system prompt",
-                one_line(skill.name.as_str())
+                "loaded: {}; its instructions are in the system prompt",
+                markdown_line(skill.name.as_str())
             )
         }
         Dialect::Skillbox | Dialect::Agentskills => {
-            let body = BodyText {
+            let body = LoadedBody {
                 name: skill.name.to_string(),
                 directory: shown_directory(settings, skill).into_owned(),
-                text: Ok(said.to_owned()),
+                instructions: Ok(instructions.to_owned()),
                 allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
                 docs: docs.to_vec(),
             };
@@ -50,21 +50,21 @@ pub(crate) fn load_text(
             } else {
                 format!("\nFiles: {summary}\n")
             };
-            format!("{}{files}", loaded_block(&body))
+            format!("{}{files}", render_tagged(&body))
         }
     }
 }
 
-/// The text, then the full path of every resource.
-fn with_resource_paths(said: &str, skill: &SkillView, resources: &[ResourceView]) -> String {
-    let mut text = said.to_owned();
+/// Appends the full path of every resource to the instructions.
+fn append_resource_paths(instructions: &str, skill: &SkillView, resources: &[ResourceView]) -> String {
+    let mut text = instructions.to_owned();
     if resources.is_empty() {
         return text;
     }
     text.push_str("\n\n\n---\n**Skill Resources:**\n");
     for resource in resources {
         let path = format!("{}/{}", skill.directory(), resource.path);
-        let _ = write!(text, "\n- [{}] `{}`", resource.kind.as_str(), one_line(&path));
+        let _ = write!(text, "\n- [{}] `{}`", resource.kind.as_str(), markdown_line(&path));
     }
     text
 }

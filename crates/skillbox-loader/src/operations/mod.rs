@@ -1,17 +1,18 @@
-//! The operations behind the tools, one verb one file.
+//! The operations behind the tools, one file per operation.
 
-mod bodies;
+mod check_run;
 mod disable;
-mod doc_names;
 mod list;
+mod list_docs;
 mod load;
 mod load_text;
-mod pointer;
+mod loaded_bodies;
 mod rank;
 mod read;
-mod run;
+mod resolve_skill;
 mod search;
 mod select_docs;
+mod substitute_arguments;
 mod unload;
 
 pub(crate) use load::scan_resources;

@@ -1,8 +1,8 @@
-//! How well a skill answers a query, by name, description and path.
+//! Ranks skills by how well they match a query.
 
 use crate::skill_view::SkillView;
 
-/// 0 the name itself, 1 its beginning, 2 inside it, 3 description or path; none where nothing matches.
+/// Ranks a match: 0 exact name, 1 name prefix, 2 part of the name, 3 description or path; `None` without a match.
 pub(crate) fn rank(skill: &SkillView, query: &str) -> Option<u8> {
     let query = query.trim().to_lowercase();
     let name = skill.name.as_str().to_lowercase();
@@ -18,15 +18,15 @@ pub(crate) fn rank(skill: &SkillView, query: &str) -> Option<u8> {
     if name.contains(&query) {
         return Some(2);
     }
-    let elsewhere = [&skill.description, &skill.path];
-    elsewhere
+    let other_texts = [&skill.description, &skill.path];
+    other_texts
         .iter()
         .any(|text| text.to_lowercase().contains(&query))
         .then_some(3)
 }
 
-/// The matching skills, best first, of equal rank by name; a blank query keeps all in their order.
-pub(crate) fn ranked<'s, S: AsRef<SkillView> + 's>(
+/// Sorts the matching skills by rank, then by name. A blank query keeps all skills in their order.
+pub(crate) fn rank_skills<'s, S: AsRef<SkillView> + 's>(
     skills: impl Iterator<Item = &'s S>,
     query: &str,
 ) -> Vec<(u8, &'s S)> {

@@ -1,55 +1,56 @@
-//! Finds skills.
+//! Searches skills.
 
 use std::fmt::Write as _;
 
-use skillbox_repository::{Rank, search};
+use skillbox_repository::{SearchRank, search};
 
-use super::rank::ranked;
+use super::rank::rank_skills;
 use crate::dialect::Dialect;
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::one_line::one_line;
 use crate::prompt::shown_directory;
+use crate::sanitize::markdown_line;
 use crate::skill_view::SkillView;
-use crate::tools::{SearchHit, SearchInput, SearchResult};
+use crate::tool_interface::{SearchHit, SearchInput, SearchResult};
 
-/// More hits than this help no one.
-const MOST_HITS: usize = 50;
+/// More hits are of no use to a model.
+const MAX_HITS: usize = 50;
 
 impl Engine<'_> {
-    /// Ranks the visible skills; a blank query lists all. Our own dialect looks into the instructions too.
+    /// Ranks the visible skills; a blank query lists all. Our own dialect also searches the instructions.
     pub fn search(&self, input: &SearchInput) -> Result<Answer<SearchResult>, LoaderError> {
         let query = input.query.trim();
         let hits = match self.settings.dialect {
-            Dialect::Saa => self.by_metadata(query),
-            _ if query.is_empty() => self.by_metadata(query),
-            _ => self.with_bodies(query),
+            Dialect::Saa => self.search_metadata(query),
+            _ if query.is_empty() => self.search_metadata(query),
+            _ => self.search_all_text(query),
         };
         let result = SearchResult {
             query: input.query.clone(),
             hits,
         };
         Ok(Answer {
-            text: search_text(self.settings.dialect, &result),
+            text: render_hits(self.settings.dialect, &result),
             result,
             delta: Default::default(),
         })
     }
 
-    fn by_metadata(&self, query: &str) -> Vec<SearchHit> {
-        let hits = ranked(self.state.visible(self.agent), query);
-        let most = if query.is_empty() { hits.len() } else { MOST_HITS };
+    fn search_metadata(&self, query: &str) -> Vec<SearchHit> {
+        let hits = rank_skills(self.state.visible(self.agent), query);
+        let max_hits = if query.is_empty() { hits.len() } else { MAX_HITS };
         hits.into_iter()
-            .take(most)
+            .take(max_hits)
             .map(|(rank, skill)| self.hit(skill, rank))
             .collect()
     }
 
-    /// The catalogue may know skills that this agent does not; they must not take the place of others.
-    fn with_bodies(&self, query: &str) -> Vec<SearchHit> {
+    /// Searches more hits than needed by the number of skills that the agent cannot see, because the catalog contains
+    /// those too.
+    fn search_all_text(&self, query: &str) -> Vec<SearchHit> {
         let visible = self.state.visible(self.agent).count();
         let hidden = self.catalog.len().saturating_sub(visible);
-        let found = search(self.catalog, query, MOST_HITS + hidden)
+        let found = search(self.catalog, query, MAX_HITS + hidden)
             .into_iter()
             .filter_map(|hit| {
                 let skill = self.state.visible_skill(self.agent, hit.name.as_str())?;
@@ -57,7 +58,7 @@ impl Engine<'_> {
                 shown.excerpt = hit.excerpt.map(String::from);
                 Some(shown)
             });
-        found.take(MOST_HITS).collect()
+        found.take(MAX_HITS).collect()
     }
 
     fn hit(&self, skill: &SkillView, rank: u8) -> SearchHit {
@@ -72,29 +73,33 @@ impl Engine<'_> {
     }
 }
 
-fn rank_number(rank: Rank) -> u8 {
+fn rank_number(rank: SearchRank) -> u8 {
     match rank {
-        Rank::ExactName => 0,
-        Rank::NamePrefix => 1,
-        Rank::Name => 2,
-        Rank::DescriptionOrPath | Rank::Listed => 3,
-        Rank::Body => 4,
+        SearchRank::ExactName => 0,
+        SearchRank::NamePrefix => 1,
+        SearchRank::Name => 2,
+        SearchRank::DescriptionOrPath | SearchRank::Listed => 3,
+        SearchRank::Body => 4,
     }
 }
 
-fn search_text(dialect: Dialect, result: &SearchResult) -> String {
+fn render_hits(dialect: Dialect, result: &SearchResult) -> String {
     if result.hits.is_empty() {
         return match dialect {
-            Dialect::Saa => format!("No skills found matching: {}", one_line(&result.query)),
+            Dialect::Saa => format!("No skills found matching: {}", markdown_line(&result.query)),
             _ => "no skill matches".to_owned(),
         };
     }
     let mut text = String::new();
     for hit in &result.hits {
-        let (name, description) = (one_line(hit.name.as_str()), one_line(&hit.description));
-        let _ = write!(text, "- **{name}**: {description} (path: `{}`)", one_line(&hit.path));
+        let (name, description) = (markdown_line(hit.name.as_str()), markdown_line(&hit.description));
+        let _ = write!(
+            text,
+            "- **{name}**: {description} (path: `{}`)",
+            markdown_line(&hit.path)
+        );
         if let Some(excerpt) = &hit.excerpt {
-            let _ = write!(text, " (found in: {})", one_line(excerpt));
+            let _ = write!(text, " (found in: {})", markdown_line(excerpt));
         }
         text.push('\n');
     }

@@ -1,27 +1,27 @@
-//! Chooses which documents of a skill are shown.
+//! Selects which documents of a skill are shown.
 
-use super::doc_names::texts;
+use super::list_docs::path_strings;
 use crate::delta::StateOperation;
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::one_line::one_line;
+use crate::sanitize::markdown_line;
 use crate::state::DocSelection;
-use crate::tools::{DocsMode, SelectDocsInput, SelectDocsResult};
+use crate::tool_interface::{DocsMode, SelectDocsInput, SelectDocsResult};
 
 impl Engine<'_> {
-    /// Adds to the chosen documents, replaces or clears them.
+    /// Adds to the selected documents, replaces or clears them.
     pub fn select_docs(&self, input: &SelectDocsInput) -> Result<Answer<SelectDocsResult>, LoaderError> {
-        let skill = self.skill(&input.skill)?;
+        let skill = self.find_skill(&input.skill)?;
         let mode = input.mode.unwrap_or_default();
-        let available = self.docs_of(skill, &self.open(skill)?)?;
-        let named = self.named_docs(skill, &available, input.docs.as_deref().unwrap_or_default())?;
+        let available = self.doc_paths(skill, &self.open_dir(skill)?)?;
+        let named = self.find_docs(skill, &available, input.docs.as_deref().unwrap_or_default())?;
         let all = input.include_all_docs == Some(true);
         let (agent, name) = (self.agent.clone(), skill.name.clone());
         let (operation, selection) = match mode {
             DocsMode::Add if !all => {
                 let mut selection = self.state.docs(self.agent, &skill.name).cloned().unwrap_or_default();
                 selection.add(named.iter().cloned());
-                // Added, not replaced: what another call adds at the same time stays.
+                // The operation adds instead of replacing, so that a parallel call's additions are kept.
                 let docs = named;
                 (
                     StateOperation::AddDocs {
@@ -50,8 +50,8 @@ impl Engine<'_> {
             }
         };
         let (selected_docs, include_all_docs) = match &selection {
-            DocSelection::All => (texts(&available), true),
-            DocSelection::Chosen(docs) => (texts(docs), false),
+            DocSelection::All => (path_strings(&available), true),
+            DocSelection::Chosen(docs) => (path_strings(docs), false),
         };
         let result = SelectDocsResult {
             skill: skill.name.clone(),
@@ -61,25 +61,25 @@ impl Engine<'_> {
             loaded: self.state.is_loaded(self.agent, &skill.name),
         };
         Ok(Answer {
-            text: selection_text(&result),
+            text: render_selection(&result),
             result,
             delta: operation.into(),
         })
     }
 }
 
-fn selection_text(result: &SelectDocsResult) -> String {
-    let skill = one_line(result.skill.as_str());
-    let docs: Vec<_> = result.selected_docs.iter().map(|doc| one_line(doc)).collect();
+fn render_selection(result: &SelectDocsResult) -> String {
+    let skill = markdown_line(result.skill.as_str());
+    let docs: Vec<_> = result.selected_docs.iter().map(|doc| markdown_line(doc)).collect();
     let docs = if docs.is_empty() {
         "none".to_owned()
     } else {
         docs.join(", ")
     };
-    let later = if result.loaded {
+    let note = if result.loaded {
         ""
     } else {
         " (shown once the skill is loaded)"
     };
-    format!("selected documents of {skill}: {docs}{later}")
+    format!("selected documents of {skill}: {docs}{note}")
 }

@@ -1,20 +1,20 @@
-//! Drops a loaded skill.
+//! Unloads a skill.
 
 use crate::delta::{StateDelta, StateOperation};
 use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::one_line::one_line;
-use crate::tools::{SkillInput, UnloadResult};
+use crate::sanitize::markdown_line;
+use crate::tool_interface::{SkillInput, UnloadResult};
 
 impl Engine<'_> {
-    /// Drops a skill with its documents; one that is not loaded stays as it is.
+    /// Unloads a skill and its documents. A skill that is not loaded stays as it is.
     pub fn unload(&self, input: &SkillInput) -> Result<Answer<UnloadResult>, LoaderError> {
-        let skill = self.skill(&input.skill)?;
+        let skill = self.find_skill(&input.skill)?;
         let name = skill.name.clone();
         let was_loaded = self.state.is_loaded(self.agent, &name);
         let loaded = self.state.loaded(self.agent).map(|loaded| &loaded.skill);
         let loaded = loaded.filter(|loaded| **loaded != name).cloned().collect();
-        let shown = one_line(name.as_str());
+        let shown = markdown_line(name.as_str());
         let (text, delta) = if was_loaded {
             let agent = self.agent.clone();
             let skill = name.clone();

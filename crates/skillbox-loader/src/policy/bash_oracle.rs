@@ -1,7 +1,7 @@
-//! Holds the reader of command lines against bash itself.
+//! Compares the command-line parser with bash itself.
 //!
-//! Whatever the reader accepts is given to bash, with two programs on the path that write down how they were
-//! called. Every call must be one that the reader foresaw, and nothing may be written.
+//! Bash runs every command line that the parser accepts, with two programs on the path that record how they were called.
+//! The parser must have predicted every call, and bash must not write any file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
 
-use super::shell::{Segment, split};
+use super::command_line::{SimpleCommand, split_commands};
 
-/// Programs, blanks, operators, quotes and everything that bash might make something of. No slash: nothing
-/// outside of the directory can be named.
+/// Programs, blanks, operators, quotes and everything else that is special to bash. No slash, so that no path outside
+/// the directory can be named.
 const PIECES: &[&str] = &[
     "aa",
     "bb",
@@ -77,37 +77,37 @@ const PIECES: &[&str] = &[
     "1",
 ];
 
-/// Writes down its name and arguments. One call is one write, so that calls at once do not mix.
-const RECORDER: &str = r#"#!/bin/sh
+/// Records its name and arguments in one write, so that concurrent calls do not mix.
+const RECORDER_SCRIPT: &str = r#"#!/bin/sh
 call=$(printf '%s\037' "${0##*/}" "$@")
 printf '%s\036' "$call" >> "$LOG"
 "#;
 
-struct Bench {
+struct BashFixture {
     directory: TempDir,
 }
 
-impl Bench {
+impl BashFixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let programs = directory.path().join("bin");
         fs::create_dir(&programs).unwrap();
         for name in ["aa", "bb"] {
             let path = programs.join(name);
-            fs::write(&path, RECORDER).unwrap();
+            fs::write(&path, RECORDER_SCRIPT).unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         Self { directory }
     }
 
-    /// The calls that bash makes, and the files it leaves.
+    /// Runs a command in bash and returns the recorded calls and the number of created files.
     #[expect(
         clippy::disallowed_methods,
         reason = "bash is the oracle of this test, and starts nothing but its two programs"
     )]
     fn run(&self, command: &str) -> (Vec<Vec<String>>, usize) {
         let work = tempfile::tempdir_in(&self.directory).unwrap();
-        // A log of its own: what ran on in the background writes to nobody else's.
+        // Each run has its own log, so that programs still in the background do not write to a later one.
         let log = work.path().with_extension("log");
         let output = Command::new("/bin/bash")
             .args(["-c", command])
@@ -122,52 +122,51 @@ impl Bench {
         let calls = log
             .split_terminator('\u{1e}')
             .map(|call| call.split_terminator('\u{1f}').map(str::to_owned).collect());
-        (calls.collect(), files_in(work.path()))
+        (calls.collect(), count_files(work.path()))
     }
 }
 
-fn files_in(directory: &Path) -> usize {
+fn count_files(directory: &Path) -> usize {
     fs::read_dir(directory).unwrap().count()
 }
 
-/// Whether one of the segments is this call; what the shell may still expand is left open.
-fn foreseen(segments: &[Segment], call: &[String]) -> bool {
-    segments.iter().any(|segment| {
-        let all_exact = segment.words.iter().all(|word| word.exact);
-        let same = segment.words.iter().map(|word| &word.text).eq(call);
-        if all_exact {
-            same
+/// Whether one of the commands is this call. Of a command with expansions, only the program is compared.
+fn is_predicted(commands: &[SimpleCommand], call: &[String]) -> bool {
+    commands.iter().any(|command| {
+        let is_exact = command.words.iter().all(|word| word.is_exact);
+        if is_exact {
+            command.words.iter().map(|word| &word.text).eq(call)
         } else {
-            call.first() == segment.words.first().map(|word| &word.text)
+            call.first() == command.words.first().map(|word| &word.text)
         }
     })
 }
 
 #[test]
-fn s21_bash_starts_only_what_was_foreseen() {
-    let bench = Bench::new();
-    let (calls, files) = bench.run("aa 'x y'; bb > f");
+fn s21_bash_starts_only_predicted_commands() {
+    let bash = BashFixture::new();
+    let (calls, files) = bash.run("aa 'x y'; bb > f");
     assert_eq!(
         (calls, files),
         (vec![vec!["aa".to_owned(), "x y".to_owned()], vec!["bb".to_owned()]], 1),
-        "the bench works"
+        "control: the recorder sees calls and files"
     );
 
     let piece = proptest::sample::select(PIECES);
     let command = proptest::collection::vec(piece, 1..9).prop_map(|pieces| format!("aa {}", pieces.concat()));
     let accepted = command.prop_filter_map("refused", |command| {
-        split(&command).ok().map(|segments| (command, segments))
+        split_commands(&command).ok().map(|commands| (command, commands))
     });
     let config = Config {
         cases: 200,
         max_local_rejects: 1_000_000,
         ..Config::default()
     };
-    let run = TestRunner::new(config).run(&accepted, |(command, segments)| {
-        let (calls, files) = bench.run(&command);
+    let run = TestRunner::new(config).run(&accepted, |(command, commands)| {
+        let (calls, files) = bash.run(&command);
         prop_assert_eq!(files, 0, "{:?} wrote a file", command);
         for call in calls {
-            prop_assert!(foreseen(&segments, &call), "{:?} started {:?}", command, call);
+            prop_assert!(is_predicted(&commands, &call), "{:?} started {:?}", command, call);
         }
         Ok(())
     });

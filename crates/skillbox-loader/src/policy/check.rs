@@ -1,4 +1,4 @@
-//! Decides one tool call against what the loaded skills declare.
+//! Checks one tool call against the declarations of the loaded skills.
 
 use std::collections::BTreeSet;
 
@@ -6,26 +6,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::command::{Invocation, Place};
-use super::entry::{Entry, ToolName};
-use super::shell::{Segment, split};
-use super::shell_words::Word;
+use super::allowed_tool::{AllowedTool, ToolName};
+use super::command_line::{SimpleCommand, split_commands};
+use super::command_pattern::{Invocation, StartDirectory};
+use super::shell_lexer::Word;
 
-/// What `allowed-tools` means in a session.
+/// How a session enforces `allowed-tools`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyKind {
     /// Shown in the prompt, never enforced.
     #[default]
     Recommend,
-    /// Only what the loaded skills declare together, and no limit while one of them declares nothing.
+    /// Allows what the loaded skills declare together, and everything while one of them declares nothing.
     Restrict,
-    /// Only what the loaded skills declare together; a skill that declares nothing adds nothing.
+    /// Allows only what the loaded skills declare together; a skill that declares nothing adds nothing.
     Strict,
 }
 
 impl PolicyKind {
-    /// The word on the wire and on the command line.
+    /// The name in JSON and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Recommend => "recommend",
@@ -35,7 +35,7 @@ impl PolicyKind {
     }
 }
 
-/// The tools that no policy blocks, unless the host gives a set of its own.
+/// The tools that no policy blocks, unless the host sets its own.
 pub fn default_always_allowed() -> BTreeSet<String> {
     let ours = [
         "skill_list",
@@ -59,25 +59,25 @@ pub fn default_always_allowed() -> BTreeSet<String> {
     ours.into_iter().chain(others).map(str::to_owned).collect()
 }
 
-/// What one loaded skill declares.
+/// The declarations of one loaded skill.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant<'s> {
-    /// Whether it declares anything, even something that cannot be read.
+    /// Whether it declares anything, even entries that do not parse.
     pub(crate) is_declared: bool,
-    /// What could be read.
-    pub(crate) entries: &'s [Entry],
+    /// The entries that parse.
+    pub(crate) entries: &'s [AllowedTool],
 }
 
-/// The answer to one call.
+/// The result of checking one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The call may go on.
+    /// The call may be made.
     Allowed,
-    /// The call must not be made; the reason is why a pattern for this tool did not cover it.
+    /// The call must not be made. If the skills declare patterns for the tool, the text says why none matches.
     Blocked(Option<String>),
 }
 
-/// Decides a call of `tool` while skills with these grants are loaded.
+/// Checks a call of `tool` while skills with these grants are loaded.
 pub(crate) fn check(
     kind: PolicyKind,
     always_allowed: &BTreeSet<String>,
@@ -91,63 +91,63 @@ pub(crate) fn check(
     if kind == PolicyKind::Restrict && grants.iter().any(|grant| !grant.is_declared) {
         return Verdict::Allowed;
     }
-    match covers(grants, tool, arguments) {
+    match check_grants(grants, tool, arguments) {
         Ok(()) => Verdict::Allowed,
-        Err(because) => Verdict::Blocked(because),
+        Err(reason) => Verdict::Blocked(reason),
     }
 }
 
-/// How much of a call an entry has to cover.
+/// The kind of a call, which decides what an entry must match.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CallKind {
     /// A command line, or a script with its arguments.
     Command,
-    /// Words typed into a program that runs already: no pattern can vouch for them.
-    Typing,
-    /// Looking after a program that an allowed call has started.
-    Following,
+    /// Input for a running program. No pattern can check it.
+    StdinWrite,
+    /// Polls or ends a program that an allowed call has started.
+    SessionControl,
     /// Any other tool.
     Other,
 }
 
-fn kind_of(tool: &str, arguments: &Value) -> Kind {
+fn classify_call(tool: &str, arguments: &Value) -> CallKind {
     match tool {
-        "Bash" | "skill_run" | "skill_exec" => Kind::Command,
-        "skill_write_stdin" => Kind::Typing,
-        "skill_poll_session" | "skill_kill_session" => Kind::Following,
-        // A host's own shell tool is a shell, whatever it is called.
-        _ if arguments.get("command").is_some() => Kind::Command,
-        _ => Kind::Other,
+        "Bash" | "skill_run" | "skill_exec" => CallKind::Command,
+        "skill_write_stdin" => CallKind::StdinWrite,
+        "skill_poll_session" | "skill_kill_session" => CallKind::SessionControl,
+        // A host's own shell tool is treated as a shell, whatever its name.
+        _ if arguments.get("command").is_some() => CallKind::Command,
+        _ => CallKind::Other,
     }
 }
 
-fn covers(grants: &[Grant<'_>], tool: &str, arguments: &Value) -> Result<(), Option<String>> {
+fn check_grants(grants: &[Grant<'_>], tool: &str, arguments: &Value) -> Result<(), Option<String>> {
     let counts_as_bash = matches!(
         tool,
         "skill_run" | "skill_exec" | "skill_write_stdin" | "skill_poll_session" | "skill_kill_session"
     );
     let names = [ToolName::new(tool), ToolName::new("Bash")];
     let names = if counts_as_bash { &names[..] } else { &names[..1] };
-    let all = grants.iter().flat_map(|grant| grant.entries);
-    let about_it: Vec<&Entry> = all.filter(|entry| names.iter().any(|name| entry.names(name))).collect();
-    if about_it.is_empty() {
+    let entries = grants.iter().flat_map(|grant| grant.entries);
+    let matching: Vec<&AllowedTool> = entries
+        .filter(|entry| names.iter().any(|name| entry.matches_tool(name)))
+        .collect();
+    if matching.is_empty() {
         return Err(None);
     }
-    if about_it.iter().any(|entry| entry.covers_everything()) {
+    if matching.iter().any(|entry| entry.allows_any_argument()) {
         return Ok(());
     }
-    match kind_of(tool, arguments) {
-        Kind::Following => Ok(()),
-        Kind::Typing => Err(Some(
-            "a pattern cannot vouch for what is typed into a program".to_owned(),
-        )),
-        Kind::Other if about_it.iter().any(|entry| entry.covers_argument(arguments)) => Ok(()),
-        Kind::Other => Err(Some("no pattern for this tool matches the argument".to_owned())),
-        Kind::Command => covers_command(&about_it, arguments).map_err(Some),
+    match classify_call(tool, arguments) {
+        CallKind::SessionControl => Ok(()),
+        CallKind::StdinWrite => Err(Some("a pattern cannot check the input of a running program".to_owned())),
+        CallKind::Other if matching.iter().any(|entry| entry.matches_argument(arguments)) => Ok(()),
+        CallKind::Other => Err(Some("no pattern for this tool matches the argument".to_owned())),
+        CallKind::Command => check_command(&matching, arguments).map_err(Some),
     }
 }
 
-fn covers_command(entries: &[&Entry], arguments: &Value) -> Result<(), String> {
+fn check_command(entries: &[&AllowedTool], arguments: &Value) -> Result<(), String> {
     let is_given = |key: &str| {
         arguments.get(key).is_some_and(|value| match value {
             Value::Null => false,
@@ -156,41 +156,45 @@ fn covers_command(entries: &[&Entry], arguments: &Value) -> Result<(), String> {
             _ => true,
         })
     };
-    // `PATH`, `LD_PRELOAD`, `GIT_SSH_COMMAND` and their like make an allowed name another program.
+    // `PATH`, `LD_PRELOAD`, `GIT_SSH_COMMAND` and similar variables make an allowed name run another program.
     if is_given("env") {
-        return Err("a pattern cannot vouch for a command with a changed environment".to_owned());
+        return Err("a pattern cannot check a command with a changed environment".to_owned());
     }
-    let place = if is_given("cwd") { Place::Chosen } else { Place::Default };
-    for segment in segments(arguments)? {
+    let start_directory = if is_given("cwd") {
+        StartDirectory::Custom
+    } else {
+        StartDirectory::Default
+    };
+    for command in parse_commands(arguments)? {
         let invocation = Invocation {
-            words: &segment.words,
-            place,
+            words: &command.words,
+            start_directory,
         };
-        if !entries.iter().any(|entry| entry.covers_command(invocation)) {
-            let name = segment.words.first().map_or("", |word| &word.text);
-            return Err(format!("no pattern covers this use of {name:?}"));
+        if !entries.iter().any(|entry| entry.matches_command(invocation)) {
+            let name = command.words.first().map_or("", |word| &word.text);
+            return Err(format!("no pattern allows this use of {name:?}"));
         }
     }
     Ok(())
 }
 
-/// The simple commands of a call: of its command line, its words, or its script with arguments.
-fn segments(arguments: &Value) -> Result<Vec<Segment>, String> {
-    let unreadable = || "the call names no command that can be checked".to_owned();
+/// Parses the simple commands of a call from its command line, its argv, or its script and arguments.
+fn parse_commands(arguments: &Value) -> Result<Vec<SimpleCommand>, String> {
+    let unreadable = || "the call contains no command that can be checked".to_owned();
     let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
     let words = |value: Option<&Value>| -> Result<Vec<String>, String> {
         let Some(value) = value else { return Ok(Vec::new()) };
         let text = |word: &Value| word.as_str().map(str::to_owned);
-        let read = value.as_array().and_then(|words| words.iter().map(text).collect());
-        read.ok_or_else(unreadable)
+        let parsed = value.as_array().and_then(|words| words.iter().map(text).collect());
+        parsed.ok_or_else(unreadable)
     };
     let argv = words(given("argv"))?;
     let exact = |words: Vec<String>| {
         let words = words.into_iter().map(Word::exact).collect();
-        vec![Segment { words }]
+        vec![SimpleCommand { words }]
     };
     match (given("command"), given("script"), argv.is_empty()) {
-        (Some(Value::String(command)), None, true) => split(command).map_err(|refusal| refusal.to_string()),
+        (Some(Value::String(command)), None, true) => split_commands(command).map_err(|refusal| refusal.to_string()),
         (None, Some(Value::String(script)), true) => {
             let mut call = vec![script.clone()];
             call.extend(words(given("args"))?);

@@ -2,14 +2,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::allowed_tool::AllowedTool;
 use super::check::{Grant, PolicyKind, Verdict, check, default_always_allowed};
-use super::entry::Entry;
-use super::shell::{SHELL_WORDS, ShellRefusal, split};
+use super::command_line::{SHELL_CHANGING_WORDS, split_commands};
+use super::shell_refusal::ShellRefusal;
 
-fn allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Value) -> bool {
-    let entries: Vec<Vec<Entry>> = skills
+fn is_allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Value) -> bool {
+    let entries: Vec<Vec<AllowedTool>> = skills
         .iter()
-        .map(|texts| texts.iter().filter_map(|text| Entry::parse(text)).collect())
+        .map(|texts| texts.iter().filter_map(|text| AllowedTool::parse(text)).collect())
         .collect();
     let grants: Vec<Grant<'_>> = skills
         .iter()
@@ -22,14 +23,14 @@ fn allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Value) 
     check(kind, &default_always_allowed(), &grants, tool, arguments) == Verdict::Allowed
 }
 
-fn bash(entry: &str, command: &str) -> bool {
-    let by_run = allowed(
+fn is_bash_allowed(entry: &str, command: &str) -> bool {
+    let by_run = is_allowed(
         PolicyKind::Strict,
         &[&[entry]],
         "skill_run",
         &json!({"skill": "x", "command": command}),
     );
-    let by_bash = allowed(PolicyKind::Strict, &[&[entry]], "Bash", &json!({"command": command}));
+    let by_bash = is_allowed(PolicyKind::Strict, &[&[entry]], "Bash", &json!({"command": command}));
     assert_eq!(by_run, by_bash, "skill_run counts as Bash: {command:?}");
     by_run
 }
@@ -38,7 +39,7 @@ fn bash(entry: &str, command: &str) -> bool {
 fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
     use PolicyKind::{Recommend, Restrict, Strict};
     let none = json!({});
-    // loaded skills with what they declare, the tool, and whether recommend, restrict and strict let it pass.
+    // The declarations of the loaded skills, the tool, and whether recommend, restrict and strict allow it.
     type Row = (&'static [&'static [&'static str]], &'static str, [bool; 3]);
     let table: &[Row] = &[
         (&[], "execute", [true, true, true]),
@@ -60,7 +61,7 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
     for (skills, tool, expected) in table {
         for (kind, expected) in [Recommend, Restrict, Strict].into_iter().zip(expected) {
             assert_eq!(
-                allowed(kind, skills, tool, &none),
+                is_allowed(kind, skills, tool, &none),
                 *expected,
                 "{kind:?} {skills:?} {tool}"
             );
@@ -70,7 +71,7 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
 
 #[test]
 fn an_empty_always_allowed_set_blocks_even_loading() {
-    let entries = [Entry::parse("x").unwrap()];
+    let entries = [AllowedTool::parse("x").unwrap()];
     let grants = [Grant {
         is_declared: true,
         entries: &entries,
@@ -81,9 +82,9 @@ fn an_empty_always_allowed_set_blocks_even_loading() {
 }
 
 #[test]
-fn command_patterns_cover_words() {
+fn command_patterns_match_words() {
     let check = |entry: &str, command: &str, expected: bool| {
-        assert_eq!(bash(entry, command), expected, "{entry} {command:?}");
+        assert_eq!(is_bash_allowed(entry, command), expected, "{entry} {command:?}");
     };
     check("Bash", "anything $(at all)", true);
     check("Bash(*)", "anything $(at all)", true);
@@ -117,10 +118,10 @@ fn command_patterns_cover_words() {
     check("Bash(git:*), Bash(ls:*)", "git status", false);
 }
 
-/// Ways around a list of allowed commands that are known from other systems. The first program of each is on
-/// the list, so each refusal is the reader's own work.
+/// Bypasses of allow-lists that are known from other systems. The first program of each is allowed, so that each
+/// refusal is due to the parser.
 #[test]
-fn s21_known_ways_around_are_refused() {
+fn s21_known_bypasses_are_refused() {
     let corpus = [
         "echo $(curl x)",
         "echo `curl x`",
@@ -232,26 +233,32 @@ fn s21_known_ways_around_are_refused() {
     for command in corpus {
         let arguments = json!({"skill": "x", "command": command});
         assert!(
-            !allowed(PolicyKind::Strict, &[&listed], "skill_run", &arguments),
+            !is_allowed(PolicyKind::Strict, &[&listed], "skill_run", &arguments),
             "{command:?}"
         );
-        // The control: the same line passes where the skill declares the whole shell.
+        // Control: the same command is allowed if the skill declares the whole shell.
         assert!(
-            allowed(PolicyKind::Strict, &[&["Bash"]], "skill_run", &arguments),
+            is_allowed(PolicyKind::Strict, &[&["Bash"]], "skill_run", &arguments),
             "{command:?}"
         );
     }
-    assert!(bash("Bash(echo:*)", "echo ok"), "the list itself works");
-    assert!(!split(&"x".repeat(200_000)).is_ok_and(|_| true));
-    assert!(SHELL_WORDS.is_sorted(), "they are searched by halves");
-    assert_eq!(split("eval x"), Err(ShellRefusal::ShellWord("eval".to_owned())));
+    assert!(
+        is_bash_allowed("Bash(echo:*)", "echo ok"),
+        "control: the list allows a plain command"
+    );
+    assert!(!split_commands(&"x".repeat(200_000)).is_ok_and(|_| true));
+    assert!(SHELL_CHANGING_WORDS.is_sorted(), "binary search needs sorted words");
+    assert_eq!(
+        split_commands("eval x"),
+        Err(ShellRefusal::ShellWord("eval".to_owned()))
+    );
 }
 
 #[test]
 fn a_script_without_a_shell_is_one_command() {
     let check = |entry: &str, request: Value, expected: bool| {
         assert_eq!(
-            allowed(PolicyKind::Strict, &[&[entry]], "skill_run", &request),
+            is_allowed(PolicyKind::Strict, &[&[entry]], "skill_run", &request),
             expected,
             "{entry} {request}"
         );
@@ -302,11 +309,11 @@ fn a_script_without_a_shell_is_one_command() {
 }
 
 #[test]
-fn a_hosts_own_shell_is_read_like_bash() {
+fn a_hosts_own_shell_is_parsed_like_bash() {
     let check = |command: &str, expected: bool| {
         let arguments = json!({"command": command});
         assert_eq!(
-            allowed(PolicyKind::Restrict, &[&["execute(git:*)"]], "execute", &arguments),
+            is_allowed(PolicyKind::Restrict, &[&["execute(git:*)"]], "execute", &arguments),
             expected
         );
     };
@@ -315,22 +322,27 @@ fn a_hosts_own_shell_is_read_like_bash() {
 }
 
 #[test]
-fn what_is_typed_needs_the_whole_shell() {
-    let typing = json!({"session_id": "1", "chars": "rm -rf /"});
-    assert!(!allowed(
+fn stdin_writes_need_the_whole_shell() {
+    let input = json!({"session_id": "1", "chars": "rm -rf /"});
+    assert!(!is_allowed(
         PolicyKind::Strict,
         &[&["Bash(git:*)"]],
         "skill_write_stdin",
-        &typing
+        &input
     ));
-    assert!(allowed(PolicyKind::Strict, &[&["Bash"]], "skill_write_stdin", &typing));
-    assert!(allowed(
+    assert!(is_allowed(
+        PolicyKind::Strict,
+        &[&["Bash"]],
+        "skill_write_stdin",
+        &input
+    ));
+    assert!(is_allowed(
         PolicyKind::Strict,
         &[&["Bash(git:*)"]],
         "skill_poll_session",
         &json!({})
     ));
-    assert!(!allowed(
+    assert!(!is_allowed(
         PolicyKind::Strict,
         &[&["Read"]],
         "skill_kill_session",

@@ -1,19 +1,18 @@
-//! The two wildcards of `allowed-tools`, matched without being compiled.
+//! Matches the two wildcards of `allowed-tools` without compiling patterns.
 
-/// `*` stands for any characters.
+/// Matches a text; `*` matches any characters.
 pub(crate) fn is_text_match(pattern: &str, text: &str) -> bool {
-    matches_at(pattern.as_bytes(), text.as_bytes(), Star::CrossesSlashes)
+    matches(pattern.as_bytes(), text.as_bytes(), Star::CrossesSlashes)
 }
 
-/// `*` stays within one component, `**` crosses them; a path that climbs matches nothing.
+/// Matches a path: `*` matches within one component, `**` across components. A path with `..` matches nothing.
 pub(crate) fn is_path_match(pattern: &str, path: &str) -> bool {
-    let plain = |path: &'_ str| path.strip_prefix("./").map_or(path.len(), str::len);
     if path.split(['/', '\\']).any(|part| part == "..") {
         return false;
     }
-    let pattern = &pattern[pattern.len() - plain(pattern)..];
-    let path = &path[path.len() - plain(path)..];
-    matches_at(pattern.as_bytes(), path.as_bytes(), Star::StaysInComponent)
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    let path = path.strip_prefix("./").unwrap_or(path);
+    matches(pattern.as_bytes(), path.as_bytes(), Star::StaysInComponent)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,30 +21,30 @@ enum Star {
     StaysInComponent,
 }
 
-/// Where to take up again when the text after a star does not fit.
+/// Where to resume when the text after a star does not match.
 #[derive(Clone, Copy)]
 struct Retry {
     pattern: usize,
     text: usize,
-    crosses: bool,
+    crosses_slashes: bool,
 }
 
-/// Linear in practice: each kind of star keeps only its last place to retry from.
-fn matches_at(pattern: &[u8], text: &[u8], star: Star) -> bool {
+/// Linear in practice: each kind of star keeps only its last retry position.
+fn matches(pattern: &[u8], text: &[u8], star: Star) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut within: Option<Retry> = None;
     let mut across: Option<Retry> = None;
     loop {
         if p < pattern.len() && pattern[p] == b'*' {
-            let doubled = pattern.get(p + 1) == Some(&b'*');
-            let crosses = doubled || star == Star::CrossesSlashes;
-            p += if doubled { 2 } else { 1 };
+            let is_double = pattern.get(p + 1) == Some(&b'*');
+            let crosses_slashes = is_double || star == Star::CrossesSlashes;
+            p += if is_double { 2 } else { 1 };
             let retry = Retry {
                 pattern: p,
                 text: t,
-                crosses,
+                crosses_slashes,
             };
-            if crosses {
+            if crosses_slashes {
                 (across, within) = (Some(retry), None);
             } else {
                 within = Some(retry);
@@ -59,9 +58,9 @@ fn matches_at(pattern: &[u8], text: &[u8], star: Star) -> bool {
             (p, t) = (p + 1, t + 1);
             continue;
         }
-        let Some((next_p, next_t)) = retry(&mut within, text).or_else(|| {
+        let Some((next_p, next_t)) = extend_star(&mut within, text).or_else(|| {
             within = None;
-            retry(&mut across, text)
+            extend_star(&mut across, text)
         }) else {
             return false;
         };
@@ -69,15 +68,15 @@ fn matches_at(pattern: &[u8], text: &[u8], star: Star) -> bool {
     }
 }
 
-/// Lets the star take one byte more, where it may.
-fn retry(from: &mut Option<Retry>, text: &[u8]) -> Option<(usize, usize)> {
-    let place = from.as_mut()?;
-    let next = *text.get(place.text)?;
-    if next == b'/' && !place.crosses {
+/// Extends the star by one byte, if allowed, and returns where to resume.
+fn extend_star(retry: &mut Option<Retry>, text: &[u8]) -> Option<(usize, usize)> {
+    let retry = retry.as_mut()?;
+    let next = *text.get(retry.text)?;
+    if next == b'/' && !retry.crosses_slashes {
         return None;
     }
-    place.text += 1;
-    Some((place.pattern, place.text))
+    retry.text += 1;
+    Some((retry.pattern, retry.text))
 }
 
 #[cfg(test)]
@@ -105,7 +104,7 @@ mod tests {
         assert!(!is_text_match("a*", "ba"));
     }
 
-    /// The definition, slow and plain.
+    /// The definition, in its slow and plain form.
     fn oracle(pattern: &[u8], text: &[u8]) -> bool {
         match pattern {
             [] => text.is_empty(),
@@ -120,8 +119,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_definition(pattern in "[ab/*]{0,8}", text in "[ab/]{0,8}") {
-            let fast = matches_at(pattern.as_bytes(), text.as_bytes(), Star::StaysInComponent);
+        fn matching_agrees_with_the_definition(pattern in "[ab/*]{0,8}", text in "[ab/]{0,8}") {
+            let fast = matches(pattern.as_bytes(), text.as_bytes(), Star::StaysInComponent);
             prop_assert_eq!(fast, oracle(pattern.as_bytes(), text.as_bytes()), "{} {}", pattern, text);
         }
     }

@@ -1,30 +1,30 @@
-//! The list of the format's reference: XML, each description on one line.
+//! The list in the XML of the Agent Skills reference, with each description on one line.
 
 use std::fmt;
 
-use super::bodies::loaded_block;
-use super::fit::{EntryStyle, fit};
 use super::guidance::omitted_note;
-use super::listed::{Listed, listed};
-use super::section::PromptInput;
-use crate::one_line::Markup;
+use super::input::PromptInput;
+use super::list_budget::{EntryStyle, fit_list};
+use super::list_entry::{ListEntry, list_entries};
+use super::loaded_skill::render_tagged;
+use crate::sanitize::Markup;
 
-pub(crate) fn section(input: &PromptInput<'_>) -> String {
+pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
     let mut text = String::new();
     write_list(&mut text, input);
-    text.extend(input.bodies.iter().map(|body| format!("\n{}", loaded_block(body))));
+    text.extend(input.bodies.iter().map(|body| format!("\n{}", render_tagged(body))));
     text
 }
 
-/// The block of available skills.
+/// Writes the block of available skills.
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
-    let skills = listed(input.state, input.agent);
+    let skills = list_entries(input.state, input.agent);
     let style = EntryStyle {
         markup: Markup::Xml,
         write: &write_entry,
     };
     let note = |omitted| format!("<!-- {} -->\n", omitted_note(input.settings, omitted));
-    let fit = fit(
+    let list = fit_list(
         &skills,
         input.settings.description_budget,
         note(skills.len()).len(),
@@ -32,17 +32,17 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     );
     text.push_str("<available_skills>\n");
     // Writing into a string cannot fail.
-    let _ = fit.write(text, &style, |_| true);
-    if fit.omitted > 0 {
-        input.budget_exceeded(fit.omitted);
-        text.push_str(&note(fit.omitted));
+    let _ = list.write(text, &style, |_| true);
+    if list.omitted > 0 {
+        input.log_budget_exceeded(list.omitted);
+        text.push_str(&note(list.omitted));
     }
     text.push_str("</available_skills>\n");
 }
 
-/// The location stays when the description goes: without it the skill could not be opened.
-fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
-    let skill = listed.skill;
+/// Writes one entry. The location stays even without a description: the skill could not be opened without it.
+fn write_entry(out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Option<&str>) -> fmt::Result {
+    let skill = entry.skill;
     for part in ["<skill>\n<name>\n", &skill.name_line(Markup::Xml), "\n</name>\n"] {
         out.write_str(part)?;
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::listed::{Listed, listed};
+use super::input::PromptInput;
+use super::list_entry::{ListEntry, list_entries};
+use super::load_warnings::render_load_warnings;
 use super::resource_summary::resource_summary;
-use super::section::PromptInput;
-use super::source_label::locations;
-use super::warnings::load_warnings;
-use crate::one_line::{Markup, one_line, quoted};
+use super::source_locations::render_locations;
+use crate::sanitize::{Markup, markdown_line, quote_argument};
 use crate::skill_view::SkillView;
 
 const HEAD: &str = "
@@ -37,26 +37,26 @@ Skills follow a **progressive disclosure** pattern - you see their name and desc
 Remember: Skills make you more capable and consistent. When in doubt, check if a skill exists for the task!
 "#;
 
-pub(crate) fn section(input: &PromptInput<'_>) -> String {
+pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
     let mut text = String::from(HEAD);
-    text.push_str(&locations(&input.settings.sources));
-    text.push_str(&load_warnings(input.warnings));
+    text.push_str(&render_locations(&input.settings.sources));
+    text.push_str(&render_load_warnings(input.warnings));
     text.push_str("\n\n**Available Skills:**\n\n");
     write_list(&mut text, input);
     text.push_str(TAIL);
     text
 }
 
-/// Loaded skills first, the others in the order in which their names were first seen; one that does not fit is
-/// passed over and counted, and a later one may still fit.
+/// Writes loaded skills first, then the others by the first position of their names. An entry over the budget is skipped
+/// and counted; a later, shorter entry may still fit.
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
-    let mut skills = listed(input.state, input.agent);
+    let mut skills = list_entries(input.state, input.agent);
     if skills.is_empty() {
         let paths: Vec<_> = input
             .settings
             .sources
             .iter()
-            .map(|source| one_line(&source.path))
+            .map(|source| markdown_line(&source.path))
             .collect();
         let _ = write!(
             text,
@@ -65,21 +65,21 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         );
         return;
     }
-    // The list is in order already unless a name was taken over; comparing paths is the costly part.
-    if skills.iter().any(|listed| listed.skill.first_seen.is_some()) {
-        skills.sort_by(|a, b| a.skill.first_place().cmp(&b.skill.first_place()));
+    // The list is already sorted unless a skill overrides another; comparing paths is expensive.
+    if skills.iter().any(|entry| entry.skill.first_location.is_some()) {
+        skills.sort_by(|a, b| a.skill.first_position().cmp(&b.skill.first_position()));
     }
-    skills.sort_by_key(|listed| !listed.loaded);
+    skills.sort_by_key(|entry| !entry.is_loaded);
     let mut total = 0;
     let mut excluded = 0;
     let mut separator = "";
-    for listed in &skills {
+    for entry in &skills {
         let before = text.len();
         text.push_str(separator);
         let start = text.len();
-        write_entry(text, input, listed);
+        write_entry(text, input, entry);
         let chars = text[start..].chars().count();
-        if !listed.loaded && total + chars > input.settings.description_budget {
+        if !entry.is_loaded && total + chars > input.settings.description_budget {
             excluded += 1;
             text.truncate(before);
             continue;
@@ -88,7 +88,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         separator = "\n";
     }
     if excluded > 0 {
-        input.budget_exceeded(excluded);
+        input.log_budget_exceeded(excluded);
         let _ = write!(
             text,
             "{separator}\n({excluded} additional skill(s) not shown due to description budget limit. Use `ls` to browse skill \
@@ -97,12 +97,12 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     }
 }
 
-fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>) {
-    let skill = listed.skill;
+fn write_entry(text: &mut String, input: &PromptInput<'_>, entry: &ListEntry<'_>) {
+    let skill = entry.skill;
     let name = skill.name_line(Markup::Markdown);
-    let status = if listed.loaded { " [Loaded]" } else { "" };
+    let status = if entry.is_loaded { " [Loaded]" } else { "" };
     let manual = if skill.is_manual_only() { " (Manual only)" } else { "" };
-    entry.extend([
+    text.extend([
         "- **",
         &name,
         "**",
@@ -111,17 +111,17 @@ fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>)
         ": ",
         &skill.description_line(Markup::Markdown),
     ]);
-    write_annotations(entry, skill);
+    write_annotations(text, skill);
     if !skill.allowed_tools.is_empty() {
-        let tools: Vec<_> = skill.allowed_tools.iter().map(|tool| one_line(tool)).collect();
-        let _ = write!(entry, "\n  -> Recommended tools: {}", tools.join(", "));
+        let tools: Vec<_> = skill.allowed_tools.iter().map(|tool| markdown_line(tool)).collect();
+        let _ = write!(text, "\n  -> Recommended tools: {}", tools.join(", "));
     }
-    if !listed.loaded {
+    if !entry.is_loaded {
         if skill.is_manual_only() {
-            entry.push_str("\n  -> Do not load this skill yourself; the user does");
+            text.push_str("\n  -> Do not load this skill yourself; the user does");
         } else {
-            let name = quoted(&name);
-            entry.extend(["\n  -> Use `load_skill(", &name, ")` to read full instructions"]);
+            let name = quote_argument(&name);
+            text.extend(["\n  -> Use `load_skill(", &name, ")` to read full instructions"]);
         }
         return;
     }
@@ -130,19 +130,19 @@ fn write_entry(entry: &mut String, input: &PromptInput<'_>, listed: &Listed<'_>)
         .resources(&skill.name)
         .filter(|resources| !resources.is_empty())
     {
-        let _ = write!(entry, "\n  -> Resources: {}", resource_summary(resources));
+        let _ = write!(text, "\n  -> Resources: {}", resource_summary(resources));
     }
 }
 
-fn write_annotations(entry: &mut String, skill: &SkillView) {
-    let license = skill.license.as_deref().map(|text| ("License", text));
-    let compatibility = skill.compatibility.as_deref().map(|text| ("Compatibility", text));
+fn write_annotations(text: &mut String, skill: &SkillView) {
+    let license = skill.license.as_deref().map(|value| ("License", value));
+    let compatibility = skill.compatibility.as_deref().map(|value| ("Compatibility", value));
     let mut open = " (";
-    for (label, text) in license.into_iter().chain(compatibility) {
-        let _ = write!(entry, "{open}{label}: {}", one_line(text));
+    for (label, value) in license.into_iter().chain(compatibility) {
+        let _ = write!(text, "{open}{label}: {}", markdown_line(value));
         open = ", ";
     }
     if open == ", " {
-        entry.push(')');
+        text.push(')');
     }
 }

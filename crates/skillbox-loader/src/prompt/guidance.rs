@@ -1,18 +1,14 @@
-//! How to use the tools that are really there.
+//! Instructions for using the registered tools.
 
 use std::fmt::Write as _;
 
+use super::input::PromptInput;
 use crate::settings::{AtLimit, Settings};
-use crate::tools::Tool;
+use crate::tool::Tool;
 
-/// What the guidance depends on besides the settings.
-pub(crate) struct Occasion {
-    /// Whether a visible skill may only be loaded by a person.
-    pub(crate) manual_only: bool,
-}
-
-/// One line for each thing that the registered tools can do.
-pub(crate) fn guidance(settings: &Settings, occasion: &Occasion) -> String {
+/// Renders one line for each thing that the registered tools can do.
+pub(crate) fn render_guidance(input: &PromptInput<'_>) -> String {
+    let settings = input.settings;
     let mut text = String::new();
     let name = |tool| settings.tool_name(tool);
     if let Some(load) = name(Tool::Load) {
@@ -48,28 +44,29 @@ pub(crate) fn guidance(settings: &Settings, occasion: &Occasion) -> String {
     }
     if let Some(unload) = name(Tool::Unload) {
         let limit = settings.max_loaded;
-        let further = match settings.at_limit {
-            AtLimit::Refuse => "a further one is refused",
-            AtLimit::EvictLeastRecent => "a further one replaces the one not used for longest",
+        let consequence = match settings.at_limit {
+            AtLimit::Refuse => "loading another one is refused",
+            AtLimit::EvictLeastRecent => "loading another one unloads the least recently used one",
         };
         let _ = writeln!(
             text,
-            "- At most {limit} skills are loaded at once; {further}. `{unload}` drops one that is no longer needed."
+            "- At most {limit} skills can be loaded at once; {consequence}. `{unload}` unloads a skill that is no longer \
+             needed."
         );
     }
     if let Some(search) = name(Tool::Search) {
         let _ = writeln!(
             text,
-            "- `{search}` finds skills by what they are about, also those that are not listed here."
+            "- `{search}` finds skills by topic, including skills that are not listed here."
         );
     }
-    if occasion.manual_only {
+    if input.state.visible(input.agent).any(|skill| skill.is_manual_only()) {
         text.push_str("- A skill marked [Manual only] is loaded by the user. Do not load it yourself.\n");
     }
     text
 }
 
-/// The line that stands for skills that are not listed, and how to reach them.
+/// Renders the line that counts the skills that the list omits and says how to reach them.
 pub(crate) fn omitted_note(settings: &Settings, omitted: usize) -> String {
     let (are, skills) = if omitted == 1 {
         ("is", "skill")
@@ -78,7 +75,7 @@ pub(crate) fn omitted_note(settings: &Settings, omitted: usize) -> String {
     };
     let how = match (settings.tool_name(Tool::Search), settings.tool_name(Tool::Load)) {
         (Some(search), _) => format!("find them with `{search}`"),
-        (None, Some(load)) => format!("`{load}` takes their names all the same"),
+        (None, Some(load)) => format!("`{load}` accepts their names too"),
         (None, None) => "ask for them by name".to_owned(),
     };
     format!("({omitted} more {skills} {are} not listed: {how}.)")

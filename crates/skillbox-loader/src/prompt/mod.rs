@@ -1,24 +1,23 @@
-//! The prompt section: what an agent is told of its skills.
+//! The prompt section: how skills are presented to a model, in every dialect.
 
 mod agentskills;
-mod bodies;
 mod deepagents;
-mod fit;
 mod guidance;
-mod listed;
+mod input;
+mod list_budget;
+mod list_entry;
+mod load_warnings;
+mod loaded_skill;
 mod markdown_list;
 mod resource_summary;
 mod saa;
 mod section;
 mod skillbox;
-mod source_label;
-mod template;
+mod source_locations;
 mod trpc;
-mod warnings;
 
-pub(crate) use bodies::{BodyText, DocBody, loaded_block};
-pub(crate) use listed::shown_directory;
+pub(crate) use input::PromptInput;
+pub(crate) use list_entry::shown_directory;
+pub(crate) use loaded_skill::{DocBody, LoadedBody, render_tagged};
 pub(crate) use resource_summary::resource_summary;
-pub(crate) use section::{PromptInput, prompt_section};
-pub use source_label::SourceView;
-pub use template::{PromptTemplate, TemplateError};
+pub(crate) use section::render_section;

@@ -1,11 +1,11 @@
-//! The resources of a skill in a few words.
+//! Summarises the resources of a skill.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::state::{ResourceType, ResourceView};
 
-/// `1 reference, 2 scripts`: the kinds in alphabetical order.
+/// Counts resources by type, in alphabetical order: `1 reference, 2 scripts`.
 pub(crate) fn resource_summary(resources: &[ResourceView]) -> String {
     let mut counts: BTreeMap<ResourceType, usize> = BTreeMap::new();
     for resource in resources {

@@ -1,15 +1,15 @@
-//! The prompt section of Spring AI Alibaba: skills of the user and of the project apart.
+//! The prompt section of Spring AI Alibaba, which lists user skills and project skills separately.
 
 use std::fmt;
 use std::fmt::Write as _;
 
-use super::fit::{EntryStyle, fit};
 use super::guidance::omitted_note;
-use super::listed::{Listed, listed, shown_directory};
-use super::section::PromptInput;
-use crate::one_line::{Markup, one_line};
+use super::input::PromptInput;
+use super::list_budget::{EntryStyle, fit_list};
+use super::list_entry::{ListEntry, list_entries, shown_directory};
+use crate::sanitize::{Markup, markdown_line};
 use crate::skill_view::Owner;
-use crate::tools::Tool;
+use crate::tool::Tool;
 
 const HEAD: &str = "## Skills System
 
@@ -68,25 +68,25 @@ User: "Can you research the latest developments in quantum computing?"
 Skills make you more capable and more consistent. In doubt, look whether there is one for the task.
 "#;
 
-pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    let mut others = String::new();
+pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
+    let mut other_tools = String::new();
     if let Some(search) = input.settings.tool_name(Tool::Search) {
-        let _ = writeln!(others, "- `{search}` finds skills by name, description or path.");
+        let _ = writeln!(other_tools, "- `{search}` finds skills by name, description or path.");
     }
     if let Some(disable) = input.settings.tool_name(Tool::Disable) {
-        let _ = writeln!(others, "- `{disable}` hides a skill for the rest of the session.");
+        let _ = writeln!(other_tools, "- `{disable}` hides a skill for the rest of the session.");
     }
     let mut text = String::from(HEAD);
     write_list(&mut text, input);
-    text.extend([HOW_TO_READ, &others, WHEN_TO_USE]);
+    text.extend([HOW_TO_READ, &other_tools, WHEN_TO_USE]);
     text
 }
 
-/// The two groups, each under its heading.
+/// Writes the two groups, each under its heading.
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
-    let skills = listed(input.state, input.agent);
-    let write = |out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>| {
-        write_entry(out, input, listed, description)
+    let skills = list_entries(input.state, input.agent);
+    let write = |out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Option<&str>| {
+        write_entry(out, input, entry, description)
     };
     let style = EntryStyle {
         markup: Markup::Markdown,
@@ -99,30 +99,30 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     let heading_chars: usize = headings.iter().map(|(_, heading)| heading.len() + 1).sum();
     let budget = input.settings.description_budget.saturating_sub(heading_chars);
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;
-    let fit = fit(&skills, budget, note_chars, &style);
+    let list = fit_list(&skills, budget, note_chars, &style);
     let mut separator = "";
     for (owner, heading) in headings {
-        if fit.shown().all(|listed| listed.skill.owner != owner) {
+        if list.shown().all(|entry| entry.skill.owner != owner) {
             continue;
         }
         text.extend([separator, heading]);
         separator = "\n";
         // Writing into a string cannot fail.
-        let _ = fit.write(text, &style, |listed| listed.skill.owner == owner);
+        let _ = list.write(text, &style, |entry| entry.skill.owner == owner);
     }
-    if fit.omitted > 0 {
-        input.budget_exceeded(fit.omitted);
-        let _ = writeln!(text, "{}", omitted_note(input.settings, fit.omitted));
+    if list.omitted > 0 {
+        input.log_budget_exceeded(list.omitted);
+        let _ = writeln!(text, "{}", omitted_note(input.settings, list.omitted));
     }
 }
 
 fn write_entry(
     out: &mut dyn fmt::Write,
     input: &PromptInput<'_>,
-    listed: &Listed<'_>,
+    entry: &ListEntry<'_>,
     description: Option<&str>,
 ) -> fmt::Result {
-    let skill = listed.skill;
+    let skill = entry.skill;
     out.write_str("- **")?;
     out.write_str(&skill.name_line(Markup::Markdown))?;
     out.write_str("**")?;
@@ -134,6 +134,6 @@ fn write_entry(
     out.write_str(": ")?;
     out.write_str(description)?;
     out.write_str(" → Supporting files (scripts, references, etc.) are located at directory `")?;
-    out.write_str(&one_line(&directory))?;
+    out.write_str(&markdown_line(&directory))?;
     out.write_str("`; form absolute paths with it.")
 }

@@ -1,44 +1,21 @@
-//! Puts the prompt section together, in the dialect and frame of the session.
+//! Renders the prompt section in the dialect and frame of the session.
 
 use std::fmt::Write as _;
 
-use super::bodies::{BodyText, loaded_block};
-use super::source_label::locations;
-use super::warnings::load_warnings;
+use super::input::PromptInput;
+use super::load_warnings::render_load_warnings;
+use super::loaded_skill::render_tagged;
+use super::source_locations::render_locations;
 use super::{agentskills, deepagents, saa, skillbox, trpc};
-use crate::agent::AgentName;
 use crate::dialect::Dialect;
-use crate::one_line::one_line;
-use crate::settings::{PromptFrame, Settings};
-use crate::state::SkillsState;
+use crate::sanitize::markdown_line;
+use crate::settings::PromptFrame;
 
-/// Everything that a prompt section is made of. The same input gives the same bytes.
-pub(crate) struct PromptInput<'p> {
-    pub(crate) settings: &'p Settings,
-    pub(crate) state: &'p SkillsState,
-    pub(crate) agent: &'p AgentName,
-    /// What loaded skills say, as far as the prompt carries it.
-    pub(crate) bodies: &'p [BodyText],
-    /// Skills that could not be loaded, for dialects that tell.
-    pub(crate) warnings: &'p [String],
-}
-
-impl PromptInput<'_> {
-    pub(crate) fn budget_exceeded(&self, excluded: usize) {
-        let budget = self.settings.description_budget;
-        tracing::warn!(
-            excluded,
-            budget,
-            "description budget exceeded, {excluded} skills excluded"
-        );
-    }
-}
-
-/// The section; none where there is nothing to say.
-pub(crate) fn prompt_section(input: &PromptInput<'_>) -> Option<String> {
+/// Renders the section, if there is one.
+pub(crate) fn render_section(input: &PromptInput<'_>) -> Option<String> {
     let dialect = input.settings.dialect;
-    let nothing_there = input.state.visible(input.agent).next().is_none();
-    if nothing_there && matches!(dialect, Dialect::Skillbox | Dialect::Trpc | Dialect::Saa) {
+    let has_no_skills = input.state.visible(input.agent).next().is_none();
+    if has_no_skills && matches!(dialect, Dialect::Skillbox | Dialect::Trpc | Dialect::Saa) {
         return None;
     }
     let mut text = match &input.settings.prompt {
@@ -54,33 +31,33 @@ pub(crate) fn prompt_section(input: &PromptInput<'_>) -> Option<String> {
             let mut list = String::new();
             write_list(&mut list, input);
             let frame = template.fill(
-                &locations(&input.settings.sources),
-                &load_warnings(input.warnings),
+                &render_locations(&input.settings.sources),
+                &render_load_warnings(input.warnings),
                 &list,
             );
-            frame + &loaded(input)
+            frame + &render_loaded(input)
         }
         PromptFrame::Dialect => match dialect {
-            Dialect::Skillbox => skillbox::section(input),
-            Dialect::Trpc => trpc::section(input),
-            Dialect::Deepagents => deepagents::section(input) + &loaded(input),
-            Dialect::Saa => saa::section(input) + &loaded(input),
-            Dialect::Agentskills => agentskills::section(input),
+            Dialect::Skillbox => skillbox::render_section(input),
+            Dialect::Trpc => trpc::render_section(input),
+            Dialect::Deepagents => deepagents::render_section(input) + &render_loaded(input),
+            Dialect::Saa => saa::render_section(input) + &render_loaded(input),
+            Dialect::Agentskills => agentskills::render_section(input),
         },
     };
     push_notes(&mut text, input);
     Some(text)
 }
 
-/// The words of loaded skills where the dialect's own frame has no place for them.
-fn loaded(input: &PromptInput<'_>) -> String {
+/// Renders the texts of loaded skills for a frame that does not contain them.
+fn render_loaded(input: &PromptInput<'_>) -> String {
     match input.settings.dialect {
-        Dialect::Trpc => trpc::loaded(input),
-        Dialect::Skillbox => skillbox::loaded(input),
+        Dialect::Trpc => trpc::render_loaded(input),
+        Dialect::Skillbox => skillbox::render_loaded(input),
         _ => input
             .bodies
             .iter()
-            .map(|body| format!("\n{}", loaded_block(body)))
+            .map(|body| format!("\n{}", render_tagged(body)))
             .collect(),
     }
 }
@@ -92,6 +69,7 @@ fn push_notes(text: &mut String, input: &PromptInput<'_>) {
     }
     text.push_str("\n### Notes from loaded skills\n\n");
     for note in notes {
-        let _ = writeln!(text, "- {}: {}", one_line(note.skill.as_str()), one_line(&note.text));
+        let (skill, note) = (markdown_line(note.skill.as_str()), markdown_line(&note.text));
+        let _ = writeln!(text, "- {skill}: {note}");
     }
 }

@@ -1,49 +1,46 @@
-//! Our own prompt section.
+//! The prompt section of our own dialect.
 
 use std::fmt;
 
-use super::bodies::loaded_block;
-use super::guidance::{Occasion, guidance};
-use super::listed::Listed;
+use super::guidance::render_guidance;
+use super::input::PromptInput;
+use super::list_entry::ListEntry;
+use super::loaded_skill::render_tagged;
 use super::markdown_list::write_markdown_list;
-use super::section::PromptInput;
-use crate::one_line::{Markup, one_line};
+use crate::sanitize::{Markup, markdown_line};
 
-/// Steady parts come first, so that a prompt cache keeps them when a skill is loaded.
-pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    let occasion = Occasion {
-        manual_only: input.state.visible(input.agent).any(|skill| skill.is_manual_only()),
-    };
+/// Renders the section. Constant parts come first, so that a prompt cache can reuse them after a skill is loaded.
+pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
     let mut text = String::from(
-        "## Skills\n\nA skill is a folder of instructions, documents and scripts for one kind of task. Listed here is \
-         only what each skill is for; the rest comes when you load it.\n\n",
+        "## Skills\n\nA skill is a folder of instructions, documents and scripts for one kind of task. The list below \
+         says only what each skill is for; load a skill to get the rest.\n\n",
     );
-    text.push_str(&guidance(input.settings, &occasion));
+    text.push_str(&render_guidance(input));
     text.push_str("\n### Available skills\n\n");
     write_list(&mut text, input);
-    text.push_str(&loaded(input));
+    text.push_str(&render_loaded(input));
     text
 }
 
-/// The words of the loaded skills.
-pub(crate) fn loaded(input: &PromptInput<'_>) -> String {
+/// Renders the texts of the loaded skills.
+pub(crate) fn render_loaded(input: &PromptInput<'_>) -> String {
     if input.bodies.is_empty() {
         return String::new();
     }
-    let blocks: Vec<String> = input.bodies.iter().map(loaded_block).collect();
+    let blocks: Vec<String> = input.bodies.iter().map(render_tagged).collect();
     format!("\n### Loaded skills\n\n{}", blocks.join("\n"))
 }
 
-/// One line for each skill.
+/// Writes one line per skill.
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     write_markdown_list(text, input, &write_entry);
 }
 
-fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
-    let skill = listed.skill;
+fn write_entry(out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Option<&str>) -> fmt::Result {
+    let skill = entry.skill;
     out.write_str("- ")?;
     out.write_str(&skill.name_line(Markup::Markdown))?;
-    if listed.loaded {
+    if entry.is_loaded {
         out.write_str(" [Loaded]")?;
     }
     if skill.is_manual_only() {
@@ -53,10 +50,10 @@ fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Optio
     out.write_str(": ")?;
     out.write_str(description)?;
     if let Some(hint) = skill.argument_hint() {
-        write!(out, " (arguments: {})", one_line(hint))?;
+        write!(out, " (arguments: {})", markdown_line(hint))?;
     }
-    if let Some(needs) = &skill.compatibility {
-        write!(out, " (compatibility: {})", one_line(needs))?;
+    if let Some(compatibility) = &skill.compatibility {
+        write!(out, " (compatibility: {})", markdown_line(compatibility))?;
     }
     Ok(())
 }

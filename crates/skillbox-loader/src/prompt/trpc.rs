@@ -1,44 +1,41 @@
-//! The prompt section of trpc-agent-go: overview, guidance, then what was loaded.
+//! The prompt section of trpc-agent-go: overview, guidance, then the loaded skills.
 
 use std::fmt;
 
-use super::bodies::loaded_plain;
-use super::guidance::{Occasion, guidance};
-use super::listed::Listed;
+use super::guidance::render_guidance;
+use super::input::PromptInput;
+use super::list_entry::ListEntry;
+use super::loaded_skill::render_plain;
 use super::markdown_list::write_markdown_list;
-use super::section::PromptInput;
-use crate::one_line::Markup;
+use crate::sanitize::Markup;
 
-pub(crate) fn section(input: &PromptInput<'_>) -> String {
-    let occasion = Occasion {
-        manual_only: input.state.visible(input.agent).any(|skill| skill.is_manual_only()),
-    };
+pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
     let mut text = String::from("Available skills:\n");
     write_list(&mut text, input);
     text.push_str("\nTooling and workspace guidance:\n");
-    text.push_str(&guidance(input.settings, &occasion));
-    text.push_str(&loaded(input));
+    text.push_str(&render_guidance(input));
+    text.push_str(&render_loaded(input));
     text
 }
 
-/// The words of the loaded skills.
-pub(crate) fn loaded(input: &PromptInput<'_>) -> String {
+/// Renders the texts of the loaded skills.
+pub(crate) fn render_loaded(input: &PromptInput<'_>) -> String {
     input
         .bodies
         .iter()
-        .map(|body| format!("\n{}", loaded_plain(body)))
+        .map(|body| format!("\n{}", render_plain(body)))
         .collect()
 }
 
-/// One line for each skill.
+/// Writes one line per skill.
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     write_markdown_list(text, input, &write_entry);
 }
 
-fn write_entry(out: &mut dyn fmt::Write, listed: &Listed<'_>, description: Option<&str>) -> fmt::Result {
+fn write_entry(out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Option<&str>) -> fmt::Result {
     out.write_str("- ")?;
-    out.write_str(&listed.skill.name_line(Markup::Markdown))?;
-    if listed.skill.is_manual_only() {
+    out.write_str(&entry.skill.name_line(Markup::Markdown))?;
+    if entry.skill.is_manual_only() {
         out.write_str(" [Manual only]")?;
     }
     match description {

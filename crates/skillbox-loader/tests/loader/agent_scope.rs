@@ -16,40 +16,40 @@ fn call(host: &Host, agent: &AgentName, tool: &str, arguments: Value) -> Result<
 }
 
 #[test]
-fn an_heir_starts_with_what_its_parent_has_loaded() {
+fn an_inheriting_agent_starts_with_its_parents_loaded_skills() {
     let host = Library::sample().host(Dialect::Skillbox);
     host.ok(
         "skill_load",
         json!({"skill": "pdf", "docs": ["references/forms.md"], "arguments": "x"}),
     );
-    let heir = agent("heir");
-    let start = AgentStart::below(AgentName::default(), heir.clone(), Inheritance::Inherit);
+    let child = agent("child");
+    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Inherit);
     host.session.before_agent(&host.catalog, &start).unwrap();
-    assert_eq!(host.loaded_by(&heir), ["pdf"]);
+    assert_eq!(host.loaded_by(&child), ["pdf"]);
     let section = host
         .session
-        .modify_request(&host.catalog, &heir, History::Whole, &[])
+        .modify_request(&host.catalog, &child, History::Whole, &[])
         .unwrap()
         .text;
     assert!(section.contains("Fill them."), "{section}");
-    // From then on the two are apart.
-    call(&host, &heir, "skill_unload", json!({"skill": "pdf"})).unwrap();
+    // From then on, the two agents load skills independently.
+    call(&host, &child, "skill_unload", json!({"skill": "pdf"})).unwrap();
     host.ok("skill_load", json!({"skill": "csv-report"}));
     assert_eq!(
         host.session.before_agent(&host.catalog, &start),
         None,
         "nothing is inherited twice"
     );
-    assert_eq!(host.loaded_by(&heir), Vec::<String>::new());
+    assert_eq!(host.loaded_by(&child), Vec::<String>::new());
     assert_eq!(host.loaded(), ["pdf", "csv-report"]);
 }
 
 #[test]
-fn a_hidden_skill_does_not_exist_for_the_agent() {
+fn a_filtered_skill_is_unknown_to_the_agent() {
     let host = Library::sample().host(Dialect::Skillbox);
     let child = agent("child");
     let only = SkillFilter::Only(["pdf".to_owned().try_into().unwrap()].into());
-    let start = AgentStart::below(AgentName::default(), child.clone(), Inheritance::Isolated).seeing(only);
+    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated).with_filter(only);
     host.session.before_agent(&host.catalog, &start).unwrap();
     for (tool, arguments) in [
         ("skill_load", json!({"skill": "csv-report"})),
@@ -63,7 +63,7 @@ fn a_hidden_skill_does_not_exist_for_the_agent() {
     ] {
         let error = call(&host, &child, tool, arguments).unwrap_err();
         assert!(
-            matches!(&error, LoaderError::UnknownSkill { known, .. } if known == &["pdf"]),
+            matches!(&error, LoaderError::UnknownSkill { suggestions, .. } if suggestions == &["pdf"]),
             "{tool} {error:?}"
         );
     }
@@ -76,11 +76,11 @@ fn a_hidden_skill_does_not_exist_for_the_agent() {
         section.contains("- pdf:") && !section.contains("csv-report"),
         "{section}"
     );
-    let Ok(Reply::Done(list)) = call(&host, &child, "skill_list", json!({})) else {
+    let Ok(Reply::Done { answer: list, .. }) = call(&host, &child, "skill_list", json!({})) else {
         panic!()
     };
     assert_eq!(list.result["skills"].as_array().unwrap().len(), 1);
-    let Ok(Reply::Done(found)) = call(&host, &child, "skill_search", json!({"query": "csv"})) else {
+    let Ok(Reply::Done { answer: found, .. }) = call(&host, &child, "skill_search", json!({"query": "csv"})) else {
         panic!()
     };
     assert_eq!(found.result["hits"], json!([]));
@@ -89,11 +89,11 @@ fn a_hidden_skill_does_not_exist_for_the_agent() {
 }
 
 #[test]
-fn an_agent_without_skills_sees_none() {
+fn an_agent_with_an_empty_filter_sees_no_skills() {
     let host = Library::sample().host(Dialect::Skillbox);
     let child = agent("bare");
-    let start = AgentStart::below(AgentName::default(), child.clone(), Inheritance::Inherit)
-        .seeing(SkillFilter::Only(BTreeSet::new()));
+    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Inherit)
+        .with_filter(SkillFilter::Only(BTreeSet::new()));
     host.ok("skill_load", json!({"skill": "pdf"}));
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(
@@ -103,9 +103,9 @@ fn an_agent_without_skills_sees_none() {
     assert_eq!(host.loaded_by(&child), Vec::<String>::new());
 }
 
-/// A sub-agent starts within its parent's turn, so the parent's prompt must not change under it.
+/// A sub-agent starts within its parent's turn, so the parent's prompt must not change.
 #[test]
-fn a_sub_agent_does_not_move_its_parents_turn() {
+fn a_sub_agent_does_not_change_its_parents_prompt() {
     let library = Library::sample();
     let mut host = library.host(Dialect::Skillbox);
     host.ok("skill_load", json!({"skill": "pdf"}));
@@ -114,7 +114,7 @@ fn a_sub_agent_does_not_move_its_parents_turn() {
     library.skill("late", "description: d", "");
     host.catalog = library.catalog();
     let child = agent("child");
-    let start = AgentStart::below(AgentName::default(), child, Inheritance::Isolated);
+    let start = AgentStart::sub_agent(AgentName::default(), child, Inheritance::Isolated);
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(host.prompt(), before);
     host.next_turn().unwrap();
@@ -122,7 +122,7 @@ fn a_sub_agent_does_not_move_its_parents_turn() {
 }
 
 #[test]
-fn agents_have_sensible_names() {
+fn agent_names_are_validated() {
     for bad in ["", "a\nb", &"x".repeat(129)] {
         assert!(AgentName::parse(bad).is_err(), "{bad:?}");
     }

@@ -1,4 +1,4 @@
-//! The policy in a session, by the modes of `allowed-tools`.
+//! The policy for `allowed-tools` in a session.
 
 use std::collections::BTreeSet;
 
@@ -68,12 +68,15 @@ fn allowed_tools_whitelist_always_allowed() {
     for tool in ["load_skill", "write_todos", "read_file", "ls"] {
         assert!(host.passes(tool, json!({})), "{tool}");
     }
-    assert!(!host.passes("write_file", json!({})), "the control");
+    assert!(
+        !host.passes("write_file", json!({})),
+        "control: another tool is blocked"
+    );
 }
 
 #[test]
 fn allowed_tools_custom_whitelist() {
-    let given = |tools: &[&str]| {
+    let host_with_always_allowed = |tools: &[&str]| {
         let tools: BTreeSet<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
         let host = library().host_with(settings(Dialect::Deepagents, |settings| {
             settings.policy = PolicyKind::Restrict;
@@ -82,13 +85,13 @@ fn allowed_tools_custom_whitelist() {
         host.ok("load_skill", json!({"skill_name": "alpha"}));
         host
     };
-    let host = given(&["grep"]);
+    let host = host_with_always_allowed(&["grep"]);
     assert!(host.passes("grep", json!({})));
     assert!(!host.passes("ls", json!({})), "a given set replaces the default");
-    let host = given(&[]);
+    let host = host_with_always_allowed(&[]);
     assert!(
         !host.passes("ls", json!({})) && !host.passes("load_skill", json!({})),
-        "so does an empty one"
+        "an empty set replaces the default too"
     );
     assert_eq!(
         host.refused("load_skill", json!({"skill_name": "beta"})).code,
@@ -132,10 +135,10 @@ fn allowed_tools_multi_skill_union() {
     assert!(!host.passes("tool_z", json!({})));
 }
 
-/// The same sessions under both policies, and every tool of ours.
+/// The same sessions under both policies.
 #[test]
 fn restrict_and_strict_side_by_side() {
-    // loaded skills, tool, and whether restrict and strict let it pass.
+    // Loaded skills, tool, and whether restrict and strict allow it.
     let table: &[(&[&str], &str, bool, bool)] = &[
         (&[], "tool_z", true, true),
         (&["alpha"], "tool_x", true, true),
@@ -162,7 +165,7 @@ fn restrict_and_strict_side_by_side() {
 }
 
 #[test]
-fn a_call_of_ours_is_held_to_the_policy_too() {
+fn the_policy_applies_to_our_own_tools() {
     let library = library();
     let host = library.host_with(settings(Dialect::Skillbox, |settings| {
         settings.policy = PolicyKind::Strict
@@ -177,11 +180,15 @@ fn a_call_of_ours_is_held_to_the_policy_too() {
     let error = run("git status; curl x").unwrap_err().body(Dialect::Skillbox);
     assert_eq!(error.code, ErrorCode::ToolNotAllowed);
     assert!(
-        error.message.contains("no pattern covers this use of \"curl\""),
+        error.message.contains("no pattern allows this use of \"curl\""),
         "{}",
         error.message
     );
-    assert!(error.message.contains("allowed are: Bash(git:*)"), "{}", error.message);
+    assert!(
+        error.message.contains("allowed tools: Bash(git:*)"),
+        "{}",
+        error.message
+    );
 }
 
 #[test]

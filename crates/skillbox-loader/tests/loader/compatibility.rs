@@ -7,7 +7,7 @@ use skillbox_loader::{AtLimit, Dialect, LoadMode, PolicyKind, Settings};
 
 use crate::library::Library;
 
-/// A skill with nothing but a name and a description works everywhere.
+/// A skill with only a name and a description works in every dialect.
 #[test]
 fn v1_skills_work_without_modification() {
     let library = Library::new();
@@ -38,7 +38,7 @@ fn default_policy_is_recommend() {
     assert_eq!(settings.dialect, Dialect::Skillbox);
 }
 
-/// Reading the file in another way changes no state, and does not stand in the way of loading.
+/// Reading the file with another tool changes no state and does not prevent loading.
 #[test]
 fn read_file_still_works_for_skills() {
     let library = Library::sample();

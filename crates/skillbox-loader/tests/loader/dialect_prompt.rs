@@ -1,11 +1,11 @@
-//! Snapshots of every dialect's prompt section: before, and with a skill and a document loaded.
+//! Snapshots of every dialect's prompt section: without and with a loaded skill and document.
 
 use serde_json::json;
 use skillbox_loader::{Dialect, PolicyKind, SourceView};
 
 use crate::library::{Host, Library, settings};
 
-/// The sample with steady paths.
+/// The prompt with the temporary path replaced.
 fn shown(host: &Host, library: &Library) -> String {
     host.prompt()
         .replace(&library.path().display().to_string(), "/srv/team/skills")

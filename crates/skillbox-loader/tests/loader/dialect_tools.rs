@@ -1,4 +1,4 @@
-//! Definitions, their schemas, and what each dialect calls its tools.
+//! Tool definitions and schemas, and the tools of each dialect.
 
 use serde_json::{Value, json};
 use skillbox_loader::{Dialect, Tool, ToolFormat};
@@ -55,10 +55,10 @@ fn definitions_are_valid_schemas_of_draft_2020_12() {
             assert_eq!(schema["type"], "object");
             assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
             let text = schema.to_string();
-            for unwelcome in ["$ref", "$defs", "$schema", "anyOf", "oneOf", "\"null\"", "\"format\""] {
+            for unwanted in ["$ref", "$defs", "$schema", "anyOf", "oneOf", "\"null\"", "\"format\""] {
                 assert!(
-                    !text.contains(unwelcome),
-                    "{dialect} {}: {unwelcome} in {text}",
+                    !text.contains(unwanted),
+                    "{dialect} {}: {unwanted} in {text}",
                     tool.name
                 );
             }
@@ -75,7 +75,7 @@ fn definitions_are_valid_schemas_of_draft_2020_12() {
 }
 
 #[test]
-fn results_are_what_their_schemas_say() {
+fn results_match_their_schemas() {
     let host = Library::sample().host(Dialect::Skillbox);
     let tools = host.session.tools(&host.agent);
     for (tool, arguments) in [
@@ -88,13 +88,13 @@ fn results_are_what_their_schemas_say() {
         ("skill_disable", json!({"skill": "pdf"})),
         ("skill_enable", json!({"skill": "pdf"})),
     ] {
-        let definition = tools.iter().find(|known| known.name == tool).unwrap();
-        let takes = jsonschema::draft202012::new(&Value::Object(definition.input_schema.clone())).unwrap();
-        assert!(takes.is_valid(&arguments), "{tool}");
-        assert!(!takes.is_valid(&json!({"unknown": 1})), "{tool}");
-        let gives = jsonschema::draft202012::new(definition.output_schema.as_ref().unwrap()).unwrap();
+        let definition = tools.iter().find(|definition| definition.name == tool).unwrap();
+        let input = jsonschema::draft202012::new(&Value::Object(definition.input_schema.clone())).unwrap();
+        assert!(input.is_valid(&arguments), "{tool}");
+        assert!(!input.is_valid(&json!({"unknown": 1})), "{tool}");
+        let output = jsonschema::draft202012::new(definition.output_schema.as_ref().unwrap()).unwrap();
         let result = host.ok(tool, arguments).result;
-        assert!(gives.is_valid(&result), "{tool}: {result}");
+        assert!(output.is_valid(&result), "{tool}: {result}");
     }
 }
 
@@ -114,7 +114,7 @@ fn skills_are_enumerated_up_to_256() {
 }
 
 #[test]
-fn definitions_take_every_providers_shape() {
+fn definitions_convert_to_every_format() {
     let host = Library::sample().host(Dialect::Deepagents);
     let tool = &host.session.tools(&host.agent)[0];
     let schema = json!({
@@ -140,9 +140,9 @@ fn definitions_take_every_providers_shape() {
 }
 
 #[test]
-fn guidance_speaks_only_of_tools_that_are_there() {
+fn guidance_mentions_only_registered_tools() {
     let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
-        settings.registered = [Tool::Load].into();
+        settings.registered_tools = [Tool::Load].into();
     }));
     let prompt = host.prompt();
     assert!(prompt.contains("`skill_load`"), "{prompt}");
@@ -163,7 +163,7 @@ fn guidance_speaks_only_of_tools_that_are_there() {
 }
 
 #[test]
-fn a_skill_is_read_by_name_and_by_path() {
+fn a_skill_is_read_by_name_or_by_path() {
     let library = Library::sample();
     let host = library.host(Dialect::Saa);
     let path = library.path().join("pdf");
@@ -194,7 +194,7 @@ fn a_skill_is_read_by_name_and_by_path() {
 }
 
 #[test]
-fn search_ranks_and_blank_lists_all() {
+fn search_ranks_hits_and_a_blank_query_lists_all() {
     let library = Library::new();
     library.skill("pdf", "description: d", "");
     library.skill("pdf-forms", "description: d", "");
@@ -210,11 +210,11 @@ fn search_ranks_and_blank_lists_all() {
     };
     let expected = [("pdf", 0), ("pdf-forms", 1), ("my-pdf", 2), ("other", 3)];
     assert_eq!(ranks("PDF"), expected.map(|(name, rank)| (name.to_owned(), rank)));
-    library.skill("words", "description: d", "Only the instructions speak of zebras.\n");
+    library.skill("words", "description: d", "Only the instructions mention zebras.\n");
     let host = library.host(Dialect::Skillbox);
     let hits = host.ok("skill_search", json!({"query": "zebras"})).result["hits"].clone();
     assert_eq!((&hits[0]["name"], &hits[0]["rank"]), (&json!("words"), &json!(4)));
-    assert_eq!(hits[0]["excerpt"], "Only the instructions speak of zebras.");
+    assert_eq!(hits[0]["excerpt"], "Only the instructions mention zebras.");
     host.ok("skill_disable", json!({"skill": "words"}));
     assert_eq!(
         host.ok("skill_search", json!({"query": "zebras"})).result["hits"],
@@ -239,7 +239,7 @@ fn search_ranks_and_blank_lists_all() {
 }
 
 #[test]
-fn a_disabled_skill_is_gone_and_its_files_are_not() {
+fn a_disabled_skill_is_hidden_and_its_files_stay() {
     let library = Library::sample();
     let host = library.host(Dialect::Saa);
     host.ok("read_skill", json!({"skill_name": "pdf"}));
@@ -277,9 +277,9 @@ fn a_disabled_skill_is_gone_and_its_files_are_not() {
     ours.ok("skill_load", json!({"skill": "pdf"}));
 }
 
-/// Tools come with a read that succeeded, stay when the history goes, and come once.
+/// A successful read unlocks tools; they stay when the history is trimmed, without duplicates.
 #[test]
-fn tools_come_with_the_skills_that_need_them() {
+fn loaded_skills_unlock_their_tools() {
     use skillbox_loader::DynamicTools;
     let library = Library::new();
     library.skill(
@@ -295,15 +295,15 @@ fn tools_come_with_the_skills_that_need_them() {
     let host = library.host(Dialect::Saa);
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let tools = DynamicTools {
-        grouped: [("pdf".to_owned().try_into().unwrap(), words(&["pdf_grouped", "shared"]))].into(),
-        known: words(&["extract_pdf", "shared", "process_rows", "process_cells", "secret"])
+        by_skill: [("pdf".to_owned().try_into().unwrap(), words(&["pdf_grouped", "shared"]))].into(),
+        unlockable: words(&["extract_pdf", "shared", "process_rows", "process_cells", "secret"])
             .into_iter()
             .collect(),
     };
     let visible = || tools.visible(&words(&["read"]), &host.state(), &host.agent);
     assert_eq!(visible(), ["read"]);
     host.refused("read_skill", json!({"skill_name": "pdx"}));
-    assert_eq!(visible(), ["read"], "a read that failed unlocks nothing");
+    assert_eq!(visible(), ["read"], "a failed read unlocks nothing");
     host.ok("read_skill", json!({"skill_name": "pdf"}));
     assert_eq!(visible(), ["read", "pdf_grouped", "shared", "extract_pdf"]);
     host.ok("read_skill", json!({"skill_name": "data"}));

@@ -1,4 +1,4 @@
-//! Listing, choosing and reading documents.
+//! Listing, selecting and reading documents.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,7 +25,7 @@ fn library() -> Library {
     for name in ["a.md", "b.txt", "deep/er/c.md"] {
         library.file(&format!("s/{name}"), format!("<{name}>\n"));
     }
-    library.file("s/code.py", "no document");
+    library.file("s/code.py", "not a document");
     library
 }
 
@@ -64,7 +64,7 @@ fn documents_are_added_replaced_and_cleared() {
             json!({"skill": "s", "docs": ["a.md"], "mode": "add"}),
         )
         .result;
-    assert_eq!(all["include_all_docs"], true, "to all documents nothing is added");
+    assert_eq!(all["include_all_docs"], true, "adding to all documents changes nothing");
     assert_eq!(
         select(&host, json!({"skill": "s", "mode": "clear"})),
         Vec::<String>::new()
@@ -73,7 +73,7 @@ fn documents_are_added_replaced_and_cleared() {
 }
 
 #[test]
-fn the_state_keys_of_documents() {
+fn document_selections_have_state_keys() {
     let host = library().host(Dialect::Trpc);
     let keys = || Value::Object(state_keys(Dialect::Trpc, &host.state(), &host.agent));
     assert_eq!(keys(), json!({}));
@@ -86,7 +86,11 @@ fn the_state_keys_of_documents() {
         json!({"temp:skill:loaded:s": "1", "temp:skill:docs:s": "[\"b.txt\",\"a.md\"]"})
     );
     host.ok("skill_load", json!({"skill": "s", "docs": ["a.md"]}));
-    assert_eq!(keys()["temp:skill:docs:s"], "[\"a.md\"]", "the last list counts");
+    assert_eq!(
+        keys()["temp:skill:docs:s"],
+        "[\"a.md\"]",
+        "the last list replaces the others"
+    );
     host.ok("skill_select_docs", json!({"skill": "s", "include_all_docs": true}));
     assert_eq!(keys()["temp:skill:docs:s"], "*");
     host.ok("skill_select_docs", json!({"skill": "s", "mode": "clear"}));
@@ -94,7 +98,7 @@ fn the_state_keys_of_documents() {
 }
 
 #[test]
-fn an_unknown_document_names_the_nearest() {
+fn an_unknown_document_error_names_similar_ones() {
     let host = library().host(Dialect::Skillbox);
     for (tool, arguments) in [
         ("skill_load", json!({"skill": "s", "docs": ["a.md", "deep/c.md"]})),
@@ -122,7 +126,7 @@ fn an_unknown_document_names_the_nearest() {
     );
 }
 
-/// A document that is a link out of the skill does not exist.
+/// A document that is a link out of the skill is treated as missing.
 #[test]
 fn a_link_out_of_the_skill_is_never_shown() {
     let library = library();
@@ -140,7 +144,7 @@ fn a_link_out_of_the_skill_is_never_shown() {
         .ok("skill_load", json!({"skill": "s", "include_all_docs": true}))
         .text;
     assert!(!text.contains("SECRET") && !host.prompt().contains("SECRET"));
-    // Nor does one that becomes such a link after it was chosen.
+    // The same applies to a document that becomes such a link after it was selected.
     fs::remove_file(library.path().join("s/a.md")).unwrap();
     symlink(&secret, library.path().join("s/a.md")).unwrap();
     host.start_turn();
@@ -148,7 +152,7 @@ fn a_link_out_of_the_skill_is_never_shown() {
 }
 
 #[test]
-fn long_documents_are_cut_visibly() {
+fn long_documents_are_truncated_with_a_mark() {
     let library = Library::new();
     library.skill("s", "description: d", "body");
     library
@@ -170,11 +174,14 @@ fn long_documents_are_cut_visibly() {
         .map(|doc| (doc["content"].as_str().unwrap().len(), doc["truncated"] == true))
         .collect();
     assert_eq!(sizes, [(500, true), (200, true), (0, true)]);
-    assert!(host.prompt().contains("[cut: the first 500 of 1200 bytes are shown]"));
+    assert!(
+        host.prompt()
+            .contains("[truncated: the first 500 of 1200 bytes are shown]")
+    );
 }
 
 #[test]
-fn files_are_read_in_pieces() {
+fn files_are_read_in_chunks() {
     let library = library();
     library.file("s/assets/data.bin", [0, 159, 146, 150]);
     let host = library.host(Dialect::Skillbox);
@@ -194,7 +201,7 @@ fn files_are_read_in_pieces() {
 }
 
 #[test]
-fn documents_may_be_chosen_before_the_skill_is_loaded() {
+fn documents_can_be_selected_before_the_skill_is_loaded() {
     let host = library().host(Dialect::Trpc);
     let result = host
         .ok("skill_select_docs", json!({"skill": "s", "docs": ["a.md"]}))

@@ -1,4 +1,4 @@
-//! Skills on disk, and a host that uses them.
+//! Fixture: skills on disk, and a host that uses them.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use skillbox_loader::{
-    AgentName, AgentStart, Answer, Caller, Dialect, History, Reply, Session, Settings, SkillsState, SourceView,
-    TurnStart, ViewCache,
+    AgentName, AgentStart, Answer, Caller, Dialect, History, Reply, Session, Settings, SkillsState, SnapshotCache,
+    SourceView, TurnStart,
 };
 use skillbox_model::ErrorBody;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
@@ -47,7 +47,7 @@ impl Library {
         self.root.path().join("skills")
     }
 
-    /// Writes a SKILL.md; `fields` are the lines of its frontmatter but the name.
+    /// Writes a SKILL.md; `fields` are the lines of its frontmatter except the name.
     pub fn skill(&self, name: &str, fields: &str, body: &str) -> &Self {
         self.file(
             &format!("{name}/SKILL.md"),
@@ -88,7 +88,7 @@ pub fn catalog(sources: &[(&Path, Scope)]) -> Catalog {
     Repository::open(sources.iter().map(source).collect(), ScanOptions::default()).catalog()
 }
 
-/// Settings of a dialect with some of them changed.
+/// The default settings of a dialect with some changes.
 pub fn settings(dialect: Dialect, change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::new(dialect);
     change(&mut settings);
@@ -100,7 +100,7 @@ pub struct Host {
     pub session: Session,
     pub catalog: Catalog,
     pub agent: AgentName,
-    /// Keeps the files there for as long as the host is.
+    /// Keeps the files on disk while the host exists.
     library: Option<Arc<TempDir>>,
 }
 
@@ -110,7 +110,7 @@ impl Host {
             settings.sources = vec![SourceView::at("/srv/team/skills")];
         }
         Self {
-            session: Session::new(settings, Arc::new(ViewCache::default())),
+            session: Session::new(settings, Arc::new(SnapshotCache::default())),
             catalog,
             agent: AgentName::default(),
             library: None,
@@ -136,8 +136,8 @@ impl Host {
     pub fn call_as(&self, caller: Caller, tool: &str, arguments: Value) -> Result<Answer<Value>, ErrorBody> {
         let reply = self.session.call(&self.catalog, &self.agent, caller, tool, &arguments);
         match reply.map_err(|error| error.body(self.session.settings().dialect))? {
-            Reply::Done(answer) => Ok(answer),
-            Reply::Run(request) => panic!("{tool} is to be run: {request:?}"),
+            Reply::Done { answer, .. } => Ok(answer),
+            Reply::Run(request) => panic!("{tool} asks for a run: {request:?}"),
         }
     }
 
@@ -148,7 +148,7 @@ impl Host {
             .unwrap_or_else(|error| panic!("{tool} {shown}: {error:?}"))
     }
 
-    /// Calls a tool that must be refused, and checks that nothing changed.
+    /// Calls a tool that must be refused, and checks that the state did not change.
     pub fn refused(&self, tool: &str, arguments: Value) -> ErrorBody {
         let before = self.state();
         let error = self
@@ -158,7 +158,7 @@ impl Host {
         error
     }
 
-    /// The prompt section, or nothing.
+    /// The prompt section, or an empty string.
     pub fn prompt(&self) -> String {
         self.prompt_after(History::Whole)
     }
@@ -168,7 +168,7 @@ impl Host {
         section.map(|section| section.text).unwrap_or_default()
     }
 
-    /// Whether the policy lets a call pass.
+    /// Whether the policy allows a call.
     pub fn passes(&self, tool: &str, arguments: Value) -> bool {
         self.session.wrap_tool_call(&self.agent, tool, &arguments).is_ok()
     }

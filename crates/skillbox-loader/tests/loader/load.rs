@@ -1,4 +1,4 @@
-//! Loading, and every way in which it is refused.
+//! Loading, and every reason to refuse it.
 
 use std::fs;
 
@@ -118,7 +118,7 @@ fn load_skill_file_size_exceeded() {
         skill_md.display()
     );
     assert_eq!(error.message, expected);
-    // Exactly the limit is read, and then found not to be the skill's text any more, but read.
+    // A file of exactly the maximum size is accepted.
     file.set_len(10 << 20).unwrap();
     host.ok("load_skill", json!({"skill_name": "pdf"}));
 }
@@ -141,7 +141,7 @@ fn load_skill_max_loaded_reached() {
          s00, s01, s02, s03, s04, s05, s06, s07, s08, s09. Consider whether all loaded skills are still needed for the \
          current task."
     );
-    // The order of the checks: loaded already comes before the limit, unknown before both.
+    // Order of the checks: unknown, then already loaded, then the limit.
     assert!(
         host.ok("load_skill", json!({"skill_name": "s03"}))
             .text
@@ -154,7 +154,7 @@ fn load_skill_max_loaded_reached() {
 }
 
 #[test]
-fn a_limit_can_make_room_instead() {
+fn the_limit_can_evict_the_least_recently_used_skill() {
     let library = Library::new();
     for name in ["a", "b", "c"] {
         library
@@ -182,7 +182,7 @@ fn a_limit_can_make_room_instead() {
 }
 
 #[test]
-fn every_line_of_a_long_body_arrives() {
+fn a_long_body_is_returned_completely() {
     let library = Library::new();
     let body: String = (1..=200).map(|step| format!("{step}. Do step {step}.\n")).collect();
     library.skill("long", "description: d", &body);
@@ -196,9 +196,8 @@ fn every_line_of_a_long_body_arrives() {
     }
 }
 
-/// A misspelt name is answered with the nearest three.
 #[test]
-fn an_unknown_skill_names_the_nearest_three() {
+fn an_unknown_skill_error_names_the_three_most_similar() {
     let library = Library::new();
     for name in ["pdf", "pdf-forms", "pdf-merge", "csv-report", "xlsx"] {
         library.skill(name, "description: d", "");
@@ -219,7 +218,7 @@ fn an_unknown_skill_names_the_nearest_three() {
 }
 
 #[test]
-fn wrong_arguments_name_what_is_wrong() {
+fn invalid_arguments_are_named() {
     let host = Library::sample().host(Dialect::Skillbox);
     let check = |tool: &str, arguments: Value, expected: &str| {
         let error = host.refused(tool, arguments);
@@ -246,14 +245,14 @@ fn a_skill_is_not_a_tool() {
     assert_eq!(error.hint.as_deref(), Some("load it: skill_load(\"pdf\")"));
     let error = host.refused("load_skill", json!({"skill_name": "pdf"}));
     assert!(
-        error.message.contains("there are: skill_list, skill_load"),
+        error.message.contains("available tools: skill_list, skill_load"),
         "{}",
         error.message
     );
 }
 
 #[test]
-fn loading_again_delivers_again() {
+fn loading_again_returns_the_text_again() {
     let host = Library::sample().host(Dialect::Skillbox);
     let first = host.ok("skill_load", json!({"skill": "csv-report", "docs": ["USAGE.md"]}));
     let again = host.ok("skill_load", json!({"skill": "csv-report"}));

@@ -1,21 +1,21 @@
-//! What a host sees of the loader, through its public interface and on real files.
+//! Tests of the loader through its public interface, with skills on disk.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails where it stands")]
+#![expect(clippy::unwrap_used, reason = "a failed setup step should fail the test")]
 
 mod agent_scope; // agents of one session: isolated, inheriting, limited to some skills
-mod allowed_tools; // the policy in a session, by the modes of `allowed-tools`
+mod allowed_tools; // the policy for `allowed-tools` in a session
 mod budget; // twenty long descriptions in a small budget, in every dialect
 mod compatibility; // old skills, default settings, other ways to read a skill
 mod dialect_prompt; // snapshots of every dialect's prompt section
-mod dialect_tools; // definitions, their schemas, and what each dialect calls its tools
-mod documents; // listing, choosing and reading documents
-mod injection; // foreign text that tries to break out of its line
-mod library; // skills on disk, and a host that uses them
-mod load; // loading, and every way in which it is refused
-mod modes; // how long a loaded skill stays, and what makes room
-mod parallel; // any order of parallel calls gives the same state
+mod dialect_tools; // tool definitions and schemas, and the tools of each dialect
+mod documents; // listing, selecting and reading documents
+mod injection; // untrusted text that tries to break out of its line
+mod invocation; // arguments, manual-only skills, models, contexts and hooks
+mod library; // fixture: skills on disk, and a host that uses them
+mod load; // loading, and every reason to refuse it
+mod modes; // how long a skill stays loaded, and where its text appears
+mod parallel; // parallel calls give the same state in any order
 mod resources; // which files count as resources
+mod scenarios; // the six integration scenarios
 mod skills_list; // the list of skills in a prompt
-mod steering; // arguments, manual-only skills, models, contexts and hooks
-mod together; // several parts at work: the six scenarios of integration
 mod turn; // the start of a turn, and changes on disk

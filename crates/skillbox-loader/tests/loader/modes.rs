@@ -1,4 +1,4 @@
-//! How long a loaded skill stays.
+//! How long a skill stays loaded, and where its text appears.
 
 use serde_json::json;
 use skillbox_loader::{AgentName, AgentStart, Dialect, Inheritance, LoadMode};
@@ -6,7 +6,7 @@ use skillbox_loader::{AgentName, AgentStart, Dialect, Inheritance, LoadMode};
 use crate::library::{Library, settings};
 
 #[test]
-fn a_skill_for_the_session_stays() {
+fn session_mode_keeps_a_skill_loaded() {
     let host = Library::sample().host(Dialect::Skillbox);
     host.ok("skill_load", json!({"skill": "pdf"}));
     host.prompt();
@@ -22,12 +22,12 @@ fn a_skill_for_the_session_stays() {
 }
 
 #[test]
-fn a_skill_for_a_turn_goes_with_the_next_one_of_that_agent() {
+fn turn_mode_unloads_a_skill_at_the_agents_next_turn() {
     let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
         settings.load_mode = LoadMode::Turn
     }));
     let child = AgentName::parse("child").unwrap();
-    let start = AgentStart::below(AgentName::default(), child.clone(), Inheritance::Isolated);
+    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated);
     host.session.before_agent(&host.catalog, &start).unwrap();
     let arguments = json!({"skill": "pdf"});
     host.session
@@ -43,11 +43,14 @@ fn a_skill_for_a_turn_goes_with_the_next_one_of_that_agent() {
     assert_eq!(host.loaded(), Vec::<String>::new());
     assert_eq!(host.loaded_by(&child), ["pdf"]);
     host.ok("skill_load", json!({"skill": "pdf"}));
-    assert!(!host.prompt().contains("Fill them."), "its documents went with it");
+    assert!(
+        !host.prompt().contains("Fill them."),
+        "its document selection is cleared too"
+    );
 }
 
 #[test]
-fn a_skill_for_one_prompt_stands_in_exactly_one() {
+fn once_mode_shows_a_skill_in_exactly_one_prompt() {
     let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
         settings.load_mode = LoadMode::Once
     }));
@@ -58,7 +61,7 @@ fn a_skill_for_one_prompt_stands_in_exactly_one() {
 }
 
 #[test]
-fn where_the_words_go_is_the_hosts_choice() {
+fn the_host_chooses_where_the_text_appears() {
     use skillbox_loader::Delivery;
     let host = |delivery| {
         let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {

@@ -1,12 +1,12 @@
-//! Any order of parallel calls gives the same state.
+//! Parallel calls give the same state in any order.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 use skillbox_loader::{
-    AgentName, Caller, Dialect, Engine, LoadInput, SelectDocsInput, Settings, SkillInput, SkillsState, StateDelta,
-    TurnTexts, ViewCache, refresh,
+    AgentName, Caller, Dialect, Engine, LoadInput, SelectDocsInput, Settings, SkillInput, SkillsState, SnapshotCache,
+    StateDelta, TurnTextCache, compute_skills_update,
 };
 use skillbox_repository::Catalog;
 
@@ -27,12 +27,12 @@ fn library() -> Library {
 
 fn first_turn(catalog: &Catalog) -> SkillsState {
     let mut state = SkillsState::default();
-    let operation = refresh(&state, &ViewCache::default().snapshot(catalog)).unwrap();
+    let operation = compute_skills_update(&state, &SnapshotCache::default().snapshot(catalog)).unwrap();
     state.apply(&operation.into());
     state
 }
 
-/// What a model may ask for at once.
+/// A call that a model may make in parallel with others.
 #[derive(Clone, Debug)]
 enum Call {
     Load(usize),
@@ -48,12 +48,12 @@ fn call() -> impl Strategy<Value = Call> {
         skill.clone().prop_map(Call::Load),
         skill.clone().prop_map(|skill| Call::LoadWith(skill, "one.md")),
         (skill, doc).prop_map(|(skill, doc)| Call::AddDoc(skill, doc)),
-        // The last skill is for disabling alone: a call that loads it might be refused or not.
+        // The last skill is only ever disabled: whether a call could load it would depend on the order.
         Just(Call::Disable(SKILLS.len() - 1)),
     ]
 }
 
-/// The delta of a call against the state that all of them saw.
+/// The delta of a call against the state before all calls.
 fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
     let name = |skill: &usize| SKILLS[*skill].to_owned();
     match call {
@@ -90,8 +90,8 @@ fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
     }
 }
 
-/// What must not depend on the order: which skills are loaded, and which are disabled.
-fn sets(state: &SkillsState) -> (Vec<String>, Vec<String>) {
+/// What must not depend on the order: the loaded and the disabled skills.
+fn loaded_and_disabled(state: &SkillsState) -> (Vec<String>, Vec<String>) {
     let agent = AgentName::default();
     let mut loaded: Vec<_> = state.loaded(&agent).map(|loaded| loaded.skill.to_string()).collect();
     loaded.sort();
@@ -110,7 +110,7 @@ proptest! {
         let catalog = library.catalog();
         let settings = Settings::new(Dialect::Skillbox);
         let base = first_turn(&catalog);
-        let texts = TurnTexts::default();
+        let texts = TurnTextCache::default();
         let engine = Engine {
             settings: &settings,
             catalog: &catalog,
@@ -124,17 +124,17 @@ proptest! {
         deltas.iter().for_each(|delta| in_order.apply(delta));
         let mut shuffled = base.clone();
         order.iter().filter_map(|at| deltas.get(*at)).for_each(|delta| shuffled.apply(delta));
-        prop_assert_eq!(sets(&in_order), sets(&shuffled));
-        // Every load of the batch is there.
+        prop_assert_eq!(loaded_and_disabled(&in_order), loaded_and_disabled(&shuffled));
+        // Every load of the batch took effect.
         for call in &calls {
             if let Call::Load(skill) | Call::LoadWith(skill, _) = call {
-                prop_assert!(sets(&shuffled).0.iter().any(|name| name == SKILLS[*skill]));
+                prop_assert!(loaded_and_disabled(&shuffled).0.iter().any(|name| name == SKILLS[*skill]));
             }
         }
     }
 }
 
-/// Documents that two calls add at the same time are both there.
+/// Two parallel calls that add documents both take effect.
 #[test]
 fn parallel_additions_lose_nothing() {
     let library = library();
@@ -142,7 +142,7 @@ fn parallel_additions_lose_nothing() {
     host.ok("skill_load", json!({"skill": "a"}));
     let base = host.state();
     let settings = Settings::new(Dialect::Skillbox);
-    let texts = TurnTexts::default();
+    let texts = TurnTextCache::default();
     let engine = Engine {
         settings: &settings,
         catalog: &host.catalog,
@@ -162,7 +162,7 @@ fn parallel_additions_lose_nothing() {
     );
 }
 
-/// Threads on one session: every load lands, and the limit holds.
+/// Threads that share a session lose no load and do not exceed the limit.
 #[test]
 fn threads_share_a_session() {
     let library = library();

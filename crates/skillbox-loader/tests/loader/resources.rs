@@ -5,8 +5,8 @@ use skillbox_loader::Dialect;
 
 use crate::library::Library;
 
-/// The resources that loading found, as `type path`.
-fn found(library: &Library, skill: &str) -> Vec<String> {
+/// The resources that loading finds, as `type path`.
+fn find_resources(library: &Library, skill: &str) -> Vec<String> {
     let host = library.host(Dialect::Skillbox);
     let result = host.ok("skill_load", json!({"skill": skill})).result;
     let kinds = result["resources"].as_object().unwrap();
@@ -26,7 +26,7 @@ fn discover_resources_standard_dirs() {
         .file("s/references/guide.md", "")
         .file("s/assets/logo.png", [0xff]);
     assert_eq!(
-        found(&library, "s"),
+        find_resources(&library, "s"),
         [
             "asset assets/logo.png",
             "reference references/guide.md",
@@ -39,13 +39,13 @@ fn discover_resources_standard_dirs() {
 fn discover_resources_empty_skill() {
     let library = Library::new();
     library.skill("s", "description: d", "body");
-    assert_eq!(found(&library, "s"), Vec::<String>::new());
+    assert_eq!(find_resources(&library, "s"), Vec::<String>::new());
     let host = library.host(Dialect::Deepagents);
     let text = host.ok("load_skill", json!({"skill_name": "s"})).text;
     assert!(!text.contains("Skill Resources"), "{text}");
 }
 
-/// A directory that cannot be listed costs its resources, never the skill.
+/// A directory that cannot be listed hides its resources, but the skill still loads.
 #[test]
 fn discover_resources_backend_error() {
     let library = Library::new();
@@ -57,14 +57,14 @@ fn discover_resources_backend_error() {
     let loaded = std::thread::scope(|scope| {
         scope
             .spawn(|| {
-                without_file_privileges();
+                drop_file_capabilities();
                 let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
                 std::fs::set_permissions(&scripts, mode(0o000)).unwrap();
                 assert!(
                     std::fs::read_dir(&scripts).is_err(),
-                    "the directory must really be closed"
+                    "control: the directory cannot be listed"
                 );
-                let found = found(&library, "s");
+                let found = find_resources(&library, "s");
                 std::fs::set_permissions(&scripts, mode(0o755)).unwrap();
                 found
             })
@@ -74,8 +74,8 @@ fn discover_resources_backend_error() {
     assert_eq!(loaded, ["other extra.csv"]);
 }
 
-/// Gives up what lets root read everything, for the calling thread alone.
-fn without_file_privileges() {
+/// Drops the capabilities that let root read every file, for the calling thread only.
+fn drop_file_capabilities() {
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
     let mut sets = capabilities(None).unwrap();
     let readers = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
@@ -91,7 +91,7 @@ fn discover_resources_non_standard_dirs_ignored() {
         .file("s/temp/x.py", "")
         .file("s/scripts/deep/helper.py", "")
         .file("s/scripts/top.py", "");
-    assert_eq!(found(&library, "s"), ["script scripts/top.py"]);
+    assert_eq!(find_resources(&library, "s"), ["script scripts/top.py"]);
 }
 
 #[test]
@@ -101,7 +101,10 @@ fn discover_resources_root_level_files() {
         .skill("s", "description: d", "body")
         .file("s/template.md", "")
         .file("s/LICENSE.txt", "");
-    assert_eq!(found(&library, "s"), ["other LICENSE.txt", "other template.md"]);
+    assert_eq!(
+        find_resources(&library, "s"),
+        ["other LICENSE.txt", "other template.md"]
+    );
     let host = library.host(Dialect::Deepagents);
     host.ok("load_skill", json!({"skill_name": "s"}));
     let keys = skillbox_loader::state_keys(Dialect::Deepagents, &host.state(), &host.agent);

@@ -22,7 +22,7 @@ fn before_agent_initializes_new_state() {
     assert_eq!(pdf["metadata"], json!({}));
     assert_eq!(pdf["allowed_tools"], json!(["Bash(pdftotext:*)", "Read"]));
     assert!(
-        matches!(&turn.delta.operations[..], [StateOperation::Skills { seen, gone }] if seen.len() == 2 && gone.is_empty())
+        matches!(&turn.delta.operations[..], [StateOperation::UpdateSkills { changed, removed }] if changed.len() == 2 && removed.is_empty())
     );
 }
 
@@ -35,9 +35,9 @@ fn before_agent_idempotent() {
     assert_eq!(host.state(), before);
 }
 
-/// A list that is empty is a list all the same.
+/// An empty catalog is recorded like any other.
 #[test]
-fn an_empty_catalogue_is_taken_in_once() {
+fn an_empty_catalog_is_recorded_once() {
     let host = Host::before_first_turn(Library::new().catalog(), Settings::new(Dialect::Deepagents));
     assert!(host.start_turn().is_some());
     assert_eq!(host.start_turn(), None);
@@ -45,7 +45,7 @@ fn an_empty_catalogue_is_taken_in_once() {
 }
 
 #[test]
-fn changes_on_disk_come_in_with_the_next_turn() {
+fn changes_on_disk_take_effect_in_the_next_turn() {
     let library = Library::sample();
     let mut host = library.host(Dialect::Skillbox);
     host.ok("skill_load", json!({"skill": "pdf"}));
@@ -55,7 +55,7 @@ fn changes_on_disk_come_in_with_the_next_turn() {
     library.skill("new", "description: Just made.", "");
     library.file("pdf/scripts/third.py", "");
     std::fs::remove_dir_all(library.path().join("csv-report")).unwrap();
-    assert_eq!(host.prompt(), before, "within a turn the prompt stays");
+    assert_eq!(host.prompt(), before, "the prompt does not change within a turn");
     let turn = host.next_turn().unwrap();
     let after = host.prompt();
     assert!(
@@ -82,7 +82,7 @@ fn changes_on_disk_come_in_with_the_next_turn() {
 }
 
 #[test]
-fn a_stored_state_goes_on() {
+fn a_session_resumes_from_a_stored_state() {
     let library = Library::sample();
     let host = library.host(Dialect::Skillbox);
     host.ok(
@@ -102,26 +102,26 @@ fn a_stored_state_goes_on() {
     assert_eq!(resumed.prompt(), host.prompt());
 }
 
-/// A store may leave out what every start finds anew.
+/// A store may omit the snapshot, because every start discovers the skills again.
 #[test]
-fn a_state_without_its_snapshot_goes_on_too() {
+fn a_session_resumes_from_a_state_without_snapshot() {
     let library = Library::sample();
     let host = library.host(Dialect::Skillbox);
     host.ok("skill_load", json!({"skill": "pdf"}));
     host.ok("skill_load", json!({"skill": "csv-report"}));
-    let slim = host.state().without_snapshot();
-    assert!(serde_json::to_string(&slim).unwrap().len() < 1000);
+    let reduced = host.state().without_snapshot();
+    assert!(serde_json::to_string(&reduced).unwrap().len() < 1000);
     std::fs::remove_dir_all(library.path().join("csv-report")).unwrap();
     let mut resumed = library.host(Dialect::Skillbox);
     resumed.session =
-        skillbox_loader::Session::resume(host.session.settings().clone(), std::sync::Arc::default(), slim);
+        skillbox_loader::Session::resume(host.session.settings().clone(), std::sync::Arc::default(), reduced);
     assert!(resumed.session.refresh(&resumed.catalog).is_some());
     assert_eq!(resumed.loaded(), ["pdf"]);
     assert!(resumed.prompt().contains("- pdf [Loaded]"));
 }
 
 #[test]
-fn a_host_without_turns_takes_changes_in_by_itself() {
+fn a_host_without_turns_refreshes_explicitly() {
     use skillbox_loader::LoadMode;
     let library = Library::sample();
     let mut host = library.host_with(crate::library::settings(Dialect::Skillbox, |settings| {

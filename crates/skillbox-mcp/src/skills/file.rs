@@ -1,4 +1,4 @@
-//! The files of a skill as resources.
+//! Files of a skill as resources.
 
 use std::io::{self, Read};
 
@@ -10,33 +10,34 @@ use sha2::{Digest as _, Sha256};
 use skillbox_model::RelPath;
 use skillbox_repository::{SkillDir, SkillEntry, SkillReadError, TreeEntryKind};
 
-use super::uri::{SKILL_MD, SkillUri, unknown, uri_of};
-use crate::host::{Host, failed};
+use super::uri::{SKILL_MD, SkillUri, file_uri, unknown_resource};
+use crate::blocking::internal_error;
+use crate::server_state::ServerState;
 
-/// One resource may have so many bytes; the limit that the extension sets for a whole skill.
+/// Size of a resource: the extension's limit for a whole skill.
 pub(crate) const MAX_RESOURCE_BYTES: u64 = 16 << 20;
-/// The prefix of what we say about a resource.
-const META: &str = "io.modelcontextprotocol.skills/";
+/// The prefix of the extension's `_meta` keys.
+const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
 
-/// A file of a skill, as the wire names it.
+/// A file of a skill, by its names in the protocol and on disk.
 #[derive(Debug)]
 pub(crate) struct SkillFile {
-    /// Its path on the wire.
+    /// The path in the protocol.
     pub path: RelPath,
-    /// Its path on disk, which differs for a `skill.md`.
+    /// The path on disk, which differs for a `skill.md`.
     pub on_disk: RelPath,
 }
 
-/// Every file of a skill, each once; links inside it that lead to a file are files.
-pub(crate) fn files(entry: &SkillEntry, dir: &SkillDir) -> Result<Vec<SkillFile>, SkillReadError> {
+/// Every file of a skill, including links to files inside the skill.
+pub(crate) fn list_files(entry: &SkillEntry, dir: &SkillDir) -> Result<Vec<SkillFile>, SkillReadError> {
     let mut files = Vec::new();
     for found in dir.files()? {
         match found.kind {
             TreeEntryKind::Dir => continue,
-            // A link to a directory is no file, and what is in it is met under its own name.
+            // A link to a directory is not a file, and its content is listed under its real path.
             TreeEntryKind::Link { .. } if dir.open_file(&found.path).is_err() => continue,
             TreeEntryKind::File { .. } | TreeEntryKind::Link { .. } => files.push(SkillFile {
-                path: on_the_wire(entry, &found.path),
+                path: wire_path(entry, &found.path),
                 on_disk: found.path,
             }),
         }
@@ -44,15 +45,15 @@ pub(crate) fn files(entry: &SkillEntry, dir: &SkillDir) -> Result<Vec<SkillFile>
     Ok(files)
 }
 
-/// The wire knows one spelling of SKILL.md.
-pub(crate) fn on_the_wire(entry: &SkillEntry, path: &RelPath) -> RelPath {
+/// The path in the protocol, which always spells SKILL.md in this way.
+pub(crate) fn wire_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
     if path.as_bytes() == entry.file_name().as_encoded_bytes() {
         return skill_md();
     }
     path.clone()
 }
 
-fn on_disk(entry: &SkillEntry, path: &RelPath) -> RelPath {
+fn disk_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
     if *path == skill_md() {
         return RelPath::parse(entry.file_name().as_encoded_bytes()).unwrap_or_else(|_| skill_md());
     }
@@ -91,24 +92,24 @@ pub(crate) fn measure(dir: &SkillDir, path: &RelPath) -> Result<(u64, String), S
 pub(crate) fn skill_md_resource(entry: &SkillEntry) -> Result<Resource, SkillReadError> {
     let dir = entry.open()?;
     let path = skill_md();
-    let (size, digest) = measure(&dir, &on_disk(entry, &path))?;
-    let resource = Resource::new(uri_of(entry.name().as_str(), &path), entry.name().as_str())
+    let (size, digest) = measure(&dir, &disk_path(entry, &path))?;
+    let resource = Resource::new(file_uri(entry.name().as_str(), &path), entry.name().as_str())
         .with_description(&*entry.meta.description);
-    Ok(described(resource, &path, size, digest))
+    Ok(with_details(resource, &path, size, digest))
 }
 
 /// The resource of any file of a skill.
-pub(crate) fn resource(entry: &SkillEntry, dir: &SkillDir, file: &SkillFile) -> Result<Resource, SkillReadError> {
+pub(crate) fn file_resource(entry: &SkillEntry, dir: &SkillDir, file: &SkillFile) -> Result<Resource, SkillReadError> {
     if file.path == skill_md() {
         return skill_md_resource(entry);
     }
     let (size, digest) = measure(dir, &file.on_disk)?;
     let name = String::from_utf8_lossy(file.path.file_name()).into_owned();
-    let resource = Resource::new(uri_of(entry.name().as_str(), &file.path), name);
-    Ok(described(resource, &file.path, size, digest))
+    let resource = Resource::new(file_uri(entry.name().as_str(), &file.path), name);
+    Ok(with_details(resource, &file.path, size, digest))
 }
 
-fn described(resource: Resource, path: &RelPath, size: u64, digest: String) -> Resource {
+fn with_details(resource: Resource, path: &RelPath, size: u64, digest: String) -> Resource {
     let priority = if *path == skill_md() { 0.8 } else { 0.3 };
     let annotations = Annotations::default()
         .with_audience(vec![Role::Assistant])
@@ -116,12 +117,12 @@ fn described(resource: Resource, path: &RelPath, size: u64, digest: String) -> R
     resource
         .with_mime_type(mime_type(path))
         .with_size(size)
-        .with_meta(meta_of(digest))
+        .with_meta(digest_meta(digest))
         .with_annotations(annotations)
 }
 
-fn meta_of(digest: String) -> MetaObject {
-    let Value::Object(meta) = json!({format!("{META}digest"): digest}) else {
+fn digest_meta(digest: String) -> MetaObject {
+    let Value::Object(meta) = json!({format!("{META_PREFIX}digest"): digest}) else {
         return MetaObject::default();
     };
     MetaObject(meta)
@@ -133,32 +134,32 @@ fn mime_type(path: &RelPath) -> String {
         .to_string()
 }
 
-/// The contents of a file, as text where it is text.
-pub(crate) fn read(host: &Host, uri: &str) -> Result<ResourceContents, ErrorData> {
+/// The contents of a file.
+pub(crate) fn read_file(server: &ServerState, uri: &str) -> Result<ResourceContents, ErrorData> {
     let SkillUri {
         skill,
         path: Some(path),
     } = SkillUri::parse(uri)?
     else {
-        return Err(unknown(uri));
+        return Err(unknown_resource(uri));
     };
-    let catalog = host.runtime.catalog();
-    let entry = catalog.get(&skill).ok_or_else(|| unknown(uri))?;
+    let catalog = server.runtime.catalog();
+    let entry = catalog.get(&skill).ok_or_else(|| unknown_resource(uri))?;
     let bytes = entry
         .open()
-        .and_then(|dir| dir.read(&on_disk(entry, &path), MAX_RESOURCE_BYTES))
+        .and_then(|dir| dir.read(&disk_path(entry, &path), MAX_RESOURCE_BYTES))
         .map_err(|error| match error {
-            SkillReadError::Io { .. } => failed(&error),
+            SkillReadError::Io { .. } => internal_error(&error),
             SkillReadError::TooLarge { .. } => ErrorData::invalid_params(error.to_string(), None),
-            _ => unknown(uri),
+            _ => unknown_resource(uri),
         })?;
     let digest = skillbox_model::Digest::from_sha256(Sha256::digest(&bytes).into());
-    let meta = meta_of(format!("sha256:{}", digest.hex()));
-    Ok(contents(uri, bytes, &mime_type(&path)).with_meta(meta))
+    let meta = digest_meta(format!("sha256:{}", digest.hex()));
+    Ok(to_contents(uri, bytes, &mime_type(&path)).with_meta(meta))
 }
 
-/// Bytes as the protocol carries them.
-pub(crate) fn contents(uri: &str, bytes: Vec<u8>, mime_type: &str) -> ResourceContents {
+/// Bytes as resource contents: text if they are UTF-8, otherwise base64.
+pub(crate) fn to_contents(uri: &str, bytes: Vec<u8>, mime_type: &str) -> ResourceContents {
     let contents = match String::from_utf8(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
         Err(error) => {

@@ -1,94 +1,97 @@
-//! The methods of the extension.
+//! The requests of the extension.
 
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::directory::{DIRECTORY_READ, children};
+use super::directory::{DIRECTORY_READ, list_children};
 use super::entry::skill_entry;
 use super::file::skill_md;
-use super::uri::{SkillUri, unknown};
-use crate::host::{Host, failed};
-use crate::page::page;
+use super::uri::{SkillUri, unknown_resource};
+use crate::blocking::internal_error;
+use crate::page::paginate;
+use crate::server_state::ServerState;
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
-const LIST: &str = "skills/list";
-const GET: &str = "skills/get";
+const SKILLS_LIST: &str = "skills/list";
+const SKILLS_GET: &str = "skills/get";
 
-/// Every entry is hashed when it is asked for, so pages are small.
-const PAGE: usize = 50;
+/// Small, because the files of every listed skill are hashed.
+const PAGE_SIZE: usize = 50;
 
 #[derive(Deserialize)]
-struct Listing {
+struct ListParams {
     cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct UriParams {
     uri: String,
     cursor: Option<String>,
 }
 
 /// Answers one request of the extension.
 pub(crate) fn answer(
-    host: &Host,
+    server: &ServerState,
     method: &str,
     params: Option<Value>,
     version: Option<&ProtocolVersion>,
 ) -> Result<Value, ErrorData> {
     let mut result = match method {
-        LIST => list(host, params)?,
-        GET => get(host, &parsed::<Named>(params)?.uri)?,
+        SKILLS_LIST => list(server, params)?,
+        SKILLS_GET => get(server, &parse_params::<UriParams>(params)?.uri)?,
         DIRECTORY_READ => {
-            let Named { uri, cursor } = parsed(params)?;
-            let page = children(host, &uri, cursor.as_deref())?;
-            with_next(json!({"resources": page.items}), page.next)
+            let UriParams { uri, cursor } = parse_params(params)?;
+            let page = list_children(server, &uri, cursor.as_deref())?;
+            with_next_cursor(json!({"resources": page.items}), page.next)
         }
         other => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, other.to_owned(), None)),
     };
-    // What stands in a result beside its data came with the stateless revision.
+    // The stateless revision added these fields to every result.
     if version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str()) {
         result["resultType"] = json!("complete");
-        // Skills change on disk at any time; whoever keeps a list asks again.
+        // Skills may change on disk at any time, so a client must not cache the list.
         result["ttlMs"] = json!(0);
         result["cacheScope"] = json!("private");
     }
     Ok(result)
 }
 
-fn parsed<T: for<'de> Deserialize<'de>>(params: Option<Value>) -> Result<T, ErrorData> {
+fn parse_params<T: for<'de> Deserialize<'de>>(params: Option<Value>) -> Result<T, ErrorData> {
     let params = params.unwrap_or_else(|| json!({}));
     serde_json::from_value(params).map_err(|error| ErrorData::invalid_params(error.to_string(), None))
 }
 
-fn list(host: &Host, params: Option<Value>) -> Result<Value, ErrorData> {
-    let Listing { cursor } = parsed(params)?;
-    let catalog = host.runtime.catalog();
+fn list(server: &ServerState, params: Option<Value>) -> Result<Value, ErrorData> {
+    let ListParams { cursor } = parse_params(params)?;
+    let catalog = server.runtime.catalog();
     let mut skills: Vec<_> = catalog.skills().collect();
     skills.sort_by(|a, b| a.name().as_str().cmp(b.name().as_str()));
-    let page = page(skills, |skill| skill.name().as_str(), cursor.as_deref(), PAGE)?;
+    let page = paginate(skills, |skill| skill.name().as_str(), cursor.as_deref(), PAGE_SIZE)?;
     let mut listed = Vec::with_capacity(page.items.len());
     for entry in page.items {
         match skill_entry(entry) {
             Ok(entry) => listed.push(entry),
-            // One broken skill never hides the others.
+            // A broken skill does not hide the others.
             Err(error) => tracing::warn!(skill = %entry.name(), "the skill cannot be listed: {error}"),
         }
     }
-    Ok(with_next(json!({"skills": listed}), page.next))
+    Ok(with_next_cursor(json!({"skills": listed}), page.next))
 }
 
-fn get(host: &Host, uri: &str) -> Result<Value, ErrorData> {
-    let asked = SkillUri::parse(uri)?;
-    let catalog = host.runtime.catalog();
-    let known = catalog.get(&asked.skill).filter(|_| asked.path == Some(skill_md()));
-    let entry = known.ok_or_else(|| unknown(uri))?;
-    let entry = skill_entry(entry).map_err(|error| failed(&error))?;
+fn get(server: &ServerState, uri: &str) -> Result<Value, ErrorData> {
+    let requested = SkillUri::parse(uri)?;
+    let catalog = server.runtime.catalog();
+    let found = catalog
+        .get(&requested.skill)
+        .filter(|_| requested.path == Some(skill_md()));
+    let entry = found.ok_or_else(|| unknown_resource(uri))?;
+    let entry = skill_entry(entry).map_err(|error| internal_error(&error))?;
     Ok(json!({"skill": entry}))
 }
 
-fn with_next(mut result: Value, next: Option<String>) -> Value {
+fn with_next_cursor(mut result: Value, next: Option<String>) -> Value {
     if let Some(next) = next {
         result["nextCursor"] = json!(next);
     }

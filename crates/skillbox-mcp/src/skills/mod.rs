@@ -7,7 +7,7 @@ mod index;
 mod methods;
 mod uri;
 
-pub(crate) use file::{contents, read, skill_md_resource};
-pub(crate) use index::{INDEX_URI, index};
+pub(crate) use file::{read_file, skill_md_resource, to_contents};
+pub(crate) use index::{INDEX_URI, index_contents, index_resource};
 pub(crate) use methods::{EXTENSION, answer};
 pub(crate) use uri::SCHEME;

@@ -1,17 +1,17 @@
-//! `skill://NAME/PATH`: the name of a skill, and a file or directory of it.
+//! URIs of skills and their files: `skill://NAME/PATH`.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rmcp::ErrorData;
 use skillbox_model::RelPath;
 
 pub(crate) const SCHEME: &str = "skill://";
-/// The one spelling on the wire, whatever the file on disk is called.
+/// The spelling in the protocol, whatever the case of the name on disk.
 pub(crate) const SKILL_MD: &str = "SKILL.md";
 
-/// Everything but what a URI carries as it is.
+/// The characters to be escaped: all but the unreserved ones.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a URI names; a skill itself where there is no path.
+/// A skill, or with a path a file or directory of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SkillUri {
     pub skill: String,
@@ -19,9 +19,9 @@ pub(crate) struct SkillUri {
 }
 
 impl SkillUri {
-    /// Parses a URI; one that names nothing that could be ours is a wrong parameter.
+    /// Parses a URI. One that cannot name a file of a skill is an invalid parameter.
     pub(crate) fn parse(uri: &str) -> Result<Self, ErrorData> {
-        let unknown = || unknown(uri);
+        let unknown = || unknown_resource(uri);
         let rest = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
         let (skill, path) = match rest.split_once('/') {
             None => (rest, None),
@@ -42,8 +42,8 @@ impl SkillUri {
     }
 }
 
-/// The error of every URI that names nothing.
-pub(crate) fn unknown(uri: &str) -> ErrorData {
+/// The error for a URI without a resource.
+pub(crate) fn unknown_resource(uri: &str) -> ErrorData {
     ErrorData::invalid_params(
         format!("unknown resource {uri:?}"),
         Some(serde_json::json!({"uri": uri})),
@@ -51,8 +51,8 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
 }
 
 /// The URI of a file or directory of a skill.
-pub(crate) fn uri_of(skill: &str, path: &RelPath) -> String {
-    let mut uri = uri_of_skill(skill);
+pub(crate) fn file_uri(skill: &str, path: &RelPath) -> String {
+    let mut uri = skill_uri(skill);
     for component in path.components() {
         uri.push('/');
         uri.extend(percent_encode(component, ENCODED));
@@ -61,7 +61,7 @@ pub(crate) fn uri_of(skill: &str, path: &RelPath) -> String {
 }
 
 /// The URI of a skill's own directory.
-pub(crate) fn uri_of_skill(skill: &str) -> String {
+pub(crate) fn skill_uri(skill: &str) -> String {
     format!("{SCHEME}{}", percent_encode(skill.as_bytes(), ENCODED))
 }
 
@@ -70,19 +70,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_survive_the_way_there_and_back() {
+    fn names_survive_the_round_trip() {
         for path in ["SKILL.md", "scripts/a b.py", "references/ü%.md", "x/?#"] {
             let path = RelPath::parse(path).unwrap();
-            let uri = uri_of("my skill", &path);
+            let uri = file_uri("my skill", &path);
             assert!(uri.is_ascii() && !uri.contains(' '), "{uri}");
-            let back = SkillUri::parse(&uri).unwrap();
-            assert_eq!((back.skill.as_str(), back.path), ("my skill", Some(path)));
+            let parsed = SkillUri::parse(&uri).unwrap();
+            assert_eq!((parsed.skill.as_str(), parsed.path), ("my skill", Some(path)));
         }
         assert_eq!(SkillUri::parse("skill://a").unwrap().path, None);
     }
 
     #[test]
-    fn what_leads_elsewhere_names_nothing() {
+    fn uris_that_lead_out_of_a_skill_are_refused() {
         for uri in [
             "skill://a/../b",
             "skill://a/%2e%2e/b",

@@ -1,45 +1,45 @@
-//! BM25F: rare words count for more, repeated ones for less and less, long fields for less than short ones.
+//! BM25F scores: rare words count more, repeated words count less and less, and long fields count less.
 
-/// How soon further occurrences of a word stop to matter.
-const SATURATION: f64 = 1.2;
-/// How much the length of a field matters.
-const LENGTH: f64 = 0.75;
+/// The BM25 parameter k1: how fast further occurrences of a word lose weight.
+const TERM_SATURATION: f64 = 1.2;
+/// The BM25 parameter b: how much the length of a field matters.
+const LENGTH_NORMALIZATION: f64 = 0.75;
 
-/// The terms of a query as one field of one skill has them.
+/// The occurrences of the terms of a query in one field of one skill.
 #[derive(Clone, Debug)]
-pub(super) struct Counts {
+pub(super) struct TermCounts {
     weights: Vec<f64>,
-    words: usize,
+    word_count: usize,
     first_match: Option<usize>,
 }
 
-impl Counts {
+impl TermCounts {
     pub(super) fn new(terms: usize) -> Self {
         Self {
             weights: vec![0.0; terms],
-            words: 0,
+            word_count: 0,
             first_match: None,
         }
     }
 
-    /// Notes that a term was met at an offset; a weight of nothing notes nothing.
-    pub(super) fn matched(&mut self, term: usize, weight: f64, at: usize) {
+    /// Adds an occurrence of a term at an offset, unless its weight is zero.
+    pub(super) fn add_match(&mut self, term: usize, weight: f64, at: usize) {
         if weight > 0.0 {
             self.weights[term] += weight;
             self.first_match.get_or_insert(at);
         }
     }
 
-    /// Notes how many words there were more.
-    pub(super) fn words(&mut self, more: usize) {
-        self.words += more;
+    /// Adds to the number of words of the field.
+    pub(super) fn add_words(&mut self, count: usize) {
+        self.word_count += count;
     }
 
     pub(super) fn weight(&self, term: usize) -> f64 {
         self.weights[term]
     }
 
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_match(&self) -> bool {
         self.first_match.is_some()
     }
 
@@ -48,9 +48,9 @@ impl Counts {
     }
 }
 
-/// What is known of all skills together.
+/// Statistics about all skills, from which scores are computed.
 pub(super) struct Scorer {
-    /// How rare each term is.
+    /// The inverse document frequency of each term.
     rarity: Vec<f64>,
     mean_words: Vec<f64>,
     field_weights: &'static [f64],
@@ -59,24 +59,24 @@ pub(super) struct Scorer {
 impl Scorer {
     pub(super) fn new<'c>(
         terms: usize,
-        skills: impl Iterator<Item = &'c [Counts]>,
+        skills: impl Iterator<Item = &'c [TermCounts]>,
         field_weights: &'static [f64],
     ) -> Self {
         let mut total = 0.0;
-        let mut holders = vec![0.0; terms];
+        let mut matching_skills = vec![0.0; terms];
         let mut words = vec![0.0; field_weights.len()];
         for fields in skills {
             total += 1.0;
-            for (term, holders) in holders.iter_mut().enumerate() {
-                *holders += f64::from(u8::from(fields.iter().any(|field| field.weights[term] > 0.0)));
+            for (term, matching) in matching_skills.iter_mut().enumerate() {
+                *matching += f64::from(u8::from(fields.iter().any(|field| field.weights[term] > 0.0)));
             }
             for (sum, field) in words.iter_mut().zip(fields) {
-                *sum += field.words as f64;
+                *sum += field.word_count as f64;
             }
         }
-        let rarity = holders
+        let rarity = matching_skills
             .iter()
-            .map(|holders: &f64| ((total - holders + 0.5) / (holders + 0.5) + 1.0).ln());
+            .map(|matching: &f64| ((total - matching + 0.5) / (matching + 0.5) + 1.0).ln());
         Self {
             rarity: rarity.collect(),
             mean_words: words.iter().map(|sum| (sum / f64::max(total, 1.0)).max(1.0)).collect(),
@@ -84,15 +84,15 @@ impl Scorer {
         }
     }
 
-    /// How well the fields of one skill answer.
-    pub(super) fn score(&self, fields: &[Counts]) -> f64 {
+    /// Scores the fields of one skill.
+    pub(super) fn score(&self, fields: &[TermCounts]) -> f64 {
         let by_term = self.rarity.iter().enumerate().map(|(term, rarity)| {
             let mut occurrences = 0.0;
             for ((field, weight), mean) in fields.iter().zip(self.field_weights).zip(&self.mean_words) {
-                let length = 1.0 - LENGTH + LENGTH * field.words as f64 / mean;
+                let length = 1.0 - LENGTH_NORMALIZATION + LENGTH_NORMALIZATION * field.word_count as f64 / mean;
                 occurrences += weight * field.weights[term] / length;
             }
-            rarity * occurrences / (SATURATION + occurrences)
+            rarity * occurrences / (TERM_SATURATION + occurrences)
         });
         by_term.sum()
     }

@@ -1,23 +1,19 @@
-//! The reference tool's verdicts, texts and bytes.
+//! The commands of the reference tool, with equal verdicts and texts.
 //!
-//! Equal to skills-ref 0.1.1 on every recorded case but for the differences that tests/parity/DIFFERENCES.md lists.
-//! Character properties are those of a newer Unicode than the reference's Python has: over all code points that
-//! Unicode 14 (Python 3.11) assigns, letters, digits, lower case, NFKC and printability are the same; a name in a
-//! script that was added later is judged by its real properties here and as unassigned there.
+//! The results equal those of skills-ref 0.1.1 in every recorded case, except for the differences listed in
+//! tests/parity/DIFFERENCES.md. Character properties come from a newer Unicode version than that of the reference tool.
+//! For all code points of Unicode 14 (Python 3.11), letters, digits, lower case, NFKC and printability are the same. Code
+//! points that were added later have their properties here and are unassigned in the reference tool.
 
-mod parser;
 mod prompt;
 mod properties;
-pub(crate) mod python;
-mod scalar;
-mod scanner;
+mod python;
 mod skill_file;
 mod validate;
 mod value;
 
-pub(crate) use parser::parse;
 pub use prompt::to_prompt;
 pub use properties::read_properties;
-pub use python::without_escapes;
-pub use skill_file::skill_path;
+pub use python::strip_terminal_escapes;
+pub use skill_file::skill_directory;
 pub use validate::{validate, validate_text};

@@ -1,33 +1,33 @@
-//! `to-prompt`: the `<available_skills>` block as the reference prints it.
+//! `to-prompt`: the `<available_skills>` block as the reference tool prints it.
 
 use std::path::{Path, PathBuf};
 
 use super::properties::Properties;
-use super::python::{html, without_escapes};
-use super::skill_file::{find, skill_path};
+use super::python::{escape_html, strip_terminal_escapes};
+use super::skill_file::{find_skill_md, skill_directory};
 
-/// The block for these skills in this order, without a final newline, or the error text after `Error: `.
+/// Returns the block for these skills in this order, without a final newline, or the error text after `Error: `.
 pub fn to_prompt(paths: &[impl AsRef<Path>]) -> Result<String, String> {
     let mut lines = vec!["<available_skills>".to_owned()];
     for path in paths {
-        let block = skill_block(&skill_path(path.as_ref())).map_err(|error| without_escapes(&error))?;
+        let block = skill_block(&skill_directory(path.as_ref())).map_err(|error| strip_terminal_escapes(&error))?;
         lines.extend(block);
     }
     lines.push("</available_skills>".to_owned());
-    Ok(without_escapes(&lines.join("\n")))
+    Ok(strip_terminal_escapes(&lines.join("\n")))
 }
 
 fn skill_block(directory: &Path) -> Result<[String; 11], String> {
     let directory = resolve(directory)?;
     let properties = Properties::read(&directory)?;
-    let location = find(&directory).unwrap_or_else(|| directory.join("SKILL.md"));
+    let location = find_skill_md(&directory).unwrap_or_else(|| directory.join("SKILL.md"));
     Ok([
         "<skill>".to_owned(),
         "<name>".to_owned(),
-        html(&properties.name),
+        escape_html(&properties.name),
         "</name>".to_owned(),
         "<description>".to_owned(),
-        html(&properties.description),
+        escape_html(&properties.description),
         "</description>".to_owned(),
         "<location>".to_owned(),
         location.display().to_string(),
@@ -38,7 +38,7 @@ fn skill_block(directory: &Path) -> Result<[String; 11], String> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the reference prints resolved paths; a person named this one"
+    reason = "the reference tool prints resolved paths, and the user chose this one"
 )]
 fn resolve(directory: &Path) -> Result<PathBuf, String> {
     std::fs::canonicalize(directory).map_err(|error| format!("{} cannot be resolved: {error}", directory.display()))

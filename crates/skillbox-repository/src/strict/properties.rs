@@ -1,14 +1,15 @@
-//! `read-properties`: the fields of a skill as the reference prints them.
+//! `read-properties`: the fields of a skill as the reference tool prints them.
 
 use std::path::Path;
 
-use super::python::{json, strip, without_escapes};
-use super::skill_file::{field, filled_text, find, read_fields, skill_path};
+use super::python::{strip_terminal_escapes, to_json};
+use super::skill_file::{Fields, find_skill_md, get_field, non_blank_text, read_fields, skill_directory};
 use super::value::Value;
+use crate::parse::strip;
 
-/// The properties as JSON without a final newline, or the error text after `Error: `.
+/// Returns the properties as JSON without a final newline, or the error text after `Error: `.
 pub fn read_properties(path: &Path) -> Result<String, String> {
-    properties_of(&skill_path(path)).map_err(|error| without_escapes(&error))
+    properties_of(&skill_directory(path)).map_err(|error| strip_terminal_escapes(&error))
 }
 
 fn properties_of(directory: &Path) -> Result<String, String> {
@@ -24,37 +25,39 @@ fn properties_of(directory: &Path) -> Result<String, String> {
             None => {}
         }
     }
-    Ok(json(&Value::Map(object)))
+    Ok(to_json(&Value::Map(object)))
 }
 
 fn is_empty(value: &Value) -> bool {
     match value {
-        Value::Text(text) | Value::Odd(text) => text.is_empty(),
+        Value::Text(text) | Value::NonText(text) => text.is_empty(),
         Value::List(items) => items.is_empty(),
         Value::Map(pairs) => pairs.is_empty(),
     }
 }
 
-/// What `read-properties` and `to-prompt` both need; the rules of `validate` do not apply.
+/// The properties that `read-properties` and `to-prompt` use. The rules of `validate` do not apply.
 pub(super) struct Properties {
     pub name: String,
     pub description: String,
-    fields: super::skill_file::Fields,
+    fields: Fields,
 }
 
 impl Properties {
     /// Reads the skill in a directory.
     pub(super) fn read(directory: &Path) -> Result<Self, String> {
-        let skill_md = find(directory).ok_or_else(|| format!("SKILL.md not found in {}", directory.display()))?;
+        let skill_md =
+            find_skill_md(directory).ok_or_else(|| format!("SKILL.md not found in {}", directory.display()))?;
         let fields = read_fields(&skill_md)?;
-        let required =
-            |name: &str| field(&fields, name).ok_or_else(|| format!("Missing required field in frontmatter: {name}"));
+        let required = |name: &str| {
+            get_field(&fields, name).ok_or_else(|| format!("Missing required field in frontmatter: {name}"))
+        };
         let (name, description) = (required("name")?, required("description")?);
-        let filled = |name: &str, value: &Value| {
-            let text = filled_text(value).map(|text| strip(text).to_owned());
+        let require_text = |name: &str, value: &Value| {
+            let text = non_blank_text(value).map(|text| strip(text).to_owned());
             text.ok_or_else(|| format!("Field '{name}' must be a non-empty string"))
         };
-        let (name, description) = (filled("name", name)?, filled("description", description)?);
+        let (name, description) = (require_text("name", name)?, require_text("description", description)?);
         Ok(Self {
             name,
             description,

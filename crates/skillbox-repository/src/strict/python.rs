@@ -1,4 +1,4 @@
-//! Texts as Python writes them: `strip`, `str`, `repr`, `json.dumps`, `html.escape`.
+//! Formats texts as Python does: `str`, `repr`, `json.dumps`, `html.escape`.
 
 use std::fmt::Write as _;
 
@@ -6,47 +6,26 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::value::Value;
 
-/// `str.strip`: Unicode white space and the four ASCII separators, which Rust does not count as white space.
-pub(crate) fn strip(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\x1c'..='\x1f'))
-}
-
-/// `str.isalnum` of one character: a letter or a number by general category, and nothing else.
-pub(crate) fn is_alphanumeric(c: char) -> bool {
-    use GeneralCategory as G;
-    matches!(
-        c.general_category(),
-        G::UppercaseLetter
-            | G::LowercaseLetter
-            | G::TitlecaseLetter
-            | G::ModifierLetter
-            | G::OtherLetter
-            | G::DecimalNumber
-            | G::LetterNumber
-            | G::OtherNumber
-    )
-}
-
 /// `str(value)`.
-pub(super) fn text_of(value: &Value) -> String {
+pub(super) fn to_str(value: &Value) -> String {
     match value {
-        Value::Text(text) | Value::Odd(text) => text.clone(),
+        Value::Text(text) | Value::NonText(text) => text.clone(),
         Value::List(_) | Value::Map(_) => {
             let mut out = String::new();
-            repr(value, &mut out);
+            write_repr(value, &mut out);
             out
         }
     }
 }
 
-fn repr(value: &Value, out: &mut String) {
+fn write_repr(value: &Value, out: &mut String) {
     match value {
-        Value::Text(text) | Value::Odd(text) => repr_text(text, out),
+        Value::Text(text) | Value::NonText(text) => write_repr_text(text, out),
         Value::List(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
                 out.push_str(if at == 0 { "" } else { ", " });
-                repr(item, out);
+                write_repr(item, out);
             }
             out.push(']');
         }
@@ -54,16 +33,16 @@ fn repr(value: &Value, out: &mut String) {
             out.push('{');
             for (at, (key, item)) in pairs.iter().enumerate() {
                 out.push_str(if at == 0 { "" } else { ", " });
-                repr_text(key, out);
+                write_repr_text(key, out);
                 out.push_str(": ");
-                repr(item, out);
+                write_repr(item, out);
             }
             out.push('}');
         }
     }
 }
 
-fn repr_text(text: &str, out: &mut String) {
+fn write_repr_text(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') {
         '"'
     } else {
@@ -110,7 +89,7 @@ fn is_printable(c: char) -> bool {
 }
 
 /// `json.dumps(value, indent=2)`, ASCII only.
-pub(super) fn json(value: &Value) -> String {
+pub(super) fn to_json(value: &Value) -> String {
     let mut out = String::new();
     write_json(value, 0, &mut out);
     out
@@ -118,44 +97,44 @@ pub(super) fn json(value: &Value) -> String {
 
 fn write_json(value: &Value, depth: usize, out: &mut String) {
     match value {
-        Value::Text(text) | Value::Odd(text) => json_text(text, out),
+        Value::Text(text) | Value::NonText(text) => write_json_text(text, out),
         Value::List(items) => {
             for (at, item) in items.iter().enumerate() {
                 out.push(if at == 0 { '[' } else { ',' });
-                json_line(depth + 1, out);
+                write_json_line(depth + 1, out);
                 write_json(item, depth + 1, out);
             }
             if items.is_empty() {
                 out.push('[');
             } else {
-                json_line(depth, out);
+                write_json_line(depth, out);
             }
             out.push(']');
         }
         Value::Map(pairs) => {
             for (at, (key, item)) in pairs.iter().enumerate() {
                 out.push(if at == 0 { '{' } else { ',' });
-                json_line(depth + 1, out);
-                json_text(key, out);
+                write_json_line(depth + 1, out);
+                write_json_text(key, out);
                 out.push_str(": ");
                 write_json(item, depth + 1, out);
             }
             if pairs.is_empty() {
                 out.push('{');
             } else {
-                json_line(depth, out);
+                write_json_line(depth, out);
             }
             out.push('}');
         }
     }
 }
 
-fn json_line(depth: usize, out: &mut String) {
+fn write_json_line(depth: usize, out: &mut String) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-fn json_text(text: &str, out: &mut String) {
+fn write_json_text(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -178,7 +157,7 @@ fn json_text(text: &str, out: &mut String) {
 }
 
 /// `html.escape`.
-pub(super) fn html(text: &str) -> String {
+pub(super) fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -193,8 +172,8 @@ pub(super) fn html(text: &str) -> String {
     out
 }
 
-/// Removes the terminal sequences that the reference's command line removes from all it prints.
-pub fn without_escapes(text: &str) -> String {
+/// Removes terminal escape sequences, as the command line of the reference tool does in all its output.
+pub fn strip_terminal_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\x1b[") {
@@ -209,7 +188,7 @@ pub fn without_escapes(text: &str) -> String {
         let length = match sequence.as_bytes().get(last) {
             Some(b'@'..=b'~') => last + 1,
             _ => {
-                // Not a whole sequence: the escape character stays.
+                // The sequence is incomplete, so the escape character stays.
                 out.push('\x1b');
                 1
             }

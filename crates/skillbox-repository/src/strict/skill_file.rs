@@ -1,24 +1,25 @@
-//! Finds and reads a SKILL.md the way the reference tool does.
+//! Finds and reads a SKILL.md as the reference tool does.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use rustix::fs::{FileType, OFlags};
 
-use super::value::{self, Value};
-use crate::skill_md::MAX_SKILL_MD_BYTES;
+use super::python::to_str;
+use super::value::{Value, read_mapping};
+use crate::fs::{ContainedDir, OpenError};
+use crate::parse::{MAX_SKILL_MD_BYTES, SKILL_MD_NAMES, strip};
 
 /// The fields of the frontmatter in source order.
 pub(super) type Fields = Vec<(String, Value)>;
 
-/// The directory that an argument means, spelled as the reference prints it.
+/// Returns the skill directory for a command-line argument, in the spelling of the reference tool.
 ///
-/// Doubled slashes, `.` components and a trailing slash go; a path to a file named SKILL.md, in any letter case,
-/// becomes its directory. Links and `..` stay.
-pub fn skill_path(argument: &Path) -> PathBuf {
-    let path = spelled(argument);
+/// Doubled slashes, `.` components and a trailing slash are removed. A path to a file named SKILL.md, in any letter
+/// case, becomes its directory. Links and `..` are kept.
+pub fn skill_directory(argument: &Path) -> PathBuf {
+    let path = normalize_path(argument);
     let is_skill_md = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().to_lowercase() == "skill.md");
@@ -31,14 +32,14 @@ pub fn skill_path(argument: &Path) -> PathBuf {
     path
 }
 
-fn spelled(argument: &Path) -> PathBuf {
+fn normalize_path(argument: &Path) -> PathBuf {
     let bytes = argument.as_os_str().as_bytes();
-    let exactly_two_slashes = bytes.starts_with(b"//") && !bytes.starts_with(b"///");
+    let has_two_slashes = bytes.starts_with(b"//") && !bytes.starts_with(b"///");
     let mut path = PathBuf::new();
     for component in argument.components() {
         match component {
             Component::CurDir => {}
-            Component::RootDir if exactly_two_slashes => path.push("//"),
+            Component::RootDir if has_two_slashes => path.push("//"),
             component => path.push(component),
         }
     }
@@ -49,7 +50,7 @@ fn spelled(argument: &Path) -> PathBuf {
     }
 }
 
-/// The name that the skill must have: the last component as spelled, never resolved.
+/// The required name of the skill: the last component of the path as written, without resolving links.
 pub(super) fn directory_name(path: &Path) -> String {
     match path.components().next_back() {
         Some(Component::Normal(name)) => name.to_string_lossy().into_owned(),
@@ -58,20 +59,20 @@ pub(super) fn directory_name(path: &Path) -> String {
     }
 }
 
-/// SKILL.md, or else skill.md.
-pub(super) fn find(directory: &Path) -> Option<PathBuf> {
-    ["SKILL.md", "skill.md"]
+/// Returns the path of SKILL.md, or else of skill.md.
+pub(super) fn find_skill_md(directory: &Path) -> Option<PathBuf> {
+    SKILL_MD_NAMES
         .into_iter()
         .map(|name| directory.join(name))
         .find(|path| path.exists())
 }
 
-/// Reads the fields of the frontmatter, or says what is wrong with the file.
+/// Reads the fields of the frontmatter.
 pub(super) fn read_fields(skill_md: &Path) -> Result<Fields, String> {
     parse_bytes(read_bytes(skill_md)?)
 }
 
-/// Reads the fields of a file's content.
+/// Reads the fields of the content of a file.
 pub(super) fn parse_bytes(bytes: Vec<u8>) -> Result<Fields, String> {
     if bytes.len() as u64 > MAX_SKILL_MD_BYTES {
         return Err("SKILL.md has more than 10 MiB".to_owned());
@@ -84,39 +85,31 @@ pub(super) fn parse_bytes(bytes: Vec<u8>) -> Result<Fields, String> {
     }
 }
 
-/// Reads the file within its directory: a link that leads out of the skill is not followed, and nothing beyond
-/// the limit is read, which the reference does not have.
+/// Reads the file. Unlike the reference tool, this does not follow a link that points outside the skill, and reads at most
+/// one byte more than the limit.
 fn read_bytes(skill_md: &Path) -> Result<Vec<u8>, String> {
     let (Some(directory), Some(name)) = (skill_md.parent(), skill_md.file_name()) else {
         return Err("Missing required file: SKILL.md".to_owned());
     };
-    let failed = |error: Errno| match error {
-        Errno::XDEV => "SKILL.md is a link that leads outside the skill directory".to_owned(),
-        error => format!("SKILL.md cannot be read: {error}"),
-    };
-    let directory = rustix::fs::open(
-        directory,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
-    // Without O_NONBLOCK, a FIFO under this name would wait for ever.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let unreadable = |error: io::Error| format!("SKILL.md cannot be read: {error}");
+    let directory = ContainedDir::open_for_lookup(directory).map_err(unreadable)?;
     let file = directory
-        .and_then(|directory| rustix::fs::openat2(directory, name, flags, Mode::empty(), ResolveFlags::BENEATH))
-        .map_err(failed)?;
-    let stat = rustix::fs::fstat(&file).map_err(failed)?;
+        .open_beneath(name.as_bytes(), OFlags::RDONLY)
+        .map_err(|error| match error {
+            OpenError::Outside => "SKILL.md is a link that leads outside the skill directory".to_owned(),
+            OpenError::System(error) => unreadable(error),
+        })?;
+    let stat = rustix::fs::fstat(&file).map_err(|error| unreadable(error.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err("SKILL.md is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let mut limited = std::fs::File::from(file).take(MAX_SKILL_MD_BYTES + 1);
-    limited
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("SKILL.md cannot be read: {error}"))?;
+    limited.read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }
 
-/// Cuts at the first two further occurrences of three dashes, wherever they stand, and reads what is between.
+/// Reads the frontmatter between the dashes at the start and the next three dashes, at any position in a line.
 fn parse_fields(text: &str) -> Result<Fields, String> {
     let Some(rest) = text.strip_prefix("---") else {
         return Err("SKILL.md must start with YAML frontmatter (---)".to_owned());
@@ -124,32 +117,32 @@ fn parse_fields(text: &str) -> Result<Fields, String> {
     let Some((yaml, _)) = rest.split_once("---") else {
         return Err("SKILL.md frontmatter not properly closed with ---".to_owned());
     };
-    let fields = value::load(yaml).map_err(|refusal| {
-        let before = &yaml[..refusal.offset.min(yaml.len())];
+    let fields = read_mapping(yaml).map_err(|error| {
+        let before = &yaml[..error.offset.min(yaml.len())];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        format!("Invalid YAML in frontmatter: {refusal}\n  in \"SKILL.md\", line {line}, column {column}")
+        format!("Invalid YAML in frontmatter: {error}\n  in \"SKILL.md\", line {line}, column {column}")
     })?;
     let mut fields = fields.ok_or_else(|| "SKILL.md frontmatter must be a YAML mapping".to_owned())?;
     for (_, value) in fields.iter_mut().filter(|(key, _)| key == "metadata") {
         if let Value::Map(pairs) = value {
             for (_, value) in pairs {
-                *value = Value::Text(super::python::text_of(value));
+                *value = Value::Text(to_str(value));
             }
         }
     }
     Ok(fields)
 }
 
-/// A field by its name.
-pub(super) fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
+/// Returns a field by its name.
+pub(super) fn get_field<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-/// A text that is more than blanks.
-pub(super) fn filled_text(value: &Value) -> Option<&str> {
+/// Returns the text of a value, unless it is blank or not a text.
+pub(super) fn non_blank_text(value: &Value) -> Option<&str> {
     match value {
-        Value::Text(text) if !super::python::strip(text).is_empty() => Some(text),
+        Value::Text(text) if !strip(text).is_empty() => Some(text),
         _ => None,
     }
 }

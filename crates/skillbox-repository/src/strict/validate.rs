@@ -1,11 +1,13 @@
-//! `validate`: every error of a skill, in the reference's words and order.
+//! `validate`: every error of a skill, in the words and order of the reference tool.
 
 use std::path::Path;
 
-use super::python::{strip, without_escapes};
-use super::skill_file::{Fields, directory_name, field, filled_text, find, parse_bytes, read_fields, skill_path};
+use super::python::strip_terminal_escapes;
+use super::skill_file::{
+    Fields, directory_name, find_skill_md, get_field, non_blank_text, parse_bytes, read_fields, skill_directory,
+};
 use super::value::Value;
-use crate::name_rules::{NameFault, name_faults, normalise};
+use crate::parse::{NameViolation, find_name_violations, normalize_name, strip};
 
 const ALLOWED_FIELDS: [&str; 6] = [
     "allowed-tools",
@@ -16,23 +18,23 @@ const ALLOWED_FIELDS: [&str; 6] = [
     "name",
 ];
 
-/// The errors of a skill; none for a valid one.
+/// Returns the errors of a skill; none for a valid one.
 pub fn validate(path: &Path) -> Vec<String> {
-    let directory = skill_path(path);
+    let directory = skill_directory(path);
     let errors = match find_and_read(&directory) {
-        Ok(fields) => check(&fields, &directory_name(&directory)),
+        Ok(fields) => check_fields(&fields, &directory_name(&directory)),
         Err(error) => vec![error],
     };
-    errors.iter().map(|error| without_escapes(error)).collect()
+    errors.iter().map(|error| strip_terminal_escapes(error)).collect()
 }
 
-/// The errors of a SKILL.md that is not on disk, as if it stood in a directory of this name.
+/// Returns the errors of a SKILL.md that is not on disk, as if it were in a directory of this name.
 pub fn validate_text(text: &[u8], directory: &str) -> Vec<String> {
     let errors = match parse_bytes(text.to_vec()) {
-        Ok(fields) => check(&fields, directory),
+        Ok(fields) => check_fields(&fields, directory),
         Err(error) => vec![error],
     };
-    errors.iter().map(|error| without_escapes(error)).collect()
+    errors.iter().map(|error| strip_terminal_escapes(error)).collect()
 }
 
 fn find_and_read(directory: &Path) -> Result<Fields, String> {
@@ -42,11 +44,11 @@ fn find_and_read(directory: &Path) -> Result<Fields, String> {
     if !directory.is_dir() {
         return Err(format!("Not a directory: {}", directory.display()));
     }
-    let skill_md = find(directory).ok_or_else(|| "Missing required file: SKILL.md".to_owned())?;
+    let skill_md = find_skill_md(directory).ok_or_else(|| "Missing required file: SKILL.md".to_owned())?;
     read_fields(&skill_md)
 }
 
-fn check(fields: &Fields, directory: &str) -> Vec<String> {
+fn check_fields(fields: &Fields, directory: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let mut unexpected: Vec<&str> = fields.iter().map(|(key, _)| key.as_str()).collect();
     unexpected.retain(|key| !ALLOWED_FIELDS.contains(key));
@@ -58,17 +60,17 @@ fn check(fields: &Fields, directory: &str) -> Vec<String> {
             ALLOWED_FIELDS.join("', '")
         ));
     }
-    match field(fields, "name").map(filled_text) {
+    match get_field(fields, "name").map(non_blank_text) {
         None => errors.push("Missing required field in frontmatter: name".to_owned()),
         Some(None) => errors.push("Field 'name' must be a non-empty string".to_owned()),
         Some(Some(name)) => check_name(name, directory, &mut errors),
     }
-    match field(fields, "description").map(filled_text) {
+    match get_field(fields, "description").map(non_blank_text) {
         None => errors.push("Missing required field in frontmatter: description".to_owned()),
         Some(None) => errors.push("Field 'description' must be a non-empty string".to_owned()),
         Some(Some(text)) => check_length("Description", text, 1024, &mut errors),
     }
-    match field(fields, "compatibility") {
+    match get_field(fields, "compatibility") {
         None => {}
         Some(Value::Text(text)) => check_length("Compatibility", text, 500, &mut errors),
         Some(_) => errors.push("Field 'compatibility' must be a string".to_owned()),
@@ -77,17 +79,17 @@ fn check(fields: &Fields, directory: &str) -> Vec<String> {
 }
 
 fn check_name(name: &str, directory: &str, errors: &mut Vec<String>) {
-    let name = normalise(strip(name));
-    errors.extend(name_faults(&name).into_iter().map(|fault| match fault {
-        NameFault::TooLong(length) => format!("Skill name '{name}' exceeds 64 character limit ({length} chars)"),
-        NameFault::NotLowercase => format!("Skill name '{name}' must be lowercase"),
-        NameFault::EdgeHyphen => "Skill name cannot start or end with a hyphen".to_owned(),
-        NameFault::DoubleHyphen => "Skill name cannot contain consecutive hyphens".to_owned(),
-        NameFault::InvalidCharacter(_) => {
+    let name = normalize_name(strip(name));
+    errors.extend(find_name_violations(&name).into_iter().map(|violation| match violation {
+        NameViolation::TooLong(length) => format!("Skill name '{name}' exceeds 64 character limit ({length} chars)"),
+        NameViolation::NotLowercase => format!("Skill name '{name}' must be lowercase"),
+        NameViolation::EdgeHyphen => "Skill name cannot start or end with a hyphen".to_owned(),
+        NameViolation::DoubleHyphen => "Skill name cannot contain consecutive hyphens".to_owned(),
+        NameViolation::InvalidCharacter(_) => {
             format!("Skill name '{name}' contains invalid characters. Only letters, digits, and hyphens are allowed.")
         }
     }));
-    if normalise(directory) != name {
+    if normalize_name(directory) != name {
         errors.push(format!("Directory name '{directory}' must match skill name '{name}'"));
     }
 }

@@ -1,12 +1,12 @@
-//! Broken and hostile files get a finding with a place, quickly, and in little memory.
+//! Broken and hostile files are rejected quickly, with a diagnostic that has a position.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use skillbox_repository::{Parsed, parse_lenient};
+use skillbox_repository::{ParsedSkillMd, parse_lenient};
 
-/// Parses and checks the time, generously: the machine may be busy.
-fn parse(name: &str, bytes: &[u8]) -> Parsed {
+/// Parses and checks the time, with a large margin for busy machines.
+fn parse(name: &str, bytes: &[u8]) -> ParsedSkillMd {
     let start = Instant::now();
     let parsed = parse_lenient(Path::new("SKILL.md"), "s", bytes);
     assert!(
@@ -26,7 +26,7 @@ fn nested(open: &str, depth: usize) -> Vec<u8> {
 }
 
 #[test]
-fn hostile_frontmatter_is_refused_with_a_place() {
+fn hostile_frontmatter_is_rejected_with_a_position() {
     let bomb = (0..9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {
         let uses = vec![format!("*a{level}"); 9].join(", ");
         format!("{text}a{}: &a{} [{uses}]\n", level + 1, level + 1)
@@ -65,7 +65,7 @@ fn hostile_frontmatter_is_refused_with_a_place() {
             "frontmatter_budget",
         ),
         (
-            "quotes that would double for ever",
+            "quotes that would double repeatedly",
             frontmatter("x: C'\0\0y: z"),
             "invalid_yaml",
         ),
@@ -74,22 +74,22 @@ fn hostile_frontmatter_is_refused_with_a_place() {
     for (name, bytes, code) in cases {
         let parsed = parse(name, &bytes);
         assert!(parsed.meta.is_none(), "{name}");
-        let finding = parsed.diagnostics.last().unwrap();
-        assert_eq!(finding.code, code, "{name}: {finding:?}");
+        let diagnostic = parsed.diagnostics.last().unwrap();
+        assert_eq!(diagnostic.code, code, "{name}: {diagnostic:?}");
         assert!(
-            finding.line.is_some() && finding.column.is_some(),
-            "{name}: {finding:?}"
+            diagnostic.line.is_some() && diagnostic.column.is_some(),
+            "{name}: {diagnostic:?}"
         );
-        assert!(finding.message.len() < 500, "{name}: {finding:?}");
+        assert!(diagnostic.message.len() < 500, "{name}: {diagnostic:?}");
     }
 }
 
 #[test]
-fn files_that_are_no_text_are_refused() {
+fn files_that_are_not_text_are_rejected() {
     let parsed = parse("not UTF-8", b"---\nname: s\ndescription: caf\xe9\n---\n");
-    let finding = &parsed.diagnostics[0];
+    let diagnostic = &parsed.diagnostics[0];
     assert_eq!(
-        (finding.code, finding.line, finding.column),
+        (diagnostic.code, diagnostic.line, diagnostic.column),
         ("not_utf8", Some(3), Some(17))
     );
     assert!(parsed.meta.is_none());
@@ -106,7 +106,7 @@ fn files_that_are_no_text_are_refused() {
 }
 
 #[test]
-fn large_but_honest_frontmatter_loads() {
+fn large_valid_frontmatter_loads() {
     let pairs: String = (0..2_000).map(|key| format!("  k{key}: v\n")).collect();
     let bytes = frontmatter(&format!("metadata:\n{pairs}long: {}", "word ".repeat(50_000)));
     let parsed = parse("large", &bytes);

@@ -1,11 +1,11 @@
-//! Tests of SKILL.md reading as other crates see it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+//! Tests of the SKILL.md parsers through the public interface.
+#![expect(clippy::unwrap_used, reason = "an unexpected error ends the test")]
 
-// Broken and hostile frontmatter.
+/// Broken and hostile frontmatter.
 mod bad_input;
-// Every recorded answer of the reference tool.
+/// The metadata and diagnostics of valid, odd and broken frontmatter.
+mod frontmatter_cases;
+/// Every recorded result of the reference tool.
 mod parity;
-// What other readers of skills do with frontmatter, and what we do.
-mod peer_cases;
-// Any bytes in, an answer out.
+/// Property tests with arbitrary bytes.
 mod properties;

@@ -1,4 +1,4 @@
-//! Every recorded answer of the reference tool, against the strict half of this crate.
+//! Compares the strict functions of this crate with every recorded result of the reference tool.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use skillbox_repository::parse_lenient;
-use skillbox_repository::strict::{read_properties, skill_path, to_prompt, validate, without_escapes};
+use skillbox_repository::strict::{read_properties, skill_directory, strip_terminal_escapes, to_prompt, validate};
 
 #[derive(Deserialize)]
 struct Recording {
@@ -21,8 +21,8 @@ struct Case {
     #[serde(default)]
     cwd: String,
     args: Vec<String>,
-    expect: Answer,
-    ours: Option<Answer>,
+    expect: CommandResult,
+    ours: Option<CommandResult>,
     free_after: Option<String>,
     #[serde(default)]
     usage: bool,
@@ -37,53 +37,53 @@ struct File {
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
-struct Answer {
+struct CommandResult {
     stdout: String,
     stderr: String,
     exit_code: i32,
 }
 
-/// What the command line does with the strict functions.
-fn answer(args: &[String]) -> Answer {
-    let mut answer = Answer {
+/// Runs the strict functions as the command line does.
+fn run_command(args: &[String]) -> CommandResult {
+    let mut result = CommandResult {
         stdout: String::new(),
         stderr: String::new(),
         exit_code: 0,
     };
     let (command, paths) = args.split_first().unwrap();
     let paths = paths.strip_prefix(&["--".to_owned()]).unwrap_or(paths);
-    let result = match command.as_str() {
+    let outcome = match command.as_str() {
         "validate" => {
             for path in paths {
-                let shown = without_escapes(&skill_path(Path::new(path)).display().to_string());
+                let shown = strip_terminal_escapes(&skill_directory(Path::new(path)).display().to_string());
                 let errors = validate(Path::new(path));
                 if errors.is_empty() {
-                    writeln!(answer.stdout, "Valid skill: {shown}").unwrap();
+                    writeln!(result.stdout, "Valid skill: {shown}").unwrap();
                     continue;
                 }
-                writeln!(answer.stderr, "Validation failed for {shown}:").unwrap();
+                writeln!(result.stderr, "Validation failed for {shown}:").unwrap();
                 for error in errors {
-                    writeln!(answer.stderr, "  - {error}").unwrap();
+                    writeln!(result.stderr, "  - {error}").unwrap();
                 }
-                answer.exit_code = 1;
+                result.exit_code = 1;
             }
-            return answer;
+            return result;
         }
         "read-properties" => read_properties(Path::new(&paths[0])),
         "to-prompt" => to_prompt(paths),
         other => panic!("no such command: {other}"),
     };
-    match result {
-        Ok(text) => answer.stdout = text + "\n",
+    match outcome {
+        Ok(text) => result.stdout = text + "\n",
         Err(error) => {
-            answer.stderr = format!("Error: {error}\n");
-            answer.exit_code = 1;
+            result.stderr = format!("Error: {error}\n");
+            result.exit_code = 1;
         }
     }
-    answer
+    result
 }
 
-fn materialise(root: &Path, file: &File) {
+fn write_to_disk(root: &Path, file: &File) {
     let path = root.join(&file.path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     match file {
@@ -112,7 +112,7 @@ fn from_base64(data: &str) -> Vec<u8> {
     bytes
 }
 
-/// The part of a text that must be equal: all of it, or what stands before the YAML parser's own words.
+/// The part of a text that must be equal: all of it, or the part before the message of the YAML parser.
 fn comparable<'a>(text: &'a str, free_after: Option<&str>) -> &'a str {
     match free_after.and_then(|mark| Some(text.find(mark)? + mark.len())) {
         Some(end) => &text[..end],
@@ -126,11 +126,11 @@ fn recorded_cases() -> Vec<Case> {
     recording.cases
 }
 
-/// What the reference calls valid and we do not load: dashes with something behind them, and a null name.
+/// Valid skills according to the reference tool that do not load: text after the opening dashes, and a null name.
 const VALID_BUT_NOT_LOADED: [&str; 2] = ["cut/byte order mark after the opening dashes", "name/null"];
 
 #[test]
-fn what_the_reference_calls_valid_loads() {
+fn skills_that_the_reference_tool_accepts_load() {
     let mut not_loaded = Vec::new();
     for case in recorded_cases()
         .iter()
@@ -152,13 +152,13 @@ fn what_the_reference_calls_valid_loads() {
 }
 
 #[test]
-fn every_recorded_case_is_answered_alike() {
+fn every_recorded_case_has_the_same_result() {
     let mut failures = Vec::new();
     let mut compared = 0;
     for case in recorded_cases().iter().filter(|case| !case.usage) {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        case.files.iter().for_each(|file| materialise(root, file));
+        case.files.iter().for_each(|file| write_to_disk(root, file));
         // No other test of this binary depends on the working directory.
         std::env::set_current_dir(root.join(&case.cwd)).unwrap();
         let args: Vec<String> = case
@@ -166,15 +166,15 @@ fn every_recorded_case_is_answered_alike() {
             .iter()
             .map(|arg| arg.replace("$DIR", root.to_str().unwrap()))
             .collect();
-        let ours = answer(&args);
+        let ours = run_command(&args);
         let wanted = case.ours.as_ref().unwrap_or(&case.expect);
         let free = case.free_after.as_deref();
-        let neutral = |text: &str| comparable(text, free).replace(root.to_str().unwrap(), "$DIR");
-        let equal = neutral(&ours.stdout) == neutral(&wanted.stdout)
-            && neutral(&ours.stderr) == neutral(&wanted.stderr)
+        let normalize = |text: &str| comparable(text, free).replace(root.to_str().unwrap(), "$DIR");
+        let is_equal = normalize(&ours.stdout) == normalize(&wanted.stdout)
+            && normalize(&ours.stderr) == normalize(&wanted.stderr)
             && ours.exit_code == wanted.exit_code;
         compared += 1;
-        if !equal {
+        if !is_equal {
             failures.push(format!("{}\n  ours   {ours:?}\n  wanted {wanted:?}", case.name));
         }
     }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::Resource;
-use skillbox_runner::{Facts, PROTOCOL};
+use skillbox_runner::{ContainerFacts, PROTOCOL};
 
 use super::conversation::WORKSPACE;
 use super::meters::Meters;
 
 /// Looks around.
-pub fn gather(meters: &Meters) -> Facts {
+pub fn gather(meters: &Meters) -> ContainerFacts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let mut lines = status.lines().filter_map(|line| line.split_once(':'));
@@ -22,7 +22,7 @@ pub fn gather(meters: &Meters) -> Facts {
     let space = rustix::fs::statvfs(WORKSPACE)
         .ok()
         .filter(|_| is_mount_point(WORKSPACE));
-    Facts {
+    ContainerFacts {
         protocol: PROTOCOL,
         pid: std::process::id(),
         uid: rustix::process::geteuid().as_raw(),
@@ -37,11 +37,11 @@ pub fn gather(meters: &Meters) -> Facts {
             .map_or(0, |space| space.f_blocks.saturating_mul(space.f_frsize)),
         workspace_inodes: space.as_ref().map_or(0, |space| space.f_files),
         interfaces: interfaces(),
-        landlock_abi: skillbox_sandbox::inside::landlock_version(),
+        landlock_abi: skillbox_sandbox::container_init::landlock_abi(),
         memory_bytes: meters.memory_limit(),
         memory_and_swap_bytes: meters.memory_and_swap_limit(),
         pids: meters.pids_limit(),
-        tells_cpu: meters.cpu().is_some(),
+        has_cpu_time: meters.cpu().is_some(),
         open_files: rustix::process::getrlimit(Resource::Nofile).maximum,
     }
 }

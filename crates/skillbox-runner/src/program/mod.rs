@@ -1,11 +1,12 @@
-//! The program, in the order of its conversation.
+//! The program that runs as pid 1 of a container.
 
-mod conversation;
+mod cgroup_files;
+mod connection;
+mod container_run;
 mod facts;
-mod line;
-mod meters;
-mod receive;
-mod send;
+mod receive_job;
+mod send_outputs;
 mod supervise;
+mod workspace;
 
-pub use conversation::converse;
+pub use container_run::run_container;

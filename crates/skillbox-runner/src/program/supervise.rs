@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group};
 use skillbox_model::Stream;
-use skillbox_runner::{End, Frame, Frames, Job, KilledBy, ToExecutor, ToRunner};
-use skillbox_sandbox::inside::{self, ChildSignals, EndedChild, StartedCommand};
+use skillbox_runner::{RunEnd, Frame, Frames, Job, KillCause, ToExecutor, ToRunner};
+use skillbox_sandbox::container_init::{self, ChildSignals, ReapedChild, StartedCommand};
 
 use super::conversation::WORKSPACE;
 use super::line::Line;
@@ -42,7 +42,7 @@ pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
         .iter()
         .map(|(name, value)| text(&[name.as_slice(), b"=", value].concat()))
         .collect::<io::Result<_>>()?;
-    let signals = inside::watch_children()?;
+    let signals = container_init::watch_children()?;
     let (out_read, out_write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (err_read, err_write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     // Nothing to read is an immediate end, not a terminal and not a wait.
@@ -55,14 +55,14 @@ pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
     let null: OwnedFd = File::options().read(true).write(true).open("/dev/null")?.into();
     confine(job)?;
     rustix::process::chdir(std::ffi::OsStr::from_bytes(&job.cwd))?;
-    inside::take_streams(stdin_read, out_write, err_write)?;
+    container_init::replace_standard_streams(stdin_read, out_write, err_write)?;
     // When memory runs out the command goes first: without us nothing of the run would be told.
     let score = |value: &[u8]| oom.as_ref().map(|mut file| file.write_all(value));
     score(b"1000");
     let begin = Instant::now();
-    let command = inside::start_command(&argv, &env);
+    let command = container_init::start_command(&argv, &env);
     score(b"0");
-    inside::take_streams(null.try_clone()?, null.try_clone()?, null)?;
+    container_init::replace_standard_streams(null.try_clone()?, null.try_clone()?, null)?;
     rustix::process::chdir("/")?;
     let outputs = [(Stream::Stdout, out_read), (Stream::Stderr, err_read)];
     for (_, pipe) in &outputs {
@@ -92,8 +92,8 @@ fn confine(job: &Job) -> io::Result<()> {
     rustix::process::setrlimit(Resource::Fsize, file)?;
     let how = &job.confinement;
     if how.files.is_some() || how.refuse_tcp || how.scope {
-        let abi = inside::landlock_version();
-        inside::restrict(abi, how.files.as_deref(), how.refuse_tcp, how.scope)?;
+        let abi = container_init::landlock_abi();
+        container_init::restrict_self(abi, how.files.as_deref(), how.refuse_tcp, how.scope)?;
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ struct Pending {
 
 impl Running {
     /// Passes bytes both ways until the command ends or has to; then ends everything else too.
-    pub fn supervise(mut self, line: &mut Line, job: &Job, meters: &Meters) -> io::Result<End> {
+    pub fn supervise(mut self, line: &mut Line, job: &Job, meters: &Meters) -> io::Result<RunEnd> {
         let (cpu_before, kills_before, refused_before) = (
             meters.cpu().unwrap_or_default(),
             meters.memory_kills(),
@@ -123,7 +123,7 @@ impl Running {
         let cpu_limit = Duration::from_millis(job.cpu_ms);
         let mut buffer = vec![0; 64 << 10];
         let mut pending = Pending::default();
-        let mut ended: Option<EndedChild> = None;
+        let mut ended: Option<ReapedChild> = None;
         let mut killed_by = None;
         let mut next_watch = Instant::now() + WATCH_EVERY;
         while ended.is_none() && killed_by.is_none() {
@@ -141,12 +141,12 @@ impl Running {
                 while let Some(frame) = line.frame_at_hand()? {
                     match self.obey(frame, &mut pending, line)? {
                         Order::GoOn => {}
-                        Order::Kill => killed_by = Some(KilledBy::Order),
+                        Order::Kill => killed_by = Some(KillCause::Executor),
                     }
                 }
             }
             self.signals.clear();
-            while let Ok(Some(child)) = inside::reap_ended() {
+            while let Ok(Some(child)) = container_init::reap_child() {
                 if child.pid == self.command.pid {
                     ended = Some(child);
                 }
@@ -156,7 +156,7 @@ impl Running {
                 next_watch = now + WATCH_EVERY;
                 let used = meters.cpu().unwrap_or_default().saturating_sub(cpu_before);
                 if ended.is_none() && killed_by.is_none() && used > cpu_limit {
-                    killed_by = Some(KilledBy::Cpu);
+                    killed_by = Some(KillCause::Cpu);
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Running {
             self.pass_on(index, line, &mut buffer)?;
         }
         let cpu = meters.cpu().unwrap_or_default().saturating_sub(cpu_before);
-        Ok(End {
+        Ok(RunEnd {
             exit_code: ended.and_then(|child| child.exit_code),
             signal: ended.and_then(|child| child.signal),
             killed_by,
@@ -270,7 +270,7 @@ impl Running {
         };
         pending.bytes.drain(..taken);
         if taken > 0 {
-            line.tell(&ToExecutor::StdinTaken(u32::try_from(taken).unwrap_or(u32::MAX)))?;
+            line.tell(&ToExecutor::StdinConsumed(u32::try_from(taken).unwrap_or(u32::MAX)))?;
         }
         if pending.is_last && pending.bytes.is_empty() {
             self.stdin = None;
@@ -279,14 +279,14 @@ impl Running {
     }
 
     /// Kills whatever lives beside us, until nothing does; gives the command's own end, if it was among them.
-    fn end_everything(&mut self) -> io::Result<Option<EndedChild>> {
+    fn end_everything(&mut self) -> io::Result<Option<ReapedChild>> {
         let deadline = Instant::now() + GRACE;
         let mut command = None;
         loop {
             // With pid 1 this means every process but ourselves.
             let _nobody_left = kill_process_group(Pid::INIT, Signal::KILL);
             loop {
-                match inside::reap_ended() {
+                match container_init::reap_child() {
                     Ok(Some(child)) if child.pid == self.command.pid => command = Some(child),
                     Ok(Some(_)) => {}
                     Ok(None) => break,

@@ -1,25 +1,25 @@
-//! The host of an agent: prompt, model, tool, again.
+//! The host of an agent: a loop of prompt, model and tool call.
 
 use std::error::Error;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use skillbox_executor::{Cancel, EventSink};
+use skillbox_executor::{CancelToken, EventSink};
 use skillbox_model::{RelPath, RunRequest};
 use skillbox_runtime::{
     AgentName, AgentOptions, AgentSession, AgentStart, Dialect, History, RunContext, Runtime, ToolCall,
 };
 
-use super::model::{Move, ScriptedModel};
+use super::model::{ModelAction, ScriptedModel};
 
-/// A host with one session, and two tools of its own for the dialects that rely on such.
+/// A host with one session, and two tools of its own for dialects that rely on the host's tools.
 pub struct Host {
     runtime: Arc<Runtime>,
     session: AgentSession,
 }
 
-/// What the model sees.
-pub struct Shown<'s> {
+/// The input of a model call.
+pub struct ModelInput<'s> {
     pub prompt: &'s str,
     pub tools: &'s [String],
     pub answers: &'s [Step],
@@ -33,18 +33,18 @@ pub struct Step {
     pub answer: String,
 }
 
-/// A task that was done.
-pub struct Ended {
+/// A finished task.
+pub struct FinishedTask {
     pub steps: Vec<Step>,
     pub answer: String,
-    /// The section of the last model call.
+    /// The skills section of the last model call.
     pub prompt: String,
 }
 
-const MOST_STEPS: usize = 8;
-const OWN_TOOLS: [&str; 2] = ["read_file", "Bash"];
+const MAX_STEPS: usize = 8;
+const HOST_TOOLS: [&str; 2] = ["read_file", "Bash"];
 
-impl Shown<'_> {
+impl ModelInput<'_> {
     pub fn has_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool == name)
     }
@@ -65,25 +65,25 @@ impl Host {
         Ok(Self { runtime, session })
     }
 
-    /// One turn of the user, up to the model's answer.
-    pub fn work_on(&self, model: &mut ScriptedModel) -> Result<Ended, Box<dyn Error>> {
+    /// Runs one turn, up to the model's answer.
+    pub fn run_turn(&self, model: &mut ScriptedModel) -> Result<FinishedTask, Box<dyn Error>> {
         let agent = AgentName::default();
         self.session.before_agent(&AgentStart::main())?;
         let mut steps: Vec<Step> = Vec::new();
-        while steps.len() < MOST_STEPS {
+        while steps.len() < MAX_STEPS {
             let section = self.session.modify_request(&agent, History::Whole)?;
             let prompt = section.map(|section| section.text).unwrap_or_default();
-            let ours = self.session.tools(&agent)?.into_iter().map(|tool| tool.name);
-            let tools: Vec<String> = ours.chain(OWN_TOOLS.map(str::to_owned)).collect();
-            let shown = Shown {
+            let skillbox_tools = self.session.tools(&agent)?.into_iter().map(|tool| tool.name);
+            let tools: Vec<String> = skillbox_tools.chain(HOST_TOOLS.map(str::to_owned)).collect();
+            let input = ModelInput {
                 prompt: &prompt,
                 tools: &tools,
                 answers: &steps,
                 last_answer: steps.last().map(|step| step.answer.as_str()),
             };
-            match model.next(&shown)? {
-                Move::Say(answer) => return Ok(Ended { steps, answer, prompt }),
-                Move::Call { tool, arguments } => {
+            match model.next(&input)? {
+                ModelAction::Answer(answer) => return Ok(FinishedTask { steps, answer, prompt }),
+                ModelAction::Call { tool, arguments } => {
                     let answer = self.call(&agent, tool, &arguments)?;
                     let tool = tool.to_owned();
                     steps.push(Step {
@@ -94,12 +94,12 @@ impl Host {
                 }
             }
         }
-        Err("the model does not come to an end".into())
+        Err("the model exceeds the maximum of steps".into())
     }
 
-    /// Our tools go through the session; around its own, the host asks it.
+    /// Calls a tool of skillbox through the session, or a tool of the host with the session's consent.
     fn call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<String, Box<dyn Error>> {
-        if !OWN_TOOLS.contains(&tool) {
+        if !HOST_TOOLS.contains(&tool) {
             return Ok(self.session.call(&ToolCall::new(tool, arguments.clone()))?.text);
         }
         self.session.wrap_tool_call(agent, tool, arguments)?;
@@ -111,7 +111,7 @@ impl Host {
         Ok(answer)
     }
 
-    /// Reads a file of a skill by the path that prompts show.
+    /// Reads a file of a skill by the path in the prompt.
     fn read_file(&self, arguments: &Value) -> Result<String, Box<dyn Error>> {
         let path = arguments["file_path"].as_str().ok_or("file_path is missing")?;
         for entry in self.runtime.catalog().skills() {
@@ -124,16 +124,16 @@ impl Host {
                 return Ok(String::from_utf8(bytes)?);
             }
         }
-        Err(format!("{path} is no file of a skill").into())
+        Err(format!("{path} is not a file of a skill").into())
     }
 
-    /// A shell whose commands run in the sandbox, like everything that comes from a skill.
+    /// Runs a shell command in the sandbox.
     fn bash(&self, arguments: &Value) -> Result<String, Box<dyn Error>> {
         let request: RunRequest = serde_json::from_value(arguments.clone())?;
         let context = RunContext {
             session: None,
             events: EventSink::silent(),
-            cancel: Cancel::new()?,
+            cancel: CancelToken::new()?,
             export: None,
         };
         Ok(serde_json::to_string(&self.runtime.run(&request, context)?)?)

@@ -1,9 +1,9 @@
-//! An agent without a network: a scripted model that reads what it is shown and drives load → docs → run → answer.
+//! An agent without a network: a scripted model reads its prompt and performs load → docs → run → answer.
 //!
-//! `cargo run -p skillbox-runtime --example scripted_agent [DIALECT]…` plays the same task in every dialect, or in
-//! those that are named. The skills are the ones in `skills/`; scripts run in the sandbox.
+//! `cargo run -p skillbox-runtime --example scripted_agent [DIALECT]…` performs the same task in every dialect, or in
+//! those that are named. The skills are those in `skills/`; scripts run in the sandbox.
 
-#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::print_stdout, reason = "an example prints its steps")]
 
 mod host;
 mod model;
@@ -21,30 +21,30 @@ use host::Host;
 use model::ScriptedModel;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The process that makes sandboxes is forked off first, while this one is small and has a single thread.
+    // The spawner is forked first, while this process is small and has a single thread.
     let spawner = Spawner::fork_here(SpawnerOptions::default())?;
     let state = tempfile::tempdir()?;
     let runtime = Arc::new(runtime(spawner, state.path())?);
     let named: Vec<String> = std::env::args().skip(1).collect();
     for dialect in Dialect::ALL {
         if named.is_empty() || named.iter().any(|name| name == dialect.as_str()) {
-            play(&runtime, *dialect)?;
+            run_task(&runtime, *dialect)?;
         }
     }
     Ok(())
 }
 
-fn play(runtime: &Arc<Runtime>, dialect: Dialect) -> Result<(), Box<dyn Error>> {
+fn run_task(runtime: &Arc<Runtime>, dialect: Dialect) -> Result<(), Box<dyn Error>> {
     println!("--- {dialect}");
-    let ended = Host::new(runtime.clone(), dialect)?.work_on(&mut ScriptedModel::default())?;
-    for step in &ended.steps {
+    let task = Host::new(runtime.clone(), dialect)?.run_turn(&mut ScriptedModel::default())?;
+    for step in &task.steps {
         let words: String = step.answer.split_whitespace().collect::<Vec<_>>().join(" ");
         println!("{} {}\n    {:.100}", step.tool, step.arguments, words);
     }
     println!(
         "answer: {}\n({} characters of prompt at the end)\n",
-        ended.answer,
-        ended.prompt.chars().count()
+        task.answer,
+        task.prompt.chars().count()
     );
     Ok(())
 }

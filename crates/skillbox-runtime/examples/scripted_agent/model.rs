@@ -1,59 +1,66 @@
-//! A model that follows a script, but knows only what it is shown.
+//! A scripted model that uses only what its input shows.
 
 use serde_json::{Value, json};
 
-use super::host::Shown;
+use super::host::ModelInput;
 
-/// What the model wants next.
-pub enum Move {
-    /// A tool to be called.
+/// The next action of the model.
+pub enum ModelAction {
+    /// Call a tool.
     Call { tool: &'static str, arguments: Value },
-    /// The answer for the user.
-    Say(String),
+    /// Answer the user.
+    Answer(String),
 }
 
-/// Wants to know what 8 to the power of one third is, exactly.
+/// Computes 8 to the power of one third, exactly.
 #[derive(Default)]
 pub struct ScriptedModel {
-    /// The documents that a tool listed.
-    listed: Option<Vec<String>>,
+    /// The documents that `skill_list_docs` returned.
+    listed_docs: Option<Vec<String>>,
 }
 
-const WANTED: &str = "exact fractions";
-const INSTRUCTIONS: &str = "python3 scripts/calc.py '1/3 + 0.1'";
+const DESCRIPTION_TEXT: &str = "exact fractions";
+const INSTRUCTIONS_TEXT: &str = "python3 scripts/calc.py '1/3 + 0.1'";
 const DOCUMENT: &str = "references/calc.md";
-const DOCUMENTED: &str = "right-associative";
+const DOCUMENT_TEXT: &str = "right-associative";
 const COMMAND: &str = "python3 scripts/calc.py '8 ** (1/3)'";
 
 impl ScriptedModel {
-    /// One look at the prompt, the tools and what the last call gave.
-    pub fn next(&mut self, shown: &Shown<'_>) -> Result<Move, String> {
-        if let Some(value) = shown.last_answer.and_then(exact_value) {
-            return Ok(Move::Say(format!("8 to the power of 1/3 is exactly {value}.")));
+    /// Decides the next action from the prompt, the tools and the last answer.
+    pub fn next(&mut self, input: &ModelInput<'_>) -> Result<ModelAction, String> {
+        if let Some(value) = input.last_answer.and_then(exact_value) {
+            return Ok(ModelAction::Answer(format!(
+                "8 to the power of 1/3 is exactly {value}."
+            )));
         }
-        let skill = Found::in_prompt(shown.prompt).ok_or("no skill fits the task")?;
-        if !shown.contains(INSTRUCTIONS) {
-            return load(&skill, shown);
+        let skill = ListedSkill::in_prompt(input.prompt).ok_or("no skill fits the task")?;
+        if !input.contains(INSTRUCTIONS_TEXT) {
+            return load(&skill, input);
         }
-        if shown.contains(DOCUMENT) && !shown.contains(DOCUMENTED) {
-            return self.document(&skill, shown);
+        if input.contains(DOCUMENT) && !input.contains(DOCUMENT_TEXT) {
+            return self.select_document(&skill, input);
         }
-        run(&skill, shown)
+        run(&skill, input)
     }
 
-    /// Chooses the document that the instructions point to.
-    fn document(&mut self, skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
-        if !shown.has_tool("skill_select_docs") {
-            let path = path_of_document(skill, shown).ok_or("nobody said where the skill's files are")?;
+    /// Selects the document that the instructions refer to.
+    fn select_document(&mut self, skill: &ListedSkill, input: &ModelInput<'_>) -> Result<ModelAction, String> {
+        if !input.has_tool("skill_select_docs") {
+            let path = document_path(skill, input).ok_or("the prompt does not show where the skill's files are")?;
             return call("read_file", json!({"file_path": path}));
         }
-        if self.listed.is_none() {
-            match shown.last_answer.map(serde_json::from_str) {
-                Some(Ok(listed)) => self.listed = Some(listed),
+        if self.listed_docs.is_none() {
+            match input.last_answer.map(serde_json::from_str) {
+                Some(Ok(listed)) => self.listed_docs = Some(listed),
                 _ => return call("skill_list_docs", json!({"skill": skill.name})),
             }
         }
-        let docs: Vec<&String> = self.listed.iter().flatten().filter(|doc| *doc == DOCUMENT).collect();
+        let docs: Vec<&String> = self
+            .listed_docs
+            .iter()
+            .flatten()
+            .filter(|doc| *doc == DOCUMENT)
+            .collect();
         call(
             "skill_select_docs",
             json!({"skill": skill.name, "docs": docs, "mode": "add"}),
@@ -61,11 +68,11 @@ impl ScriptedModel {
     }
 }
 
-fn load(skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
+fn load(skill: &ListedSkill, input: &ModelInput<'_>) -> Result<ModelAction, String> {
     let name = &skill.name;
     match ["skill_load", "load_skill", "read_skill"]
         .into_iter()
-        .find(|tool| shown.has_tool(tool))
+        .find(|tool| input.has_tool(tool))
     {
         Some("skill_load") => call("skill_load", json!({"skill": name})),
         Some(tool) => call(tool, json!({"skill_name": name})),
@@ -76,8 +83,8 @@ fn load(skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
     }
 }
 
-fn run(skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
-    let tool = if shown.has_tool("skill_run") {
+fn run(skill: &ListedSkill, input: &ModelInput<'_>) -> Result<ModelAction, String> {
+    let tool = if input.has_tool("skill_run") {
         "skill_run"
     } else {
         "Bash"
@@ -85,20 +92,20 @@ fn run(skill: &Found, shown: &Shown<'_>) -> Result<Move, String> {
     call(tool, json!({"skill": skill.name, "command": COMMAND}))
 }
 
-fn call(tool: &'static str, arguments: Value) -> Result<Move, String> {
-    Ok(Move::Call { tool, arguments })
+fn call(tool: &'static str, arguments: Value) -> Result<ModelAction, String> {
+    Ok(ModelAction::Call { tool, arguments })
 }
 
-/// What a run printed, where the last answer is that of a run.
+/// The exact value that a run printed, if the last answer is the report of a run.
 fn exact_value(answer: &str) -> Option<String> {
     let report: Value = serde_json::from_str(answer).ok()?;
     let printed: Value = serde_json::from_str(report["stdout"].as_str()?).ok()?;
     printed["exact"].as_str().map(str::to_owned)
 }
 
-/// A resource that a loaded skill names by its full path, or the document below the skill's directory.
-fn path_of_document(skill: &Found, shown: &Shown<'_>) -> Option<String> {
-    let named = shown.texts().find_map(|text| {
+/// The full path of the document as a loaded skill names it, or its path below the skill's directory.
+fn document_path(skill: &ListedSkill, input: &ModelInput<'_>) -> Option<String> {
+    let named = input.texts().find_map(|text| {
         let end = text.find(&format!("/{DOCUMENT}`"))?;
         let start = text[..end].rfind('`')? + 1;
         Some(format!("{}/{DOCUMENT}", &text[start..end]))
@@ -106,19 +113,19 @@ fn path_of_document(skill: &Found, shown: &Shown<'_>) -> Option<String> {
     named.or_else(|| Some(format!("{}/{DOCUMENT}", skill.directory.as_ref()?)))
 }
 
-/// The skill that fits, as the prompt lists it.
-struct Found {
+/// The suitable skill, as the prompt lists it.
+struct ListedSkill {
     name: String,
-    /// Path of its SKILL.md, where the prompt tells it.
+    /// The path of its SKILL.md, if the prompt shows it.
     location: Option<String>,
-    /// Its directory, where the prompt tells it.
+    /// Its directory, if the prompt shows it.
     directory: Option<String>,
 }
 
-impl Found {
+impl ListedSkill {
     fn in_prompt(prompt: &str) -> Option<Self> {
         let lines: Vec<&str> = prompt.lines().collect();
-        let at = lines.iter().position(|line| line.contains(WANTED))?;
+        let at = lines.iter().position(|line| line.contains(DESCRIPTION_TEXT))?;
         match lines[at].strip_prefix("- ") {
             Some(entry) => {
                 let name = entry.trim_start_matches("**").split([' ', ':', '*']).next()?;
@@ -131,7 +138,7 @@ impl Found {
                     directory: directory.map(str::to_owned),
                 })
             }
-            // An entry of several lines between tags.
+            // An entry in XML tags, over several lines.
             None => {
                 let after = |tag: &str, lines: &[&str]| {
                     let tag = lines.iter().position(|line| *line == tag)?;

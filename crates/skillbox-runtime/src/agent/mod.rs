@@ -1,10 +1,10 @@
-//! One agent's session: what it has loaded, where that is kept, and the hooks that a host calls.
+//! The session of an agent: its state, its options and the methods that a host calls.
 
 mod options;
 mod session;
-mod state_keeper;
+mod tool_error;
 
-pub use options::{AgentOptions, ChangesEnter, CommandHooks};
+pub use options::{AgentOptions, CommandHooks, RefreshPolicy};
 pub use session::AgentSession;
-pub(crate) use session::{Entry, Stepped};
-pub(crate) use state_keeper::{Keep, kept_state};
+pub(crate) use session::{CatalogRefresh, StepResult};
+pub use tool_error::ToolError;

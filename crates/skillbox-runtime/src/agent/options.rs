@@ -1,19 +1,19 @@
-//! How a host wants an agent's session.
+//! The options of an agent's session.
 
 use skillbox_loader::{Dialect, Settings};
 use skillbox_model::SessionId;
 
-/// Made once by the host.
+/// The options of an agent's session, set once by the host.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
-    /// What is shown of skills, and what they may do.
+    /// What agents see of skills, and which tools skills allow.
     pub settings: Settings,
-    /// The name under which state and workspace are kept; without one they end with the session.
+    /// The id under which state and workspace are stored; without one they end with the value.
     pub session: Option<SessionId>,
-    /// What happens to the commands of hooks.
+    /// Who runs the commands of hooks.
     pub hooks: CommandHooks,
-    /// When changes on disk are taken in.
-    pub changes: ChangesEnter,
+    /// When the session picks up changed skills.
+    pub refresh: RefreshPolicy,
 }
 
 impl AgentOptions {
@@ -22,7 +22,7 @@ impl AgentOptions {
         Settings::new(dialect).into()
     }
 
-    /// The same, kept under a name.
+    /// The same options, with state and workspace stored under an id.
     pub fn stored_as(mut self, session: SessionId) -> Self {
         self.session = Some(session);
         self
@@ -35,27 +35,27 @@ impl From<Settings> for AgentOptions {
             settings,
             session: None,
             hooks: CommandHooks::default(),
-            changes: ChangesEnter::default(),
+            refresh: RefreshPolicy::default(),
         }
     }
 }
 
-/// What happens to a command that a skill's hook names.
+/// Who runs the commands of hooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandHooks {
-    /// It runs in the sandbox.
+    /// skillbox, in the sandbox.
     #[default]
     Run,
-    /// It is handed to the host like every other hook, and nothing runs.
+    /// The host, which gets them like all other hooks.
     Offer,
 }
 
-/// When changes on disk are taken in.
+/// When a session picks up skills that changed on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChangesEnter {
-    /// When a turn starts, so that prompts stay as they are within one.
+pub enum RefreshPolicy {
+    /// At the start of a turn, so that prompts are stable within it.
     #[default]
     EveryTurn,
-    /// With every call, for a process that lives no longer than that.
+    /// At every call, for protocols without turns and for processes that make one call.
     EveryCall,
 }

@@ -1,60 +1,59 @@
-//! The small interface for agent backends: what to call when, and what comes back.
+//! The interface for agent backends.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use skillbox_loader::{
     AgentName, AgentStart, DynamicTools, History, PromptSection, Session, Settings, SkillsState, StateDelta,
-    ToolDefinition, refresh,
+    ToolDefinition, compute_skills_update,
 };
 use skillbox_model::{SessionId, Severity};
 use skillbox_repository::Catalog;
 
-use super::options::{AgentOptions, ChangesEnter, CommandHooks};
-use super::state_keeper::{Keep, StateKeeper};
+use super::options::{AgentOptions, CommandHooks, RefreshPolicy};
+use super::tool_error::ToolError;
 use crate::Runtime;
-use crate::session::{Remembered, SessionError};
-use crate::tools::ToolError;
+use crate::session::{Persist, SessionError, StateStore};
 
-/// One session of one host: agents that see skills, load them, and run them in the sandbox.
+/// A session in which agents see skills, load them, and run them in the sandbox.
 ///
-/// A host calls [`before_agent`](Self::before_agent) when a user's turn starts,
-/// [`modify_request`](Self::modify_request) before each model call, [`tools`](Self::tools) for the definitions,
-/// [`call`](Self::call) for our tools, and [`wrap_tool_call`](Self::wrap_tool_call) and
-/// [`after_tool_call`](Self::after_tool_call) around its own.
+/// A host calls [`before_agent`](Self::before_agent) at the start of a user's turn,
+/// [`modify_request`](Self::modify_request) before each model call, [`tools`](Self::tools) for the tool definitions,
+/// [`call`](Self::call) for skillbox's tools, and [`wrap_tool_call`](Self::wrap_tool_call) and
+/// [`after_tool_call`](Self::after_tool_call) around the host's own tools.
 ///
-/// Calls may come from several threads, and from several processes where the session is stored: each change is a
-/// delta that is made under a lock, so none is lost.
+/// Several threads may call it, and several processes if the session is stored: each change is a delta that is applied
+/// under a lock, so none is lost.
 #[derive(Debug)]
 pub struct AgentSession {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) hooks: CommandHooks,
-    changes: ChangesEnter,
-    pub(crate) keeper: StateKeeper,
-    /// Takes over the kept state for each step, and is touched under the keeper's lock only.
+    refresh: RefreshPolicy,
+    pub(crate) store: StateStore,
+    /// Gets the stored state at the start of each step, and is used only under the lock of `store`.
     loader: Session,
-    /// What went wrong with skills when the turn began.
+    /// The skills that were unusable at the start of the turn.
     warnings: Mutex<Option<Arc<[String]>>>,
 }
 
-/// What a step gave, and the state around it.
+/// The value of a step, with the state before and after it.
 #[derive(Debug)]
-pub(crate) struct Stepped<R> {
+pub(crate) struct StepResult<R> {
     pub value: R,
     pub before: SkillsState,
     pub after: SkillsState,
 }
 
-/// Whether a step begins by taking in what is new on disk.
+/// Whether a step starts by picking up skills that changed on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
-    /// Where the session wants it, or knows nothing yet.
+pub(crate) enum CatalogRefresh {
+    /// As the options say, and always if the session has seen no skills yet.
     AsConfigured,
-    /// The step does that by itself.
-    Untouched,
+    /// Never; the step does it itself or does not need it.
+    Skip,
 }
 
 impl AgentSession {
-    /// Opens a session, and makes it on its first use.
+    /// Opens a session, and creates it on first use.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
@@ -62,7 +61,7 @@ impl AgentSession {
     /// # let state = tempfile::tempdir()?;
     /// let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
     /// let profiles = skillbox_sandbox::Profiles::shipped();
-    /// // The third argument is what runs scripts; without it, skills can be read but not run.
+    /// // The third argument lists the executors; without one, skills can be read but not run.
     /// let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at(state.path()));
     /// let options = AgentOptions::new(Dialect::Skillbox).stored_as("s1".to_owned().try_into()?);
     /// let session = AgentSession::open(runtime.into(), options)?;
@@ -70,36 +69,35 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open(runtime: Arc<Runtime>, options: AgentOptions) -> Result<Self, SessionError> {
-        let keeper = match &options.session {
-            Some(id) => StateKeeper::Stored(runtime.sessions().open_or_create(id)?, Remembered::default()),
-            None => StateKeeper::Memory(Mutex::default()),
+        let store = match &options.session {
+            Some(id) => StateStore::on_disk(runtime.sessions().open_or_create(id)?),
+            None => StateStore::in_memory(SkillsState::default()),
         };
         Ok(Self {
             loader: Session::new(options.settings, runtime.views.clone()),
             runtime,
             hooks: options.hooks,
-            changes: options.changes,
-            keeper,
+            refresh: options.refresh,
+            store,
             warnings: Mutex::default(),
         })
     }
 
-    /// A session that starts where this one is and goes its own way: nothing of it is stored, and no hook's command
-    /// runs.
+    /// A copy of the session in memory: its changes are not stored, and it runs no commands of hooks.
     pub fn detached(&self) -> Result<Self, ToolError> {
         Ok(Self {
             runtime: self.runtime.clone(),
             hooks: CommandHooks::Offer,
-            changes: self.changes,
-            keeper: StateKeeper::Memory(Mutex::new(self.state()?)),
+            refresh: self.refresh,
+            store: StateStore::in_memory(self.state()?),
             loader: Session::new(self.settings().clone(), self.runtime.views.clone()),
             warnings: Mutex::default(),
         })
     }
 
-    /// The name that state and workspace are kept under.
+    /// The id under which state and workspace are stored.
     pub fn id(&self) -> Option<&SessionId> {
-        self.keeper.id()
+        self.store.id()
     }
 
     /// The settings.
@@ -107,13 +105,13 @@ impl AgentSession {
         self.loader.settings()
     }
 
-    /// The state as it is now.
+    /// The current state.
     pub fn state(&self) -> Result<SkillsState, ToolError> {
-        let looked = self.step(Entry::AsConfigured, |_, _| Ok(((), Keep::Nothing)))?;
-        Ok(looked.after)
+        let step = self.run_step(CatalogRefresh::AsConfigured, |_, _| Ok(((), Persist::Nothing)))?;
+        Ok(step.after)
     }
 
-    /// What to add to the system prompt of the next model call; none where there is nothing to say.
+    /// The section to add to the system prompt of the next model call, if there is one.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
@@ -128,14 +126,17 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn modify_request(&self, agent: &AgentName, history: History) -> Result<Option<PromptSection>, ToolError> {
-        let stepped = self.step(Entry::AsConfigured, |loader, catalog| {
+        let step = self.run_step(CatalogRefresh::AsConfigured, |loader, catalog| {
             let warnings = self.warnings(catalog);
-            Ok((loader.modify_request(catalog, agent, history, &warnings), Keep::Changes))
+            Ok((
+                loader.modify_request(catalog, agent, history, &warnings),
+                Persist::Changes,
+            ))
         })?;
-        Ok(stepped.value)
+        Ok(step.value)
     }
 
-    /// The definitions of our tools, with the names of the skills that the agent can see.
+    /// The definitions of skillbox's tools, with the names of the skills that the agent can see.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
@@ -154,14 +155,14 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tools(&self, agent: &AgentName) -> Result<Vec<ToolDefinition>, ToolError> {
-        let looked = self.step(Entry::AsConfigured, |loader, _| {
-            Ok((loader.tools(agent), Keep::Nothing))
+        let step = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
+            Ok((loader.tools(agent), Persist::Nothing))
         })?;
-        Ok(looked.value)
+        Ok(step.value)
     }
 
-    /// The host's own tools that the agent sees now: those given, then those that belong to a loaded skill or that
-    /// it names in `allowed-tools`, each once.
+    /// The host's own tools that the agent sees now: those in `always`, then those that belong to a loaded skill or that it
+    /// names in `allowed-tools`, without duplicates.
     pub fn host_tools(
         &self,
         dynamic: &DynamicTools,
@@ -171,72 +172,72 @@ impl AgentSession {
         Ok(dynamic.visible(always, &self.state()?, agent))
     }
 
-    /// Looks at the state, and changes it where the step says so, as one.
-    pub(crate) fn step<R>(
+    /// Runs a step on the state under the lock of the store; its changes are stored if it returns [`Persist::Changes`].
+    pub(crate) fn run_step<R>(
         &self,
-        entry: Entry,
-        step: impl FnOnce(&Session, &Catalog) -> Result<(R, Keep), ToolError>,
-    ) -> Result<Stepped<R>, ToolError> {
+        refresh: CatalogRefresh,
+        step: impl FnOnce(&Session, &Catalog) -> Result<(R, Persist), ToolError>,
+    ) -> Result<StepResult<R>, ToolError> {
         let catalog = self.runtime.catalog();
-        self.keeper.step(|kept| {
-            self.loader.adopt(kept.clone());
-            if entry == Entry::AsConfigured {
-                self.take_in(&catalog, &kept);
+        self.store.update(|stored| {
+            self.loader.replace_state(stored.clone());
+            if refresh == CatalogRefresh::AsConfigured {
+                self.refresh_catalog(&catalog, &stored);
             }
             let before = self.loader.state();
-            let (value, keep) = step(&self.loader, &catalog)?;
+            let (value, persist) = step(&self.loader, &catalog)?;
             let after = self.loader.state();
-            let changed = (keep == Keep::Changes && after != kept).then(|| after.clone());
-            Ok((Stepped { value, before, after }, changed))
+            let changed = (persist == Persist::Changes && after != stored).then(|| after.clone());
+            Ok((StepResult { value, before, after }, changed))
         })
     }
 
-    /// Makes changes and keeps them.
+    /// Applies changes and stores them.
     pub(crate) fn apply(&self, delta: &StateDelta) -> Result<(), ToolError> {
-        self.step(Entry::Untouched, |loader, _| {
+        self.run_step(CatalogRefresh::Skip, |loader, _| {
             loader.apply(delta);
-            Ok(((), Keep::Changes))
+            Ok(((), Persist::Changes))
         })
         .map(|_| ())
     }
 
-    /// Starts an agent's turn in the state; what is new on disk comes in with it.
+    /// Starts an agent's turn in the state, which also picks up changed skills.
     pub(crate) fn start_turn(
         &self,
         start: &AgentStart,
-    ) -> Result<Stepped<Option<skillbox_loader::TurnStart>>, ToolError> {
+    ) -> Result<StepResult<Option<skillbox_loader::TurnStart>>, ToolError> {
         if start.parent.is_none() {
-            if self.changes == ChangesEnter::EveryTurn {
+            if self.refresh == RefreshPolicy::EveryTurn {
                 self.runtime.repository.refresh();
             }
             *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
-        self.step(Entry::Untouched, |loader, catalog| {
-            Ok((loader.before_agent(catalog, start), Keep::Changes))
+        self.run_step(CatalogRefresh::Skip, |loader, catalog| {
+            Ok((loader.before_agent(catalog, start), Persist::Changes))
         })
     }
 
-    fn take_in(&self, catalog: &Catalog, kept: &SkillsState) {
-        if kept.snapshot().is_none() || self.changes == ChangesEnter::EveryCall {
+    fn refresh_catalog(&self, catalog: &Catalog, stored: &SkillsState) {
+        if stored.snapshot().is_none() || self.refresh == RefreshPolicy::EveryCall {
             let newer = self.runtime.views.snapshot(catalog);
-            if let Some(change) = refresh(kept, &newer) {
+            if let Some(change) = compute_skills_update(stored, &newer) {
                 self.loader.apply(&change.into());
             }
         }
     }
 
-    /// Skills that could not be used, as the turn found them.
+    /// The skills that were unusable when the turn first asked.
     fn warnings(&self, catalog: &Catalog) -> Arc<[String]> {
-        let mut kept = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        let find = || {
-            let skipped = catalog
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let find_unusable = || {
+            let errors = catalog
                 .diagnostics()
                 .iter()
-                .filter(|told| told.severity == Severity::Error);
-            skipped
-                .map(|told| format!("{}: {}", told.path.display(), told.message))
+                .filter(|diagnostic| diagnostic.severity == Severity::Error);
+            errors
+                .map(|error| format!("{}: {}", error.path.display(), error.message))
                 .collect()
         };
-        kept.get_or_insert_with(find).clone()
+        warnings.get_or_insert_with(find_unusable).clone()
     }
 }

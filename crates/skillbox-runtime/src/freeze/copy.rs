@@ -1,4 +1,4 @@
-//! Copying a skill: reading it once, hashing and writing the same bytes.
+//! Copies a skill into a snapshot, hashing the bytes that it writes.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,55 +10,55 @@ use skillbox_repository::{SkillDir, SkillEntry, TreeDigest, TreeEntryKind};
 
 use crate::RunError;
 
-/// The frozen skill as it is now. What is hashed is what is copied, byte for byte: a change in between cannot
-/// make the digest say one thing and the script see another.
-pub(super) fn freeze(store: &SnapshotStore, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
-    let failed = |source| RunError::Skill {
+/// The snapshot of a skill's current files. Each file is read once for both hash and copy, so a concurrent change cannot
+/// give the script other bytes than the digest covers.
+pub(super) fn copy_skill(store: &SnapshotStore, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
+    let unreadable = |source| RunError::Skill {
         skill: entry.name().clone(),
         source,
     };
-    let directory = entry.open().map_err(failed)?;
-    // A skill that was frozen before needs its digest only.
-    let digest = directory.digest().map_err(failed)?;
+    let directory = entry.open().map_err(unreadable)?;
+    // A skill that was frozen before only needs its digest computed.
+    let digest = directory.digest().map_err(unreadable)?;
     if let Some(snapshot) = store.open(&digest)? {
         return Ok(Arc::new(snapshot));
     }
-    copy(store, entry, &directory).map(Arc::new)
+    write_snapshot(store, entry, &directory).map(Arc::new)
 }
 
-fn copy(store: &SnapshotStore, entry: &SkillEntry, directory: &SkillDir) -> Result<Snapshot, RunError> {
-    let failed = |source| RunError::Skill {
+fn write_snapshot(store: &SnapshotStore, entry: &SkillEntry, directory: &SkillDir) -> Result<Snapshot, RunError> {
+    let unreadable = |source| RunError::Skill {
         skill: entry.name().clone(),
         source,
     };
-    let mut writer = store.begin()?;
+    let mut writer = store.new_writer()?;
     let mut digest = TreeDigest::new();
-    for item in directory.files().map_err(failed)? {
+    for item in directory.files().map_err(unreadable)? {
         match &item.kind {
-            TreeEntryKind::Dir => writer.directory(&item.path)?,
+            TreeEntryKind::Dir => writer.add_directory(&item.path)?,
             TreeEntryKind::Link { target } => {
-                digest.link(&item.path, target);
-                writer.link(&item.path, target)?;
+                digest.add_link(&item.path, target);
+                writer.add_link(&item.path, target)?;
             }
             TreeEntryKind::File { .. } => {
-                let file = directory.open_file(&item.path).map_err(failed)?;
-                let executable = file.executable();
-                let mut content = Hashing::new(file);
-                writer.file(&item.path, executable, &mut content)?;
-                digest.file(&item.path, executable, &content.digest());
+                let file = directory.open_file(&item.path).map_err(unreadable)?;
+                let is_executable = file.is_executable();
+                let mut content = HashingReader::new(file);
+                writer.add_file(&item.path, is_executable, &mut content)?;
+                digest.add_file(&item.path, is_executable, &content.digest());
             }
         }
     }
     Ok(writer.commit(&digest.finish())?)
 }
 
-/// Hashes what passes through.
-struct Hashing<R> {
+/// A reader that hashes the bytes it returns.
+struct HashingReader<R> {
     inner: R,
     hasher: Sha256,
 }
 
-impl<R: Read> Hashing<R> {
+impl<R: Read> HashingReader<R> {
     fn new(inner: R) -> Self {
         Self {
             inner,
@@ -71,7 +71,7 @@ impl<R: Read> Hashing<R> {
     }
 }
 
-impl<R: Read> Read for Hashing<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.hasher.update(&buffer[..count]);

@@ -1,7 +1,7 @@
-//! Freezing skills: what was hashed is what runs.
+//! Freezes skills: the bytes that are hashed are the bytes that run.
 
 mod copy;
-mod frozen;
-mod watched;
+mod freezer;
+mod watched_snapshots;
 
-pub(crate) use frozen::Frozen;
+pub(crate) use freezer::SkillFreezer;

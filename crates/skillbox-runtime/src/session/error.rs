@@ -1,20 +1,20 @@
-//! What can go wrong with a session.
+//! Errors of sessions.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use skillbox_model::{ErrorCode, SessionId};
 
-/// Why a session could not be used.
+/// The reason why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Nobody has used that name, or it was removed.
+    /// No session has this name, or it was removed.
     #[error("no session {0} is stored")]
     Unknown(SessionId),
-    /// It is there already, and a new one was asked for.
+    /// A session to be created exists already.
     #[error("the session {0} exists already")]
     Exists(SessionId),
-    /// Another run of the same session is going on.
+    /// Another run of the same session is in progress.
     #[error("the session {0} is in use by another run")]
     Busy(SessionId),
     /// A file of the session does not parse.
@@ -22,17 +22,17 @@ pub enum SessionError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// The disk said no.
+    /// A file operation failed.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }

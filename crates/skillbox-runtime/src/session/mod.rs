@@ -1,20 +1,21 @@
-//! Sessions: what is kept between runs, on disk, for the command line and for a restarted server alike.
+//! Sessions: the state on disk between runs, shared by the command line and servers, across restarts.
 
 mod error;
+mod file_cache;
 mod open;
-mod owned;
+mod ownership;
 mod pins;
 mod record;
-mod remembered;
 mod scratch;
+mod state_store;
 mod store;
-mod uses;
+mod usage;
 
 pub use error::SessionError;
 pub use open::{OpenSession, RunLock};
-pub use owned::Ownership;
+pub use ownership::Ownership;
 pub use pins::Pins;
 pub use record::SessionRecord;
-pub(crate) use remembered::Remembered;
-pub(crate) use scratch::Scratch;
+pub(crate) use scratch::ScratchSession;
+pub(crate) use state_store::{Persist, StateStore, read_skills_state};
 pub use store::SessionStore;

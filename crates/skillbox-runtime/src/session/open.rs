@@ -1,4 +1,4 @@
-//! One session, opened.
+//! One open session and its files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,13 +11,14 @@ use serde::de::DeserializeOwned;
 use skillbox_executor::workspace::{Backing, Owner, Workspace};
 use skillbox_model::SessionId;
 
-use super::{Remembered, SessionError, SessionRecord, uses};
+use super::file_cache::FileCache;
+use super::{SessionError, SessionRecord, usage};
 
-const RECORD: &str = "session.json";
-/// How a workspace is open to its user.
-const OPEN: u32 = 0o755;
+const RECORD_FILE: &str = "session.json";
+/// Permissions of the workspace directory.
+const WORKSPACE_MODE: u32 = 0o755;
 
-/// A session's files. Several processes may have it open at once; each change takes a lock for itself.
+/// The files of a session. Several processes may have it open; each change takes a lock.
 #[derive(Debug)]
 pub struct OpenSession {
     id: SessionId,
@@ -25,32 +26,32 @@ pub struct OpenSession {
     owner: Option<Owner>,
 }
 
-/// Held while a run uses the workspace; another run of the session waits.
+/// Held while a run uses the workspace; other runs of the session wait for it.
 #[derive(Debug)]
 pub struct RunLock(File);
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // Closing the file unlocks it as well; this only says so.
+        // Closing the file would unlock it as well; this makes it explicit.
         let _closing = self.0.unlock();
     }
 }
 
 impl OpenSession {
     pub(super) fn open(id: SessionId, path: PathBuf, owner: Option<Owner>) -> Result<Self, SessionError> {
-        if let Some(known) = Self::known(&id, &path, owner) {
-            return Ok(known);
+        if let Some(existing) = Self::open_existing(&id, &path, owner) {
+            return Ok(existing);
         }
         let session = Self { id, path, owner };
-        session.change(RECORD, |record: &mut Option<SessionRecord>| {
+        session.change(RECORD_FILE, |record: &mut Option<SessionRecord>| {
             record.get_or_insert_with(|| SessionRecord::new(session.id.clone()));
         })?;
         Ok(session)
     }
 
-    /// A session that is there already.
-    pub(super) fn known(id: &SessionId, path: &Path, owner: Option<Owner>) -> Option<Self> {
-        path.join(RECORD).exists().then(|| Self {
+    /// Opens a session that has a record already.
+    pub(super) fn open_existing(id: &SessionId, path: &Path, owner: Option<Owner>) -> Option<Self> {
+        path.join(RECORD_FILE).exists().then(|| Self {
             id: id.clone(),
             path: path.to_owned(),
             owner,
@@ -66,37 +67,37 @@ impl OpenSession {
         &self.path
     }
 
-    /// What is known of it.
+    /// The record of the session, with its uses up to now.
     pub fn record(&self) -> Result<SessionRecord, SessionError> {
-        let record: Option<SessionRecord> = self.read(RECORD)?;
+        let record: Option<SessionRecord> = self.read(RECORD_FILE)?;
         let mut record = record.ok_or_else(|| SessionError::Unknown(self.id.clone()))?;
-        uses::add_to(&mut record, &self.path).map_err(SessionError::io("look at the uses of", &self.path))?;
+        usage::add_uses(&mut record, &self.path).map_err(SessionError::io("look at the uses of", &self.path))?;
         Ok(record)
     }
 
-    /// Notes that a run uses it.
-    pub fn note_run(&self) -> Result<(), SessionError> {
-        uses::note_run(&self.path).map_err(SessionError::io("note a run in", &self.path))
+    /// Records a run.
+    pub fn record_run(&self) -> Result<(), SessionError> {
+        usage::record_run(&self.path).map_err(SessionError::io("record a run in", &self.path))
     }
 
-    /// Notes that it was used otherwise.
-    pub fn note_use(&self) -> Result<(), SessionError> {
-        uses::note_use(&self.path).map_err(SessionError::io("note a use in", &self.path))
+    /// Records a use without a run.
+    pub fn record_use(&self) -> Result<(), SessionError> {
+        usage::record_use(&self.path).map_err(SessionError::io("record a use in", &self.path))
     }
 
-    /// The workspace, made on its first use and given to the script's user.
+    /// The workspace, created on first use and owned by the user that scripts run as.
     pub fn workspace(&self) -> Result<Workspace, SessionError> {
         let path = self.path.join("workspace");
-        // Mostly it is there as it should be, and looking is cheaper than making it so again.
-        let root = match open_as_it_should_be(&path) {
+        // Usually it exists with the right permissions, and a check is cheaper than setting them again.
+        let root = match open_prepared(&path) {
             Some(root) => root,
-            None => self.make_workspace(&path)?,
+            None => self.create_workspace(&path)?,
         };
         Ok(Workspace::new(root.into(), self.owner, Backing::Disk))
     }
 
-    fn make_workspace(&self, path: &Path) -> Result<File, SessionError> {
-        match DirBuilder::new().mode(OPEN).create(path) {
+    fn create_workspace(&self, path: &Path) -> Result<File, SessionError> {
+        match DirBuilder::new().mode(WORKSPACE_MODE).create(path) {
             Ok(()) => {
                 if let Some(owner) = self.owner {
                     std::os::unix::fs::lchown(path, Some(owner.uid), Some(owner.gid))
@@ -106,29 +107,30 @@ impl OpenSession {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(SessionError::io("create", path)(error)),
         }
-        // A former run may have locked the next one out of its own workspace.
-        fs::set_permissions(path, fs::Permissions::from_mode(OPEN)).map_err(SessionError::io("open up", path))?;
+        // An earlier run may have removed the permissions that the next run needs.
+        fs::set_permissions(path, fs::Permissions::from_mode(WORKSPACE_MODE))
+            .map_err(SessionError::io("set the permissions of", path))?;
         File::open(path).map_err(SessionError::io("open", path))
     }
 
-    /// Waits for other runs of this session, at most so long, or until it is given up.
-    pub fn lock_run(&self, at_most: Duration, is_given_up: impl Fn() -> bool) -> Result<RunLock, SessionError> {
-        let end = Instant::now() + at_most;
+    /// Waits until no other run uses the session, for at most `timeout` or until `is_cancelled`.
+    pub fn lock_run(&self, timeout: Duration, is_cancelled: impl Fn() -> bool) -> Result<RunLock, SessionError> {
+        let deadline = Instant::now() + timeout;
         loop {
             if let Some(lock) = self.try_lock_run()? {
                 return Ok(lock);
             }
-            if Instant::now() >= end || is_given_up() {
+            if Instant::now() >= deadline || is_cancelled() {
                 return Err(SessionError::Busy(self.id.clone()));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The lock, where no other run holds it.
+    /// Takes the lock, unless another run holds it.
     pub fn try_lock_run(&self) -> Result<Option<RunLock>, SessionError> {
         let path = self.path.join("run.lock");
-        let file = lock_file(&path)?;
+        let file = open_lock_file(&path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(RunLock(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
@@ -136,7 +138,7 @@ impl OpenSession {
         }
     }
 
-    /// A value kept in a file of the session.
+    /// Reads a value from a file of the session.
     pub fn read<T: DeserializeOwned>(&self, file: &str) -> Result<Option<T>, SessionError> {
         let path = self.path.join(file);
         let text = match fs::read(&path) {
@@ -147,8 +149,8 @@ impl OpenSession {
         serde_json::from_slice(&text).map_err(|source| SessionError::Damaged { path, source })
     }
 
-    /// Changes a value kept in a file: read, changed and replaced under a lock, so that two changes at once both
-    /// land, and a reader sees the old or the new value, never a part.
+    /// Changes a value in a file of the session. It is read, changed and replaced under a lock, so concurrent changes all
+    /// take effect, and readers see either the old or the new value.
     pub fn change<T, R>(&self, file: &str, change: impl FnOnce(&mut Option<T>) -> R) -> Result<R, SessionError>
     where
         T: DeserializeOwned + Serialize,
@@ -159,7 +161,7 @@ impl OpenSession {
         })
     }
 
-    /// The same for a change that may fail, or find that nothing changes: then the file stays as it is.
+    /// Like [`change`](Self::change), but `change` may fail or return no new value; the file then stays as it is.
     pub fn try_change<T, R, E>(
         &self,
         file: &str,
@@ -169,7 +171,7 @@ impl OpenSession {
         T: DeserializeOwned + Serialize,
         E: From<SessionError>,
     {
-        let _alone = self.lock_file_of(file)?;
+        let _lock = self.lock_changes(file)?;
         let (result, changed) = change(self.read(file)?)?;
         if let Some(changed) = changed {
             self.replace(file, &changed)?;
@@ -177,30 +179,30 @@ impl OpenSession {
         Ok(result)
     }
 
-    /// The same with a value that is read only where somebody else has changed it.
-    pub(crate) fn try_change_known<T, R, E>(
+    /// Like [`try_change`](Self::try_change), but the file is read only if another process changed it.
+    pub(crate) fn try_change_cached<T, R, E>(
         &self,
         file: &str,
-        memory: &Remembered<T>,
+        cache: &FileCache<T>,
         change: impl FnOnce(Option<T>) -> Result<(R, Option<T>), E>,
     ) -> Result<R, E>
     where
         T: Clone + DeserializeOwned + Serialize,
         E: From<SessionError>,
     {
-        let _alone = self.lock_file_of(file)?;
-        let (result, changed) = change(memory.read(&self.path.join(file))?)?;
+        let _lock = self.lock_changes(file)?;
+        let (result, changed) = change(cache.read(&self.path.join(file))?)?;
         if let Some(changed) = changed {
             let written = self.replace(file, &changed)?;
-            memory.note(written, changed);
+            cache.store(written, changed);
         }
         Ok(result)
     }
 
-    /// Nobody else changes the file until the lock is dropped.
-    fn lock_file_of(&self, file: &str) -> Result<File, SessionError> {
+    /// Keeps others from changing the file until the lock is dropped.
+    fn lock_changes(&self, file: &str) -> Result<File, SessionError> {
         let path = self.path.join(format!("{file}.lock"));
-        let lock = lock_file(&path)?;
+        let lock = open_lock_file(&path)?;
         lock.lock().map_err(SessionError::io("lock", &path))?;
         Ok(lock)
     }
@@ -219,13 +221,13 @@ impl OpenSession {
     }
 }
 
-fn open_as_it_should_be(workspace: &Path) -> Option<File> {
+fn open_prepared(workspace: &Path) -> Option<File> {
     let root = File::open(workspace).ok()?;
     let mode = root.metadata().ok()?.permissions().mode();
-    (mode & 0o7777 == OPEN).then_some(root)
+    (mode & 0o7777 == WORKSPACE_MODE).then_some(root)
 }
 
-fn lock_file(path: &Path) -> Result<File, SessionError> {
+fn open_lock_file(path: &Path) -> Result<File, SessionError> {
     OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_at_once_all_land() {
+    fn concurrent_changes_all_take_effect() {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path(), None);
         std::thread::scope(|scope| {
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_session_is_busy_and_a_removed_one_begins_anew() {
+    fn a_running_session_is_busy_and_a_removed_one_starts_empty() {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path(), None);
         let session = store.open_or_create(&id("s1")).unwrap();
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_made_once() {
+    fn a_session_is_created_once() {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path().join("sessions"), None);
         store.create(&id("s1")).unwrap();
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_sessions_are_forgotten_and_busy_ones_kept() {
+    fn garbage_collection_removes_idle_sessions_and_keeps_busy_ones() {
         let directory = tempfile::tempdir().unwrap();
         let store = SessionStore::new(directory.path(), None);
         let busy = store.open_or_create(&id("busy")).unwrap();

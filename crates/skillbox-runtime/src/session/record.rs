@@ -1,20 +1,20 @@
-//! What is known of a session as a whole.
+//! The record of a session.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::SessionId;
 
-/// The record of one session.
+/// When a session was created and used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// The session.
     pub id: SessionId,
-    /// When it was first used, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub created_unix_ms: u64,
-    /// When it was last used.
+    /// Time of the last use, in milliseconds since 1970.
     pub last_used_unix_ms: u64,
-    /// How many runs it has had.
+    /// Number of runs.
     pub runs: u64,
 }
 
@@ -29,8 +29,8 @@ impl SessionRecord {
         }
     }
 
-    /// How long nobody has used it.
-    pub fn idle(&self) -> Duration {
+    /// Time since the last use.
+    pub fn idle_time(&self) -> Duration {
         Duration::from_millis(now_unix_ms().saturating_sub(self.last_used_unix_ms))
     }
 }

@@ -1,22 +1,22 @@
-//! A session of a single run: a workspace on disk that is gone after the result.
+//! A session of a single run: a workspace on disk that is removed after the result.
 
 use skillbox_model::{RunId, SessionId};
 
 use super::{OpenSession, RunLock, SessionError, SessionStore};
-use crate::RunError;
 
-/// Removed with everything in it when dropped; what an interrupted process leaves goes with the next clean-up.
-pub(crate) struct Scratch {
+/// A session that is removed with all its files when dropped. Garbage collection removes those of interrupted processes.
+pub(crate) struct ScratchSession {
     pub session: OpenSession,
     lock: Option<RunLock>,
     store: SessionStore,
     id: SessionId,
 }
 
-impl Scratch {
-    pub fn new(store: &SessionStore, run_id: &RunId) -> Result<Self, RunError> {
+impl ScratchSession {
+    /// Creates the session of a run.
+    pub fn create(store: &SessionStore, run_id: &RunId) -> Result<Self, SessionError> {
         let id = SessionId::parse(run_id.as_str())
-            .unwrap_or_else(|error| unreachable!("the name of a run is that of a session: {error}"));
+            .unwrap_or_else(|error| unreachable!("run ids and session ids have the same form: {error}"));
         let session = store.open_or_create(&id)?;
         let lock = session.try_lock_run()?.ok_or_else(|| SessionError::Busy(id.clone()))?;
         Ok(Self {
@@ -28,11 +28,12 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchSession {
     fn drop(&mut self) {
+        // The store refuses to remove a locked session.
         self.lock = None;
         if let Err(error) = self.store.remove(&self.id) {
-            tracing::warn!(run = %self.id, "the workspace of the run stays behind: {error}");
+            tracing::warn!(run = %self.id, "the workspace of the run cannot be removed: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! All sessions below one directory: finding, listing, removing, forgetting.
+//! All sessions below one directory: opens, lists and removes them.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -15,13 +15,13 @@ use super::{OpenSession, SessionError, SessionRecord};
 /// The sessions of one state directory.
 ///
 /// ```text
-/// sessions/<id>/session.json     the record, as it was when the session was made
-/// sessions/<id>/uses             a byte for each run; its time is that of the last use
-/// sessions/<id>/state.json       what is loaded, selected, disabled
-/// sessions/<id>/pins.json        versions kept
-/// sessions/<id>/workspace/       the script's files, owned by the script's user
-/// sessions/<id>/owner.lock       held by the process that the session ends with, where there is one
-/// sessions/<id>/*.lock           held during a run, or while a file is changed
+/// sessions/<id>/session.json     the record as of the session's creation
+/// sessions/<id>/uses             one byte per run; its modification time is the last use
+/// sessions/<id>/state.json       loaded, selected and disabled skills
+/// sessions/<id>/pins.json        pinned artifact versions
+/// sessions/<id>/workspace/       the workspace, owned by the user that scripts run as
+/// sessions/<id>/owner.lock       held by the owning server process, if there is one
+/// sessions/<id>/*.lock           held during a run, or during the change of a file
 /// ```
 #[derive(Clone, Debug)]
 pub struct SessionStore {
@@ -30,7 +30,7 @@ pub struct SessionStore {
 }
 
 impl SessionStore {
-    /// Sessions below `root`; `owner` is the script's user, where that is not ours.
+    /// Sessions below `root`. `owner` is the user that scripts run as, if it is not the user of this process.
     pub fn new(root: impl Into<PathBuf>, owner: Option<Owner>) -> Self {
         Self {
             root: root.into(),
@@ -38,20 +38,20 @@ impl SessionStore {
         }
     }
 
-    /// Opens a session, and makes it on its first use.
+    /// Opens a session, and creates it on first use.
     pub fn open_or_create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
         let path = self.path(id);
-        if let Some(session) = OpenSession::known(id, &path, self.owner) {
+        if let Some(session) = OpenSession::open_existing(id, &path, self.owner) {
             return Ok(session);
         }
-        // Private to us: the sandbox reaches its workspace by a descriptor.
+        // Private to this user: the sandbox reaches its workspace through a descriptor.
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&path).map_err(SessionError::io("create", &path))?;
         OpenSession::open(id.clone(), path, self.owner)
     }
 
-    /// Makes a session that must not be there yet.
+    /// Creates a session that must not exist yet.
     pub fn create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
@@ -75,7 +75,7 @@ impl SessionStore {
         OpenSession::open(id.clone(), path, self.owner)
     }
 
-    /// Every session, by name.
+    /// Every session, sorted by id.
     pub fn list(&self) -> Result<Vec<SessionRecord>, SessionError> {
         let mut records = Vec::new();
         for id in self.ids()? {
@@ -89,33 +89,33 @@ impl SessionStore {
         Ok(records)
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub fn count(&self) -> Result<usize, SessionError> {
         Ok(self.ids()?.len())
     }
 
-    /// Removes a session with all its files. One that is running is busy.
+    /// Removes a session with all its files. A session with a run in progress is busy.
     pub fn remove(&self, id: &SessionId) -> Result<(), SessionError> {
         let session = self.open(id)?;
         let lock = session.try_lock_run()?.ok_or_else(|| SessionError::Busy(id.clone()))?;
-        // Out of the way at once, so that a session of the same name begins empty even if the rest fails.
+        // Renamed first, so that a new session of the same id starts empty even if the removal fails.
         let path = self.path(id);
-        let doomed = self.root.join(format!("{DOOMED}{}-{id}", std::process::id()));
-        fs::rename(&path, &doomed).map_err(SessionError::io("rename", &path))?;
+        let trash = self.root.join(format!("{TRASH_PREFIX}{}-{id}", std::process::id()));
+        fs::rename(&path, &trash).map_err(SessionError::io("rename", &path))?;
         drop(lock);
-        self.remove_directory(&doomed)
+        self.remove_directory(&trash)
     }
 
-    /// Removes sessions that nobody has used for longer than `ttl`, and what an interrupted removal left.
+    /// Removes sessions that were idle for longer than `ttl`, and the rest of interrupted removals.
     pub fn collect_garbage(&self, ttl: Duration) -> Result<Vec<SessionId>, SessionError> {
         for entry in self.entries()? {
-            if entry.as_encoded_bytes().starts_with(DOOMED.as_bytes()) {
+            if entry.as_encoded_bytes().starts_with(TRASH_PREFIX.as_bytes()) {
                 self.remove_directory(&self.root.join(entry))?;
             }
         }
         let mut removed = Vec::new();
         for record in self.list()? {
-            if record.idle() < ttl {
+            if record.idle_time() < ttl {
                 continue;
             }
             match self.remove(&record.id) {
@@ -157,5 +157,5 @@ impl SessionStore {
     }
 }
 
-/// No session's name starts with a dot.
-const DOOMED: &str = ".doomed-";
+/// Prefix of directories to be removed. No session id starts with a dot.
+const TRASH_PREFIX: &str = ".doomed-";

@@ -1,16 +1,17 @@
-//! `after_tool_call`: a tool of the host was called.
+//! `after_tool_call`: the host called one of its tools.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skillbox_loader::{AgentName, CallArguments, ToolPass, changed_keys};
+use skillbox_loader::{AgentName, CallArguments, FiredHooks};
 
-use super::call::{HostVerb, ToolCall};
-use super::error::ToolError;
-use super::hook_run::Occasion;
+use super::call::concat_deltas;
+use super::hook_run::HookContext;
 use super::outcome::ToolOutcome;
-use crate::agent::{AgentSession, Entry, Keep};
+use super::tool_call::{HostVerb, ToolCall};
+use crate::agent::{AgentSession, CatalogRefresh, ToolError};
+use crate::session::Persist;
 
-/// The call that a host has made.
+/// The call that the host made.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AfterToolCallInput {
@@ -19,13 +20,13 @@ struct AfterToolCallInput {
     /// Its arguments.
     #[serde(default)]
     arguments: Value,
-    /// What it gave.
+    /// Its result.
     #[serde(default)]
     result: Value,
 }
 
 impl AgentSession {
-    /// Carries out what the hooks of loaded skills want done after a call that the host has made.
+    /// Runs the hooks of loaded skills after a call that the host made.
     ///
     /// ```
     /// # use skillbox_repository::{Repository, ScanOptions, Scope, Source};
@@ -56,30 +57,24 @@ impl AgentSession {
         arguments: &Value,
         result: &Value,
     ) -> Result<ToolOutcome, ToolError> {
-        let stepped = self.step(Entry::AsConfigured, |loader, _| {
-            Ok((loader.after_tool_call(agent, tool), Keep::Changes))
+        let step = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
+            Ok((loader.after_tool_call(agent, tool), Persist::Changes))
         })?;
-        let ToolPass { hooks, delta } = stepped.value;
-        let occasion = Occasion {
+        let FiredHooks { hooks, delta } = step.value;
+        let context = HookContext {
             agent,
             tool: Some((tool, arguments)),
             response: Some(result),
         };
-        let hooks = self.carry_out(hooks, occasion, None);
-        let notes = self.note_contexts(&hooks, agent)?;
-        let dialect = self.settings().dialect;
-        Ok(ToolOutcome {
-            result: json!({"tool": tool}),
-            text: format!("{tool} was called"),
-            delta: delta.operations.into_iter().chain(notes.operations).collect(),
-            keys: changed_keys(dialect, &stepped.before, &stepped.after, agent),
-            hooks,
-            dialect,
-            report: None,
-        })
+        let hooks = self.run_hooks(hooks, context, None);
+        let notes = self.add_prompt_notes(&hooks, agent)?;
+        let (result, text) = (json!({"tool": tool}), format!("{tool} was called"));
+        Ok(ToolOutcome::new(self.settings().dialect, result, text)
+            .with_change(concat_deltas([delta, notes]), &step.before, &step.after, agent)
+            .with_hooks(hooks))
     }
 
-    /// The same, called by name.
+    /// [`after_tool_call`](Self::after_tool_call), called by name.
     pub(super) fn call_after_tool_call(&self, call: &ToolCall) -> Result<ToolOutcome, ToolError> {
         let arguments = CallArguments {
             tool: HostVerb::AfterToolCall.as_str(),

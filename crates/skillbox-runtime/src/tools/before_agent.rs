@@ -4,36 +4,33 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::json;
-use skillbox_loader::{
-    AgentName, AgentStart, CallArguments, Inheritance, SkillFilter, StateDelta, TurnStart, changed_keys,
-};
+use skillbox_loader::{AgentName, AgentStart, CallArguments, Inheritance, SkillFilter, TurnStart};
 use skillbox_model::SkillName;
 
-use super::call::{HostVerb, ToolCall};
-use super::error::ToolError;
-use super::hook_outcome::HookOutcome;
-use super::hook_run::Occasion;
+use super::call::concat_deltas;
+use super::hook_run::HookContext;
 use super::outcome::ToolOutcome;
-use crate::agent::AgentSession;
+use super::tool_call::{HostVerb, ToolCall};
+use crate::agent::{AgentSession, ToolError};
 
-/// What a host says about the agent whose turn starts.
+/// The agent whose turn starts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BeforeAgentInput {
     /// The agent that starts this one; without it, the user does.
     #[serde(default)]
     parent: Option<AgentName>,
-    /// What comes over from the parent.
+    /// What the agent inherits from its parent.
     #[serde(default)]
     inheritance: Inheritance,
-    /// The only skills that it can see; without it, all.
+    /// The only skills that the agent can see; without it, all.
     #[serde(default)]
     skills: Option<BTreeSet<SkillName>>,
 }
 
 impl AgentSession {
-    /// Starts an agent's turn: what changed on disk comes in, what was loaded for the last turn goes, and hooks of
-    /// the start are carried out. A second start with nothing in between changes nothing, and gives none.
+    /// Starts an agent's turn: picks up changed skills, unloads what was loaded for the last turn only, and runs the hooks
+    /// of the start. Returns `None` if nothing changes, as for a second start in a row.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
@@ -48,23 +45,26 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn before_agent(&self, start: &AgentStart) -> Result<Option<ToolOutcome>, ToolError> {
-        let stepped = self.start_turn(start)?;
-        let Some(TurnStart { delta, hooks }) = stepped.value else {
+        let step = self.start_turn(start)?;
+        let Some(TurnStart { delta, hooks }) = step.value else {
             return Ok(None);
         };
-        let occasion = Occasion {
+        let context = HookContext {
             agent: &start.agent,
             tool: None,
             response: None,
         };
-        let hooks = self.carry_out(hooks, occasion, None);
-        let notes = self.note_contexts(&hooks, &start.agent)?;
-        let delta = delta.operations.into_iter().chain(notes.operations).collect();
-        let keys = changed_keys(self.settings().dialect, &stepped.before, &stepped.after, &start.agent);
-        Ok(Some(self.started(start, delta, keys, hooks)))
+        let hooks = self.run_hooks(hooks, context, None);
+        let notes = self.add_prompt_notes(&hooks, &start.agent)?;
+        let delta = concat_deltas([delta, notes]);
+        let outcome = self
+            .start_outcome(start, !delta.is_empty())
+            .with_change(delta, &step.before, &step.after, &start.agent)
+            .with_hooks(hooks);
+        Ok(Some(outcome))
     }
 
-    /// The same, called by name.
+    /// [`before_agent`](Self::before_agent), called by name.
     pub(super) fn call_before_agent(&self, call: &ToolCall) -> Result<ToolOutcome, ToolError> {
         let arguments = CallArguments {
             tool: HostVerb::BeforeAgent.as_str(),
@@ -80,31 +80,17 @@ impl AgentSession {
             parent: parent.map(|parent| (parent, inheritance)),
             filter: skills.map_or(SkillFilter::All, SkillFilter::Only),
         };
-        let nothing = || self.started(&start, StateDelta::default(), serde_json::Map::new(), Vec::new());
-        Ok(self.before_agent(&start)?.unwrap_or_else(nothing))
+        let outcome = self.before_agent(&start)?;
+        Ok(outcome.unwrap_or_else(|| self.start_outcome(&start, false)))
     }
 
-    fn started(
-        &self,
-        start: &AgentStart,
-        delta: StateDelta,
-        keys: serde_json::Map<String, serde_json::Value>,
-        hooks: Vec<HookOutcome>,
-    ) -> ToolOutcome {
-        let changed = !delta.is_empty();
-        ToolOutcome {
-            result: json!({"agent": start.agent, "changed": changed}),
-            text: if changed {
-                "the turn starts with changes"
-            } else {
-                "the turn starts"
-            }
-            .to_owned(),
-            delta,
-            keys,
-            hooks,
-            dialect: self.settings().dialect,
-            report: None,
-        }
+    fn start_outcome(&self, start: &AgentStart, has_changes: bool) -> ToolOutcome {
+        let text = if has_changes {
+            "the turn starts with changes"
+        } else {
+            "the turn starts"
+        };
+        let result = json!({"agent": start.agent, "changed": has_changes});
+        ToolOutcome::new(self.settings().dialect, result, text)
     }
 }

@@ -1,110 +1,69 @@
-//! The way of a tool call: known → allowed → hooks before → done or run → kept → hooks after → told.
+//! One tool call, step by step: check → hooks before it → apply or run → hooks after it → outcome.
+//!
+//! Check and application use the state under one lock. Runs and commands of hooks happen between such steps, never inside
+//! one, so that a slow command does not block the session.
 
 use serde_json::Value;
-use skillbox_executor::{Cancel, EventSink};
-use skillbox_loader::{
-    AgentName, Answer, Caller, FiredHook, Reply, Session, SkillsState, StateDelta, ToolPass, changed_keys,
-};
-use skillbox_model::RunReport;
+use skillbox_executor::{CancelToken, EventSink};
+use skillbox_loader::{Answer, FiredHook, FiredHooks, Reply, Session, SkillsState, StateDelta};
+use skillbox_model::{RunReport, RunRequest};
 use skillbox_repository::Catalog;
 
-use super::error::ToolError;
 use super::hook_outcome::HookOutcome;
-use super::hook_run::{Occasion, pass_all};
+use super::hook_run::refuse_blocked_call;
 use super::outcome::ToolOutcome;
 use super::run;
-use crate::agent::{AgentSession, Entry, Keep, Stepped};
+use super::tool_call::{HostVerb, ToolCall};
+use crate::agent::{AgentSession, CatalogRefresh, StepResult, ToolError};
+use crate::session::Persist;
 
-/// One call, as a model or a host makes it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolCall {
-    /// The tool's name in the dialect of the session, or the name of a [`HostVerb`].
-    pub tool: String,
-    /// Its arguments.
-    pub arguments: Value,
-    /// Whose call it is.
-    pub agent: AgentName,
-    /// On whose behalf.
-    pub caller: Caller,
-}
-
-impl ToolCall {
-    /// A call of the main agent's model.
-    pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
-        Self {
-            tool: tool.into(),
-            arguments,
-            agent: AgentName::default(),
-            caller: Caller::default(),
-        }
-    }
-
-    fn occasion<'o>(&'o self, response: Option<&'o Value>) -> Occasion<'o> {
-        Occasion {
-            agent: &self.agent,
-            tool: Some((&self.tool, &self.arguments)),
-            response,
-        }
-    }
-}
-
-/// What a host, rather than its model, calls by name: the way to the hooks for hosts in any language.
+/// Whether the commands of the hooks before a call have run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostVerb {
-    /// A turn starts.
-    BeforeAgent,
-    /// May this tool, ours or not, be called now?
-    WrapToolCall,
-    /// It was called.
-    AfterToolCall,
+enum HookCommands {
+    Pending,
+    Done,
 }
 
-impl HostVerb {
-    /// Every verb.
-    pub const ALL: &'static [Self] = &[Self::BeforeAgent, Self::WrapToolCall, Self::AfterToolCall];
+/// A call that passed its check and was applied to the state.
+struct CallAttempt {
+    /// The hooks that come before the call.
+    hooks_before: FiredHooks,
+    applied: AppliedCall,
+    /// Whether the changed state was stored.
+    is_stored: bool,
+}
 
-    /// The name to call it by.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BeforeAgent => "before_agent",
-            Self::WrapToolCall => "wrap_tool_call",
-            Self::AfterToolCall => "after_tool_call",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|verb| verb.as_str() == name)
+impl CallAttempt {
+    /// Whether the call has to be applied again once the commands of its hooks have run.
+    fn is_deferred(&self) -> bool {
+        !self.is_stored && matches!(self.applied, AppliedCall::Answered { .. })
     }
 }
 
-/// A call that was looked at, and made as far as the state can make it.
-struct Attempt {
-    pass: ToolPass,
-    reply: Reply,
-    /// What follows the call; there only once the call is made and kept.
-    after: Option<ToolPass>,
+/// The result of applying a call to the state.
+enum AppliedCall {
+    /// The state answers the call.
+    Answered {
+        answer: Answer<Value>,
+        /// The hooks that the call itself fired, and those that come after it.
+        hooks_after: FiredHooks,
+    },
+    /// The call is a run, which does not change the state.
+    Run(Box<RunRequest>),
 }
 
-impl Attempt {
-    /// Whether the state could make the call, but a hook's command has to run first.
-    fn is_put_off(&self) -> bool {
-        matches!(self.reply, Reply::Done(_)) && self.after.is_none()
-    }
-}
-
-/// A call that was made.
-pub(super) struct Made {
+/// A call that was made, but whose later hooks have not run yet.
+pub(super) struct CompletedCall {
     pub(super) result: Value,
     pub(super) text: String,
     pub(super) delta: StateDelta,
-    /// The state around it.
+    /// The state before the call.
     pub(super) before: SkillsState,
+    /// The state after the call.
     pub(super) after: SkillsState,
-    /// Hooks that came before it.
-    pub(super) hooks: Vec<HookOutcome>,
-    /// Hooks whose moment came with the call or after it.
-    pub(super) next: Vec<FiredHook>,
-    /// Where the call was a run.
+    /// The hooks that come after the call.
+    pub(super) hooks_after: Vec<FiredHook>,
+    /// The report, if the call was a run.
     pub(super) report: Option<Box<RunReport>>,
 }
 
@@ -132,22 +91,22 @@ impl AgentSession {
         self.call_with(call, EventSink::silent(), None)
     }
 
-    /// The same, with somebody who listens to a run and a switch that ends it.
+    /// Makes one call, with a listener for the events of a run and a token that cancels it.
     pub fn call_with(
         &self,
         call: &ToolCall,
         events: EventSink<'_>,
-        cancel: Option<&Cancel>,
+        cancel: Option<&CancelToken>,
     ) -> Result<ToolOutcome, ToolError> {
-        let outcome = match HostVerb::named(&call.tool) {
+        let outcome = match HostVerb::from_name(&call.tool) {
             Some(HostVerb::BeforeAgent) => self.call_before_agent(call),
             Some(HostVerb::WrapToolCall) => self.call_wrap_tool_call(call),
             Some(HostVerb::AfterToolCall) => self.call_after_tool_call(call),
             None => self.call_tool(call, events, cancel),
         };
-        self.tell_response(call, &outcome);
+        self.log_response(call, &outcome);
         if outcome.is_ok() {
-            self.keeper.touch()?;
+            self.store.record_use()?;
         }
         outcome
     }
@@ -156,135 +115,111 @@ impl AgentSession {
         &self,
         call: &ToolCall,
         events: EventSink<'_>,
-        cancel: Option<&Cancel>,
+        cancel: Option<&CancelToken>,
     ) -> Result<ToolOutcome, ToolError> {
-        let mut attempt = self.step(Entry::AsConfigured, |loader, catalog| {
-            self.attempt(call, loader, catalog)
-        })?;
-        let hooks = self.carry_out(attempt.value.pass.hooks.clone(), call.occasion(None), cancel);
-        pass_all(&hooks, &call.tool)?;
-        if attempt.value.is_put_off() {
-            // Commands came first: the call is made now, on the state as it is by now.
-            attempt = self.step(Entry::AsConfigured, |loader, catalog| do_it(call, loader, catalog))?;
-        }
-        let made = self.make(call, attempt, hooks, events, cancel)?;
-        self.finish(call, made, cancel)
+        let attempt = self.attempt_call(call, HookCommands::Pending)?;
+        let hooks = attempt.value.hooks_before.hooks.clone();
+        let hooks_before = self.run_hooks(hooks, call.hook_context(None), cancel);
+        refuse_blocked_call(&hooks_before, &call.tool)?;
+        let attempt = if attempt.value.is_deferred() {
+            self.attempt_call(call, HookCommands::Done)?
+        } else {
+            attempt
+        };
+        let completed = self.complete_call(call, attempt, events, cancel)?;
+        self.finish_call(call, completed, hooks_before, cancel)
     }
 
-    /// Looks at a call, and makes it where nothing has to run before.
-    fn attempt(&self, call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<(Attempt, Keep), ToolError> {
-        let looked = do_it(call, loader, catalog)?;
-        if let Reply::Run(request) = &looked.0.reply {
-            run::check_other_skills(request, &loader.state(), &call.agent)?;
-        }
-        if matches!(looked.0.reply, Reply::Run(_)) || self.runs_any(&looked.0.pass.hooks) {
-            let attempt = Attempt {
-                after: None,
-                ..looked.0
+    /// Checks a call and applies it to the current state.
+    ///
+    /// The change is not stored if a run or a hook's command comes first. Then the attempt only finds out whether the call
+    /// would be refused anyway, so that no command runs for a call that cannot succeed.
+    fn attempt_call(&self, call: &ToolCall, commands: HookCommands) -> Result<StepResult<CallAttempt>, ToolError> {
+        self.run_step(CatalogRefresh::AsConfigured, |loader, catalog| {
+            let hooks_before = check_call(call, loader, catalog)?;
+            let applied = apply_call(call, loader, catalog)?;
+            let is_stored = match &applied {
+                AppliedCall::Run(_) => false,
+                AppliedCall::Answered { .. } => {
+                    commands == HookCommands::Done || !self.runs_commands(&hooks_before.hooks)
+                }
             };
-            return Ok((attempt, Keep::Nothing));
-        }
-        Ok(looked)
+            let attempt = CallAttempt {
+                hooks_before,
+                applied,
+                is_stored,
+            };
+            Ok((attempt, if is_stored { Persist::Changes } else { Persist::Nothing }))
+        })
     }
 
-    /// Runs what is to be run; everything else was made with the state.
-    fn make(
+    /// Runs the request of a run; other calls are complete already.
+    fn complete_call(
         &self,
         call: &ToolCall,
-        attempt: Stepped<Attempt>,
-        hooks: Vec<HookOutcome>,
+        attempt: StepResult<CallAttempt>,
         events: EventSink<'_>,
-        cancel: Option<&Cancel>,
-    ) -> Result<Made, ToolError> {
-        let Stepped {
-            value: Attempt {
-                pass,
-                reply,
-                after: follows,
-            },
-            before,
-            after,
-        } = attempt;
-        let request = match reply {
-            Reply::Run(request) => request,
-            Reply::Done(Answer {
-                mut result,
-                text,
-                delta,
-            }) => {
-                let follows = follows.unwrap_or_default();
-                let mut next = hooks_of(&mut result);
-                next.extend(follows.hooks);
-                let delta = joined([&pass.delta, &delta, &follows.delta]);
-                return Ok(Made {
-                    result,
-                    text,
-                    delta,
+        cancel: Option<&CancelToken>,
+    ) -> Result<CompletedCall, ToolError> {
+        let StepResult { value, before, after } = attempt;
+        let delta_before = value.hooks_before.delta;
+        let request = match value.applied {
+            AppliedCall::Run(request) => request,
+            AppliedCall::Answered { answer, hooks_after } => {
+                return Ok(CompletedCall {
+                    result: without_hooks(answer.result),
+                    text: answer.text,
+                    delta: concat_deltas([delta_before, answer.delta, hooks_after.delta]),
                     before,
                     after,
-                    hooks,
-                    next,
+                    hooks_after: hooks_after.hooks,
                     report: None,
                 });
             }
         };
         let report = self.run_in_sandbox(&request, events, cancel)?;
-        let (result, text) = run::answer(&report);
-        let Stepped {
-            value: follows,
+        let (result, text) = run::to_result(&report);
+        let StepResult {
+            value: hooks_after,
             before,
             after,
-        } = self.step(Entry::AsConfigured, |loader, _| {
-            loader.apply(&pass.delta);
-            Ok((loader.after_tool_call(&call.agent, &call.tool), Keep::Changes))
+        } = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
+            loader.apply(&delta_before);
+            Ok((loader.after_tool_call(&call.agent, &call.tool), Persist::Changes))
         })?;
-        let delta = joined([&pass.delta, &follows.delta]);
-        Ok(Made {
+        Ok(CompletedCall {
             result,
             text,
-            delta,
+            delta: concat_deltas([delta_before, hooks_after.delta]),
             before,
             after,
-            hooks,
-            next: follows.hooks,
+            hooks_after: hooks_after.hooks,
             report: Some(report.into()),
         })
     }
 
-    /// Carries out what follows a call that was made.
-    pub(super) fn finish(
+    /// Runs the hooks after a call, and builds its outcome.
+    pub(super) fn finish_call(
         &self,
         call: &ToolCall,
-        made: Made,
-        cancel: Option<&Cancel>,
+        completed: CompletedCall,
+        hooks_before: Vec<HookOutcome>,
+        cancel: Option<&CancelToken>,
     ) -> Result<ToolOutcome, ToolError> {
-        let Made {
-            result,
-            text,
-            delta,
-            before,
-            after,
-            mut hooks,
-            next,
-            report,
-        } = made;
-        let followed = self.carry_out(next, call.occasion(Some(&result)), cancel);
-        let notes = self.note_contexts(&followed, &call.agent)?;
-        hooks.extend(followed);
-        let dialect = self.settings().dialect;
-        Ok(ToolOutcome {
-            result,
-            text,
-            delta: joined([&delta, &notes]),
-            keys: changed_keys(dialect, &before, &after, &call.agent),
-            hooks,
-            dialect,
-            report,
-        })
+        let context = call.hook_context(Some(&completed.result));
+        let hooks_after = self.run_hooks(completed.hooks_after, context, cancel);
+        let notes = self.add_prompt_notes(&hooks_after, &call.agent)?;
+        let delta = concat_deltas([completed.delta, notes]);
+        Ok(
+            ToolOutcome::new(self.settings().dialect, completed.result, completed.text)
+                .with_change(delta, &completed.before, &completed.after, &call.agent)
+                .with_hooks([hooks_before, hooks_after].concat())
+                .with_report(completed.report),
+        )
     }
 
-    /// The event of every answer, with what it changed.
-    fn tell_response(&self, call: &ToolCall, outcome: &Result<ToolOutcome, ToolError>) {
+    /// Logs the event `tool.response` with the change of the state.
+    fn log_response(&self, call: &ToolCall, outcome: &Result<ToolOutcome, ToolError>) {
         if !tracing::enabled!(tracing::Level::INFO) {
             return;
         }
@@ -306,27 +241,47 @@ impl AgentSession {
     }
 }
 
-/// Makes a call on the state: known, allowed, what comes before, the answer, what comes after.
-fn do_it(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<(Attempt, Keep), ToolError> {
-    let (agent, tool, arguments) = (&call.agent, call.tool.as_str(), &call.arguments);
-    loader.knows_tool(catalog, agent, tool)?;
-    let pass = loader.wrap_tool_call(agent, tool, arguments)?;
-    let reply = loader.call(catalog, agent, call.caller, tool, arguments)?;
-    let after = Some(loader.after_tool_call(agent, tool));
-    Ok((Attempt { pass, reply, after }, Keep::Changes))
+/// Refuses a call of a tool that does not exist or that the policy forbids. Returns the hooks that come before the call.
+fn check_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<FiredHooks, ToolError> {
+    loader.check_tool_exists(catalog, &call.agent, &call.tool)?;
+    Ok(loader.wrap_tool_call(&call.agent, &call.tool, &call.arguments)?)
 }
 
-/// The hooks that came with a result. They are told apart from it, with what became of them.
-fn hooks_of(result: &mut Value) -> Vec<FiredHook> {
-    let hooks = result.as_object_mut().and_then(|result| result.remove("hooks"));
-    hooks
-        .and_then(|hooks| serde_json::from_value(hooks).ok())
-        .unwrap_or_default()
+/// Applies a checked call to the state.
+fn apply_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<AppliedCall, ToolError> {
+    let ToolCall {
+        tool,
+        arguments,
+        agent,
+        caller,
+    } = call;
+    match loader.call(catalog, agent, *caller, tool, arguments)? {
+        Reply::Run(request) => {
+            run::check_other_skills(&request, &loader.state(), agent)?;
+            Ok(AppliedCall::Run(request))
+        }
+        Reply::Done { answer, hooks } => {
+            let after = loader.after_tool_call(agent, tool);
+            Ok(AppliedCall::Answered {
+                answer,
+                hooks_after: FiredHooks {
+                    hooks: [hooks, after.hooks].concat(),
+                    delta: after.delta,
+                },
+            })
+        }
+    }
 }
 
-fn joined<'d>(deltas: impl IntoIterator<Item = &'d StateDelta>) -> StateDelta {
-    deltas
-        .into_iter()
-        .flat_map(|delta| delta.operations.iter().cloned())
-        .collect()
+/// The result without its fired hooks: the outcome lists them with their status.
+fn without_hooks(mut result: Value) -> Value {
+    if let Value::Object(fields) = &mut result {
+        fields.remove("hooks");
+    }
+    result
+}
+
+/// Joins deltas in order.
+pub(super) fn concat_deltas(deltas: impl IntoIterator<Item = StateDelta>) -> StateDelta {
+    deltas.into_iter().flat_map(|delta| delta.operations).collect()
 }

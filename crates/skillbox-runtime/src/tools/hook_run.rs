@@ -1,68 +1,67 @@
-//! Carries out the hooks of skills: commands run in the sandbox, everything else is for the host.
+//! Runs the hooks of skills: commands run in the sandbox, all other hooks are for the host.
 
 use serde_json::{Value, json};
-use skillbox_executor::{Cancel, EventSink};
+use skillbox_executor::{CancelToken, EventSink};
 use skillbox_loader::{AgentName, FiredHook, HookHandler, PromptNote, StateDelta, StateOperation};
-use skillbox_model::{ErrorBody, RunRequest, Stdin};
+use skillbox_model::{ErrorBody, RunReport, RunRequest, Stdin};
 
-use super::error::ToolError;
-use super::hook_outcome::{Carried, HookOutcome};
-use crate::agent::{AgentSession, CommandHooks};
+use super::hook_outcome::{HookOutcome, HookStatus};
+use crate::agent::{AgentSession, CommandHooks, ToolError};
 use crate::{RunContext, RunError};
 
-/// Seconds for a hook that asks for none.
-const DEFAULT_TIMEOUT: f64 = 60.0;
-/// A result longer than this is not told to hooks.
-const LONGEST_RESPONSE: usize = 256 << 10;
+/// The timeout of a hook that sets none.
+const DEFAULT_TIMEOUT_SECONDS: f64 = 60.0;
+/// Hooks do not receive results longer than this.
+const MAX_RESPONSE_BYTES: usize = 256 << 10;
 
-/// What hooks are told about the moment.
+/// What hooks learn about the event that fired them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Occasion<'o> {
-    pub agent: &'o AgentName,
-    /// The tool and its arguments, where it is about one.
-    pub tool: Option<(&'o str, &'o Value)>,
-    /// What the tool gave.
-    pub response: Option<&'o Value>,
+pub(crate) struct HookContext<'c> {
+    pub agent: &'c AgentName,
+    /// The tool and its arguments, for events of tool calls.
+    pub tool: Option<(&'c str, &'c Value)>,
+    /// The result of the tool.
+    pub response: Option<&'c Value>,
 }
 
 impl AgentSession {
-    /// Whether one of the hooks is a command that we run.
-    pub(crate) fn runs_any(&self, hooks: &[FiredHook]) -> bool {
+    /// Whether skillbox runs a command for one of the hooks.
+    pub(crate) fn runs_commands(&self, hooks: &[FiredHook]) -> bool {
         let is_command = |hook: &FiredHook| matches!(hook.handler, HookHandler::Command { .. });
         self.hooks == CommandHooks::Run && hooks.iter().any(is_command)
     }
 
-    /// Carries out each hook, in order.
-    pub(crate) fn carry_out(
+    /// Runs each hook, in order.
+    pub(crate) fn run_hooks(
         &self,
         hooks: Vec<FiredHook>,
-        occasion: Occasion<'_>,
-        cancel: Option<&Cancel>,
+        context: HookContext<'_>,
+        cancel: Option<&CancelToken>,
     ) -> Vec<HookOutcome> {
-        let carry = |hook: FiredHook| {
-            let carried = match &hook.handler {
+        let run = |hook: FiredHook| {
+            let status = match &hook.handler {
                 HookHandler::Command { command, timeout } if self.hooks == CommandHooks::Run => {
-                    self.run_hook(&hook, command, *timeout, occasion, cancel)
+                    self.run_command_hook(&hook, command, *timeout, context, cancel)
                 }
-                _ => Carried::ForHost,
+                _ => HookStatus::ForHost,
             };
-            HookOutcome { hook, carried }
+            HookOutcome { hook, status }
         };
-        hooks.into_iter().map(carry).collect()
+        hooks.into_iter().map(run).collect()
     }
 
-    fn run_hook(
+    fn run_command_hook(
         &self,
         hook: &FiredHook,
         command: &str,
         timeout: Option<f64>,
-        occasion: Occasion<'_>,
-        cancel: Option<&Cancel>,
-    ) -> Carried {
+        context: HookContext<'_>,
+        cancel: Option<&CancelToken>,
+    ) -> HookStatus {
         let request = RunRequest {
             skill: hook.key.skill.to_string(),
             command: Some(command.to_owned()),
-            stdin: Some(Stdin(self.told(hook, occasion).to_string().into_bytes())),
+            stdin: Some(Stdin(self.hook_stdin(hook, context).to_string().into_bytes())),
             timeout: Some(self.hook_timeout(timeout)),
             ..RunRequest::default()
         };
@@ -75,7 +74,7 @@ impl AgentSession {
                     exit_code = report.exit_code,
                     "hook ran"
                 );
-                Carried::Ran(report.into())
+                HookStatus::Completed(report.into())
             }
             Err(error) => {
                 let error: ErrorBody = error.body(self.settings().dialect);
@@ -85,72 +84,72 @@ impl AgentSession {
                     error = error.message,
                     "hook could not run"
                 );
-                Carried::Refused { error }
+                HookStatus::Refused { error }
             }
         }
     }
 
-    /// What the hook reads on its standard input.
-    fn told(&self, hook: &FiredHook, occasion: Occasion<'_>) -> Value {
-        let mut told = json!({
+    /// The JSON that the hook reads on standard input.
+    fn hook_stdin(&self, hook: &FiredHook, context: HookContext<'_>) -> Value {
+        let mut stdin = json!({
             "hook_event_name": hook.key.event.as_str(),
             "session_id": self.id(),
-            "agent": occasion.agent,
+            "agent": context.agent,
             "skill": hook.key.skill,
         });
-        if let Some((tool, arguments)) = occasion.tool {
-            told["tool_name"] = json!(tool);
-            told["tool_input"] = arguments.clone();
+        if let Some((tool, arguments)) = context.tool {
+            stdin["tool_name"] = json!(tool);
+            stdin["tool_input"] = arguments.clone();
         }
-        if let Some(response) = occasion.response {
-            let fits = response.to_string().len() <= LONGEST_RESPONSE;
-            told["tool_response"] = if fits { response.clone() } else { Value::Null };
+        if let Some(response) = context.response {
+            let fits = response.to_string().len() <= MAX_RESPONSE_BYTES;
+            stdin["tool_response"] = if fits { response.clone() } else { Value::Null };
         }
-        told
+        stdin
     }
 
-    /// What the hook asks for, as far as the profile allows.
-    fn hook_timeout(&self, asked: Option<f64>) -> f64 {
-        let asked = asked
+    /// The timeout that the hook sets, up to the maximum of the profile.
+    fn hook_timeout(&self, requested: Option<f64>) -> f64 {
+        let timeout = requested
             .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
-            .unwrap_or(DEFAULT_TIMEOUT);
-        // A profile that is missing is told by the run itself.
-        let most = self
+            .unwrap_or(DEFAULT_TIMEOUT_SECONDS);
+        // The run itself reports a missing profile.
+        let max = self
             .runtime
-            .profile(None)
-            .map_or(asked, |profile| profile.limits.wall_max.as_secs_f64());
-        asked.min(most)
+            .resolve_profile(None)
+            .map_or(timeout, |profile| profile.limits.wall_max.as_secs_f64());
+        timeout.min(max)
     }
 
-    /// Notes what hooks have to say in the agent's next prompt.
-    pub(crate) fn note_contexts(&self, hooks: &[HookOutcome], agent: &AgentName) -> Result<StateDelta, ToolError> {
-        let note = |outcome: &HookOutcome| {
+    /// Adds the context of hooks to the agent's next prompt.
+    pub(crate) fn add_prompt_notes(&self, hooks: &[HookOutcome], agent: &AgentName) -> Result<StateDelta, ToolError> {
+        let add_note = |outcome: &HookOutcome| {
             let note = PromptNote {
                 skill: outcome.hook.key.skill.clone(),
-                text: outcome.context()?.into(),
+                text: outcome.prompt_context()?.into(),
             };
             Some(StateOperation::AddNote {
                 agent: agent.clone(),
                 note,
             })
         };
-        let delta: StateDelta = hooks.iter().filter_map(note).collect();
+        let delta: StateDelta = hooks.iter().filter_map(add_note).collect();
         if !delta.is_empty() {
             self.apply(&delta)?;
         }
         Ok(delta)
     }
 
-    /// One run with this session's workspace.
+    /// Runs a request in the session's workspace.
     pub(crate) fn run_in_sandbox(
         &self,
         request: &RunRequest,
         events: EventSink<'_>,
-        cancel: Option<&Cancel>,
-    ) -> Result<skillbox_model::RunReport, ToolError> {
+        cancel: Option<&CancelToken>,
+    ) -> Result<RunReport, ToolError> {
         let cancel = match cancel {
             Some(cancel) => cancel.clone(),
-            None => Cancel::new().map_err(ToolError::Cancel)?,
+            None => CancelToken::new().map_err(ToolError::CancelToken)?,
         };
         let context = RunContext {
             session: self.id().cloned(),
@@ -164,13 +163,13 @@ impl AgentSession {
     }
 }
 
-/// Refuses a call that one of the hooks before it stops.
-pub(crate) fn pass_all(hooks: &[HookOutcome], tool: &str) -> Result<(), ToolError> {
+/// Refuses a call that one of the hooks before it blocks.
+pub(crate) fn refuse_blocked_call(hooks: &[HookOutcome], tool: &str) -> Result<(), ToolError> {
     for outcome in hooks {
-        if let Some(reason) = outcome.stops_call() {
+        if let Some(reason) = outcome.block_reason() {
             let skill = outcome.hook.key.skill.clone();
             tracing::warn!(tool, skill = %skill, reason, "tool blocked by a hook");
-            return Err(ToolError::Stopped {
+            return Err(ToolError::BlockedByHook {
                 skill,
                 tool: tool.to_owned(),
                 reason,

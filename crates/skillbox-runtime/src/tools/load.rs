@@ -1,15 +1,16 @@
-//! Loading by the host itself: a person picked the skill, and the dialect may have no tool for it.
+//! Loads a skill that the user picked, also in dialects without a tool for it.
 
 use serde_json::json;
-use skillbox_loader::{Answer, Caller, Engine, LoadInput, TurnTexts};
+use skillbox_loader::{AgentName, Answer, Caller, Engine, LoadInput, TurnTextCache};
 
-use super::call::{Made, ToolCall};
-use super::error::ToolError;
+use super::call::CompletedCall;
 use super::outcome::ToolOutcome;
-use crate::agent::{AgentSession, Entry, Keep, Stepped};
+use super::tool_call::ToolCall;
+use crate::agent::{AgentSession, CatalogRefresh, StepResult, ToolError};
+use crate::session::Persist;
 
 impl AgentSession {
-    /// Loads a skill for an agent on behalf of the user, whatever tools its model has.
+    /// Loads a skill for an agent on behalf of the user.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
@@ -27,48 +28,38 @@ impl AgentSession {
     /// assert!(section.text.contains("- csv-report [Loaded]: "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn load_for_user(
-        &self,
-        agent: &skillbox_loader::AgentName,
-        input: &LoadInput,
-    ) -> Result<ToolOutcome, ToolError> {
-        let Stepped {
+    pub fn load_for_user(&self, agent: &AgentName, input: &LoadInput) -> Result<ToolOutcome, ToolError> {
+        let StepResult {
             value: Answer { result, text, delta },
             before,
             after,
-        } = self.step(Entry::AsConfigured, |loader, catalog| {
+        } = self.run_step(CatalogRefresh::AsConfigured, |loader, catalog| {
             let engine = Engine {
                 settings: loader.settings(),
                 catalog,
                 state: &loader.state(),
-                texts: &TurnTexts::default(),
+                texts: &TurnTextCache::default(),
                 agent,
                 caller: Caller::User,
             };
             let answer = engine.load(input)?;
             loader.apply(&answer.delta);
-            Ok((answer, Keep::Changes))
+            Ok((answer, Persist::Changes))
         })?;
         let call = ToolCall {
             agent: agent.clone(),
             caller: Caller::User,
             ..ToolCall::new("load", json!(input))
         };
-        let next = result.hooks.clone();
-        let result = json!(result);
-        self.finish(
-            &call,
-            Made {
-                result,
-                text,
-                delta,
-                before,
-                after,
-                hooks: Vec::new(),
-                next,
-                report: None,
-            },
-            None,
-        )
+        let completed = CompletedCall {
+            hooks_after: result.hooks.clone(),
+            result: json!(result),
+            text,
+            delta,
+            before,
+            after,
+            report: None,
+        };
+        self.finish_call(&call, completed, Vec::new(), None)
     }
 }

@@ -1,20 +1,19 @@
-//! The tools that a model calls, and the hooks that a host of any language can call in the same way.
+//! Tool calls: the tools of a model, and the methods that a host in any language calls by name.
 //!
-//! What the loader can answer by itself stands there, one verb one file. Here is what needs more: the way of a call
-//! through policy and hooks to its answer, the run in the sandbox, and the verbs of hosts.
+//! The loader implements the operations behind the tools. This module adds the policy, the hooks, the run in the sandbox
+//! and the host's methods.
 
 mod after_tool_call;
 mod before_agent;
 mod call;
-mod error;
 mod hook_outcome;
 mod hook_run;
 mod load;
 mod outcome;
 mod run;
+mod tool_call;
 mod wrap_tool_call;
 
-pub use call::{HostVerb, ToolCall};
-pub use error::ToolError;
-pub use hook_outcome::{Carried, HookOutcome, HookRun};
+pub use hook_outcome::{HookOutcome, HookRun, HookStatus};
 pub use outcome::ToolOutcome;
+pub use tool_call::{HostVerb, ToolCall};

@@ -1,46 +1,84 @@
-//! What a call gives: the result, the change of the state, the hooks.
+//! The outcome of a call: its result, the change of the state and the hooks.
 
 use serde_json::{Map, Value, json};
-use skillbox_loader::{Dialect, StateDelta};
+use skillbox_loader::{AgentName, Dialect, SkillsState, StateDelta, changed_keys};
 use skillbox_model::RunReport;
 
 use super::hook_outcome::HookOutcome;
 
-/// The answer to one call.
+/// The outcome of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutcome {
     /// The result, for programs.
     pub result: Value,
-    /// The same for the model, in the words of the dialect.
+    /// The result as text for the model, as the dialect words it.
     pub text: String,
-    /// What it changed.
+    /// The change of the state.
     pub delta: StateDelta,
-    /// The same as the dialect's hosts keep it: the keys whose values changed, null for those that are gone.
+    /// The change as hosts of the dialect store it: the keys whose values changed, with null for removed ones.
     pub keys: Map<String, Value>,
-    /// The hooks whose moment came with the call, and what became of them.
+    /// The hooks that the call fired, with their status.
     pub hooks: Vec<HookOutcome>,
-    /// The dialect in which the answer is given.
+    /// The dialect of the answer.
     pub dialect: Dialect,
-    /// What `result` was made of, where the call was a run.
+    /// The report behind `result`, if the call was a run.
     pub report: Option<Box<RunReport>>,
 }
 
 impl ToolOutcome {
-    /// The answer as one JSON value: the result, and where that is an object, `state_delta` and `hooks` in it.
-    ///
-    /// `state_delta` is a list of operations in our own dialect, and an object of keys in those whose hosts keep
-    /// such.
-    pub fn to_json(&self) -> Value {
-        self.completed(self.result.clone())
+    /// An outcome that changes nothing.
+    pub(super) fn new(dialect: Dialect, result: Value, text: impl Into<String>) -> Self {
+        Self {
+            result,
+            text: text.into(),
+            delta: StateDelta::default(),
+            keys: Map::new(),
+            hooks: Vec::new(),
+            dialect,
+            report: None,
+        }
     }
 
-    /// The same, where nothing else of it is needed any more.
+    /// Adds the change of the state, with the keys that it changes for an agent.
+    pub(super) fn with_change(
+        self,
+        delta: StateDelta,
+        before: &SkillsState,
+        after: &SkillsState,
+        agent: &AgentName,
+    ) -> Self {
+        Self {
+            delta,
+            keys: changed_keys(self.dialect, before, after, agent),
+            ..self
+        }
+    }
+
+    /// Adds the hooks.
+    pub(super) fn with_hooks(self, hooks: Vec<HookOutcome>) -> Self {
+        Self { hooks, ..self }
+    }
+
+    /// Adds the report of a run.
+    pub(super) fn with_report(self, report: Option<Box<RunReport>>) -> Self {
+        Self { report, ..self }
+    }
+
+    /// The answer as one JSON value: the result, and if that is an object, `state_delta` and `hooks` in it.
+    ///
+    /// `state_delta` is a list of operations in the dialect `skillbox`, and an object of keys in dialects whose hosts store
+    /// keys.
+    pub fn to_json(&self) -> Value {
+        self.with_state_and_hooks(self.result.clone())
+    }
+
+    /// Like [`to_json`](Self::to_json), without a copy of the result.
     pub fn into_json(mut self) -> Value {
         let result = self.result.take();
-        self.completed(result)
+        self.with_state_and_hooks(result)
     }
 
-    fn completed(&self, mut result: Value) -> Value {
+    fn with_state_and_hooks(&self, mut result: Value) -> Value {
         if let Value::Object(result) = &mut result {
             result.insert("state_delta".to_owned(), self.state_delta());
             if !self.hooks.is_empty() {
@@ -50,7 +88,7 @@ impl ToolOutcome {
         result
     }
 
-    /// The change of the state in the form that the dialect's hosts take.
+    /// The change of the state in the form that hosts of the dialect store.
     pub fn state_delta(&self) -> Value {
         match self.dialect {
             Dialect::Skillbox | Dialect::Agentskills => json!(self.delta),

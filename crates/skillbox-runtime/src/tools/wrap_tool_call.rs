@@ -1,14 +1,14 @@
-//! `wrap_tool_call`: whether a tool, ours or the host's own, may be called now.
+//! `wrap_tool_call`: checks whether a tool of skillbox or of the host may be called now.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skillbox_loader::{AgentName, CallArguments, changed_keys};
+use skillbox_loader::{AgentName, CallArguments};
 
-use super::call::{HostVerb, ToolCall};
-use super::error::ToolError;
-use super::hook_run::{Occasion, pass_all};
+use super::hook_run::{HookContext, refuse_blocked_call};
 use super::outcome::ToolOutcome;
-use crate::agent::{AgentSession, Entry, Keep};
+use super::tool_call::{HostVerb, ToolCall};
+use crate::agent::{AgentSession, CatalogRefresh, ToolError};
+use crate::session::Persist;
 
 /// The call that a host is about to make.
 #[derive(Debug, Deserialize)]
@@ -22,8 +22,8 @@ struct WrapToolCallInput {
 }
 
 impl AgentSession {
-    /// Asks the policy and the hooks of loaded skills about a call that the host is about to make. Only what is
-    /// returned without an error may be called.
+    /// Asks the policy and the hooks of loaded skills about a call that the host is about to make. An error means that the
+    /// call must not be made.
     ///
     /// ```
     /// # use skillbox_repository::{Repository, ScanOptions, Scope, Source};
@@ -51,41 +51,41 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<ToolOutcome, ToolError> {
-        let ask = |keep_at_once: bool| {
-            self.step(Entry::AsConfigured, |loader, _| {
-                let pass = loader.wrap_tool_call(agent, tool, arguments)?;
-                let keep = if keep_at_once || !self.runs_any(&pass.hooks) {
-                    Keep::Changes
+        // The hooks' effects on the state are stored only if no command has to run first, or after it let the call pass.
+        let check = |have_commands_run: bool| {
+            self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
+                let fired = loader.wrap_tool_call(agent, tool, arguments)?;
+                let persist = if have_commands_run || !self.runs_commands(&fired.hooks) {
+                    Persist::Changes
                 } else {
-                    Keep::Nothing
+                    Persist::Nothing
                 };
-                Ok(((pass, keep), keep))
+                Ok(((fired, persist), persist))
             })
         };
-        let mut asked = ask(false)?;
-        let occasion = Occasion {
+        let step = check(false)?;
+        let context = HookContext {
             agent,
             tool: Some((tool, arguments)),
             response: None,
         };
-        let hooks = self.carry_out(std::mem::take(&mut asked.value.0.hooks), occasion, None);
-        pass_all(&hooks, tool)?;
-        if asked.value.1 == Keep::Nothing {
-            asked = ask(true)?;
-        }
-        let dialect = self.settings().dialect;
-        Ok(ToolOutcome {
-            result: json!({"allowed": true, "tool": tool, "policy": self.settings().policy}),
-            text: format!("{tool} may be called"),
-            delta: asked.value.0.delta,
-            keys: changed_keys(dialect, &asked.before, &asked.after, agent),
-            hooks,
-            dialect,
-            report: None,
-        })
+        let (fired, persist) = &step.value;
+        let hooks = self.run_hooks(fired.hooks.clone(), context, None);
+        refuse_blocked_call(&hooks, tool)?;
+        let step = match persist {
+            Persist::Changes => step,
+            Persist::Nothing => check(true)?,
+        };
+        let result = json!({"allowed": true, "tool": tool, "policy": self.settings().policy});
+        let (fired, _) = step.value;
+        Ok(
+            ToolOutcome::new(self.settings().dialect, result, format!("{tool} may be called"))
+                .with_change(fired.delta, &step.before, &step.after, agent)
+                .with_hooks(hooks),
+        )
     }
 
-    /// The same, called by name.
+    /// [`wrap_tool_call`](Self::wrap_tool_call), called by name.
     pub(super) fn call_wrap_tool_call(&self, call: &ToolCall) -> Result<ToolOutcome, ToolError> {
         let arguments = CallArguments {
             tool: HostVerb::WrapToolCall.as_str(),

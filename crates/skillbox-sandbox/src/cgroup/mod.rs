@@ -1,10 +1,16 @@
-//! Control groups, versions 1 and 2: where they are, one group per run, and what is left of dead owners.
+//! Control groups, versions 1 and 2: where they can be created, one per run, and the removal of stale ones.
 
-mod group;
+mod control_file;
+mod factory;
+mod hierarchy;
 mod layout;
-mod meters;
-mod sweep;
+mod limits;
+mod run_cgroup;
+mod stale;
+mod usage;
 
-pub(crate) use group::{Group, Groups};
-pub(crate) use layout::Layout;
-pub(crate) use meters::Meters;
+pub(crate) use factory::CgroupFactory;
+pub(crate) use layout::{CgroupLayout, CgroupUnavailable, Controller, DELEGATION_FIX};
+pub use limits::{CgroupLimits, CgroupVersion};
+pub(crate) use run_cgroup::RunCgroup;
+pub(crate) use usage::UsageFiles;

@@ -1,77 +1,51 @@
-//! Resource limits, capabilities, and the two switches that cannot be turned back.
+//! The steps that confine a process for good: capabilities, privileges, Landlock, seccomp.
 
 use std::io;
 
-use rustix::process::{DumpableBehavior, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
-use rustix::thread::{
-    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
-};
+use super::capabilities;
+use super::landlock::{PendingRuleset, restrict_self};
+use super::step_error::StepError;
+use crate::plan::{ConfineOp, LandlockRule};
 
-use crate::plan::{Resource, ResourceLimit};
-
-pub(super) fn limit_resources(limits: &[ResourceLimit]) -> io::Result<()> {
-    for ResourceLimit { resource, limit } in limits {
-        let kernel = resource.kernel();
-        let hard = match resource {
-            // A second between the signal that says why and the one that cannot be caught.
-            Resource::Cpu => limit
-                .saturating_add(1)
-                .min(getrlimit(kernel).maximum.unwrap_or(u64::MAX)),
-            _ => *limit,
-        };
-        setrlimit(
-            kernel,
-            Rlimit {
-                current: Some(*limit),
-                maximum: Some(hard),
-            },
-        )?;
-    }
-    Ok(())
+/// A Landlock ruleset that a parked sandbox created ahead.
+pub(super) struct PreparedLandlock {
+    pub ruleset: PendingRuleset,
+    /// The rules for paths that the run mounts.
+    pub late_rules: Vec<LandlockRule>,
 }
 
-/// What exec could give; what this process has stays for the mounts that are still to come.
-pub(super) fn empty_bounding_set() -> io::Result<()> {
-    for bit in 0..64 {
-        let capability = CapabilitySet::from_bits_retain(1 << bit);
-        match remove_capability_from_bounding_set(capability) {
-            Ok(()) => {}
-            // Past the last capability that this kernel knows.
-            Err(rustix::io::Errno::INVAL) if bit > 0 => break,
-            Err(error) => return Err(error.into()),
+/// Applies one operation to this process.
+pub(super) fn confine(op: &ConfineOp) -> Result<(), StepError> {
+    match op {
+        ConfineOp::DropCapabilities => {
+            capabilities::drop_capabilities().map_err(StepError::during("drop capabilities"))
+        }
+        ConfineOp::NoNewPrivileges => {
+            rustix::thread::set_no_new_privs(true).map_err(StepError::during("set no_new_privs"))
+        }
+        ConfineOp::Landlock {
+            abi,
+            files,
+            refuse_tcp,
+            scope,
+        } => restrict_self(*abi, files.as_deref(), *refuse_tcp, *scope).map_err(landlock_error()),
+        ConfineOp::Seccomp { program, .. } => {
+            crate::seccomp::load(program).map_err(StepError::during("load the filter"))
         }
     }
-    Ok(())
 }
 
-/// Empties every other set; the bounding set is empty already.
-pub(super) fn drop_capabilities() -> io::Result<()> {
-    clear_ambient_capability_set()?;
-    set_capabilities_secure_bits(
-        CapabilitiesSecureBits::NO_ROOT
-            | CapabilitiesSecureBits::NO_ROOT_LOCKED
-            | CapabilitiesSecureBits::NO_SETUID_FIXUP
-            | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
-            | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
-            | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
-            | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED,
-    )?;
-    let none = CapabilitySet::empty();
-    Ok(set_capabilities(
-        None,
-        CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        },
-    )?)
+/// Applies one operation to this process, with the ruleset that was created ahead.
+pub(super) fn confine_with(op: &ConfineOp, landlock: Option<io::Result<PreparedLandlock>>) -> Result<(), StepError> {
+    match (op, landlock) {
+        (ConfineOp::Landlock { .. }, Some(landlock)) => landlock
+            .and_then(|prepared| prepared.ruleset.grant(&prepared.late_rules))
+            .and_then(PendingRuleset::enforce)
+            .map_err(landlock_error()),
+        (op, _) => confine(op),
+    }
 }
 
-pub(super) fn undumpable() -> io::Result<()> {
-    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
-}
-
-pub(super) fn no_new_privileges() -> io::Result<()> {
-    Ok(set_no_new_privs(true)?)
+fn landlock_error() -> impl FnOnce(io::Error) -> StepError {
+    StepError::during("apply Landlock")
 }

@@ -1,4 +1,4 @@
-//! Session, ids, and the tie to the spawner.
+//! Session, ids, and the death together with the spawner.
 #![expect(unsafe_code, reason = "unshare(2) changes the whole process")]
 
 use std::io;
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Gid, Signal, Uid, set_parent_process_death_signal};
 use rustix::thread::{UnshareFlags, set_thread_res_gid, set_thread_res_uid, unshare_unsafe};
 
-use crate::plan::Ids;
+use crate::host::Ids;
 
 pub(super) fn new_session() -> io::Result<()> {
     rustix::process::setsid()?;
@@ -21,19 +21,21 @@ pub(super) fn become_user(ids: Ids) -> io::Result<()> {
     Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
-/// Changing ids forgets the signal, so this comes after them. A spawner that died before the signal was asked for sends
-/// none, and its pid means nothing in here: its own descriptor tells.
-pub(super) fn die_with_parent(spawner: Option<&OwnedFd>) -> io::Result<()> {
+/// Asks for SIGKILL when the spawner dies. A change of ids clears this request, so it follows the ids. A spawner that
+/// died before the request sends no signal, and its pid has no meaning in the pid namespace of the child, so the child
+/// checks the spawner's pidfd.
+pub(super) fn die_with_spawner(spawner: Option<&OwnedFd>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let Some(spawner) = spawner else { return Ok(()) };
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    match poll(&mut [PollFd::new(spawner, PollFlags::IN)], Some(&now))? {
+    let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut [PollFd::new(spawner, PollFlags::IN)], Some(&no_wait))? {
         0 => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::EOWNERDEAD)),
     }
 }
 
-/// The namespace that came with the clone has the spawner's group as its root; this one has the run's own.
+/// Makes the group of the run the root of the cgroup namespace. The namespace of the clone has the spawner's group as its
+/// root.
 pub(super) fn root_cgroup_namespace() -> io::Result<()> {
     // SAFETY: no descriptor table is unshared.
     unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP)? };

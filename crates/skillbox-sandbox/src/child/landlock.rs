@@ -1,4 +1,4 @@
-//! Landlock, by the crate of its maintainers.
+//! Landlock, through the crate of its maintainers.
 
 use std::io;
 
@@ -10,48 +10,48 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use crate::plan::{FileRights, LandlockRule};
 
-/// Restricts this process and everything it starts. What the plan counts on is a hard requirement.
-pub(crate) fn restrict(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
-    Rules::new(abi, files.is_some(), refuse_tcp, scope)?
+/// Restricts this process and everything it starts. Every access right that the version has is a hard requirement.
+pub(crate) fn restrict_self(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
+    PendingRuleset::new(abi, files.is_some(), refuse_tcp, scope)?
         .grant(files.unwrap_or_default())?
         .enforce()
 }
 
-/// Rules that are not in force yet.
-pub(crate) struct Rules {
+/// A ruleset that is not enforced yet.
+pub(super) struct PendingRuleset {
     created: RulesetCreated,
     abi: ABI,
 }
 
-impl Rules {
-    /// Rules that grant nothing so far of what they handle.
+impl PendingRuleset {
+    /// A ruleset that denies everything it handles.
     pub fn new(abi: u8, files: bool, refuse_tcp: bool, scope: bool) -> io::Result<Self> {
-        let abi = version(abi);
+        let abi = known_abi(abi)?;
         let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         if files {
-            ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(cause)?;
+            ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(kernel_error)?;
         }
         if refuse_tcp {
             ruleset = ruleset
                 .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)
-                .map_err(cause)?;
+                .map_err(kernel_error)?;
         }
         if scope {
             ruleset = ruleset
                 .scope(Scope::AbstractUnixSocket | Scope::Signal)
-                .map_err(cause)?;
+                .map_err(kernel_error)?;
         }
-        let created = ruleset.create().map_err(cause)?;
+        let created = ruleset.create().map_err(kernel_error)?;
         Ok(Self { created, abi })
     }
 
-    /// Grants what these rules say of what is there now.
+    /// Grants the rights of these rules on the paths that exist now.
     pub fn grant(self, files: &[LandlockRule]) -> io::Result<Self> {
         let Self { mut created, abi } = self;
         for rule in files {
             let opened = openat(CWD, rule.path.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
             let path = match opened {
-                // A grant for something that is not there grants nothing.
+                // A path that does not exist needs no grant.
                 Err(rustix::io::Errno::NOENT) => continue,
                 path => path?,
             };
@@ -59,14 +59,14 @@ impl Rules {
             if FileType::from_raw_mode(fstat(&path)?.st_mode) != FileType::Directory {
                 access &= AccessFs::from_file(abi);
             }
-            created = created.add_rule(PathBeneath::new(path, access)).map_err(cause)?;
+            created = created.add_rule(PathBeneath::new(path, access)).map_err(kernel_error)?;
         }
         Ok(Self { created, abi })
     }
 
-    /// Puts them in force, for this process and everything it starts.
+    /// Enforces the ruleset for this process and everything it starts.
     pub fn enforce(self) -> io::Result<()> {
-        self.created.restrict_self().map_err(cause)?;
+        self.created.restrict_self().map_err(kernel_error)?;
         Ok(())
     }
 }
@@ -84,9 +84,10 @@ fn access(rights: FileRights, abi: ABI) -> BitFlags<AccessFs> {
     }
 }
 
-fn version(abi: u8) -> ABI {
-    match abi {
-        0 => ABI::Unsupported,
+/// The version as the crate knows it. A later version that it does not know has all rights of the last one it knows.
+fn known_abi(abi: u8) -> io::Result<ABI> {
+    Ok(match abi {
+        0 => return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
         1 => ABI::V1,
         2 => ABI::V2,
         3 => ABI::V3,
@@ -96,11 +97,11 @@ fn version(abi: u8) -> ABI {
         7 => ABI::V7,
         8 => ABI::V8,
         _ => ABI::V9,
-    }
+    })
 }
 
-/// The kernel's error behind the crate's.
-fn cause(error: RulesetError) -> io::Error {
+/// The error of the kernel that caused the error of the crate.
+fn kernel_error(error: RulesetError) -> io::Error {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(cause) = source {
         if let Some(io) = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {

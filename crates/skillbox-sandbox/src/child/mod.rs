@@ -1,38 +1,76 @@
-//! The child: confines itself step by step, starts the command, and stays as its reaper.
+//! The child: it confines itself step by step, executes the command, and stays as its reaper.
 //!
-//! The order of confinement, with the numbers that the tests name:
+//! The order of confinement. The words in backticks are those of the printed plan, and the test
+//! `the_documented_order_is_the_order_of_the_plan` compares this list with the plans of the shipped profiles.
 //!
-//!  1. a new session without a terminal
-//!  2. id maps, setgroups denied; then the script's ids, and death together with the spawner
-//!  3. host name and, where the profile has one, the private loopback
-//!  4. private mounts; an empty root; the profile's entries, read-only, nosuid, nodev; a minimal /dev; a private shm
-//!  5. a fresh, masked /proc; never the outer one
-//!  6. pivot into the new root; the old one is let go
-//!  7. the capability bounding set empty; not dumpable
-//!     — up to here nothing of the run itself is used: a child can be prepared ahead and park here, and with it pid 2,
-//!     which then takes the steps that follow, while pid 1 takes those of 10 to 12 and 14 for itself before it waits —
-//!  8. workspace and binds of the run; the root becomes read-only; the working directory
-//!  9. resource limits
-//! 10. every other capability set empty, securebits locked
-//! 11. no new privileges
-//! 12. Landlock: files, TCP, signals and abstract sockets
-//! 13. every descriptor closed but the standard ones and the reaper's own
-//! 14. seccomp, last, for the reaper and the command alike
-//! 15. pid 2 joins its control group and starts the command; pid 1 reaps
+//! The spawner builds the root, once for all runs with the same steps (`spawner/template.rs`):
 //!
-//! The steps come from the plan in this order; this module only knows how each is done.
+//!  1. `mounts`: private, so that none propagates to the host
+//!  2. `root`: an empty one in memory, nosuid, nodev
+//!  3. `directory`: the directories of the profile
+//!  4. `bind`, `link`: the paths of the host, read-only, nosuid, nodev; the links of the host and of the profile
+//!  5. `file`: the files of the profile
+//!  6. `/dev`: a minimal one, read-only
+//!  7. `/proc`: the outer one, until a fresh one covers it
+//!  8. `mount point`: the targets of the mounts that the run adds
+//!  9. `root`: read-only
+//! 10. `pivot`: into the new root; the old one is unmounted
+//!
+//! The spawner creates the child (`spawner/clone_child.rs`):
+//!
+//! 11. `cgroup`: a control group with the limits
+//! 12. `network`: a fresh network namespace, with loopback up where the profile asks for it
+//! 13. `mounts`: those of the host, for a run without a mount namespace
+//! 14. `clone`: pid 1 in its namespaces
+//!
+//! Pid 1 prepares the sandbox (`prepare.rs`):
+//!
+//! 15. `session`: a new one without a terminal
+//! 16. `id maps`: one user and one group; setgroups denied
+//! 17. `become`: the ids of the script
+//! 18. `die`: together with the spawner
+//! 19. `orphans`: adopted, for a run without a pid namespace
+//! 20. `cgroup root`: the group of the run, in cgroup v2
+//! 21. `host name`: a fixed one
+//! 22. `/dev/shm`: a private one
+//! 23. `/proc`: a fresh one, read-only; never the outer one
+//! 24. `mask`: files of `/proc` that describe the host
+//! 25. `capabilities`: an empty bounding set
+//! 26. `dumpable`: no, so that the script cannot inspect pid 1
+//!
+//! Up to here nothing of the run is used. A sandbox can be prepared ahead and park here. Its pid 1 then applies the steps
+//! marked with * to itself and reaps (`parked_reaper.rs`), and its pid 2 waits for the run and applies all that follow
+//! (`parked_command.rs`). Otherwise pid 1 applies them, and pid 2 is cloned by the last one (`run.rs`):
+//!
+//! 27. `workspace`: mounted, writable, nosuid, nodev
+//! 28. `bind`: the skill and the inputs
+//! 29. `chdir`: the working directory
+//! 30. `rlimits`: limits per process
+//! 31. `capabilities`*: every set empty, securebits locked
+//! 32. `privileges`*: no exec raises them
+//! 33. `landlock`*: files, TCP, signals and abstract sockets
+//! 34. `descriptors`: closed, except the standard streams and those of the reaper
+//! 35. `seccomp`*: the system call filter, for the reaper and the command alike
+//! 36. `cgroup`: joined by pid 2, in cgroup v1
+//! 37. `exec`: the command, as pid 2; pid 1 reaps
 
+mod capabilities;
 mod confine;
-mod descriptors;
-mod exec;
+mod exit;
+mod fds;
 mod identity;
 mod landlock;
-mod parked;
+mod parked_command;
+mod parked_reaper;
+mod parking_failure;
+mod prepare;
 mod reaper;
-mod steps;
-mod understudy;
+mod resource_limits;
+mod run;
+mod step_error;
 
-pub(crate) use landlock::restrict;
-pub(crate) use parked::park;
-pub(crate) use steps::{Belongings, run};
-use steps::{Child, NOT_EXECUTED, SETUP_FAILED, exit};
+pub(crate) use fds::{ChildFds, RunFds};
+pub(crate) use landlock::restrict_self;
+pub(crate) use parked_reaper::park;
+pub(crate) use parking_failure::abandon_parking;
+pub(crate) use run::{fail_launch, run_child};

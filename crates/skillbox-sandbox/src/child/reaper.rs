@@ -1,6 +1,6 @@
-//! Pid 1: reaps whatever ends, and ends itself with the command or with the server. Of a sandbox that was parked, the
+//! Pid 1 reaps every process that ends, and ends itself with the command or with the server. For a parked sandbox the
 //! spawner watches the server instead.
-#![expect(unsafe_code, reason = "signal masks and handlers are set through raw structures")]
+#![expect(unsafe_code, reason = "ppoll(2) takes a raw signal mask")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -8,28 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
-use super::Child;
-use crate::kernel::wait::{Patience, reap};
+use crate::kernel::wait::{WaitMode, reap};
 
-/// Makes the end of a child interrupt a wait, and nothing else.
-pub(super) fn block_child_signals() -> io::Result<()> {
-    extern "C" fn wake(_: libc::c_int) {}
-    // SAFETY: the handler does nothing, the structures are valid when zeroed and outlive the calls.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = wake as *const () as usize;
-        libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut());
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
-/// Lets go of the command's pipes: their ends are the command's alone.
+/// Closes the standard streams of the reaper: their ends belong to the command alone.
 pub(super) fn close_stdio() {
     for descriptor in 0..3 {
         // SAFETY: the reaper uses none of the three.
@@ -37,84 +18,122 @@ pub(super) fn close_stdio() {
     }
 }
 
-/// Reaps children until the command ends, and returns its status; none when the server went away or asked for the end.
-pub(super) fn reap_until(command: i32, server: Option<&OwnedFd>) -> Option<i32> {
+/// Reaps children until the command ends, and returns its status; none when the server disconnected or asked for the
+/// end. Without a server it waits for the command alone.
+pub(super) fn reap_until_end(command: i32, server: Option<&OwnedFd>) -> Option<i32> {
     loop {
         loop {
-            match reap(None, Patience::Look) {
+            match reap(None, WaitMode::NoHang) {
                 Ok(Some(ended)) if ended.pid == command => return Some(ended.status),
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                // No child is left, though the command never ended: there is nothing to wait for.
+                // No child is left although the command was never reaped.
                 Err(_) => return None,
             }
         }
-        if server_is_gone(server) {
-            return None;
+        match wait_for_child_or_server(server) {
+            Ok(Wakeup::Child) => {}
+            // Without a working wait the reaper could not notice the server, so the sandbox ends.
+            Ok(Wakeup::Server) | Err(_) => return None,
         }
     }
 }
 
-/// Waits for a child's end or for the server; the server never sends anything but its end.
-fn server_is_gone(server: Option<&OwnedFd>) -> bool {
+/// Why the reaper woke up.
+enum Wakeup {
+    /// A child ended, perhaps.
+    Child,
+    /// The server shut its end down; it never sends anything else.
+    Server,
+}
+
+fn wait_for_child_or_server(server: Option<&OwnedFd>) -> io::Result<Wakeup> {
     let mut watched = libc::pollfd {
         fd: server.map_or(-1, |server| server.as_fd().as_raw_fd()),
         events: libc::POLLIN | libc::POLLRDHUP,
         revents: 0,
     };
-    // SAFETY: the mask is empty and valid, the one entry is live for the call. The mask lets SIGCHLD in only here, so
-    // none is missed between the reaping and the wait.
+    // SAFETY: the mask is initialised by sigemptyset, and the one entry lives for the call. SIGCHLD is unblocked only
+    // during the call, so none is missed between the reaping and the wait.
     let result = unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::ppoll(&raw mut watched, 1, std::ptr::null(), &raw const none)
     };
-    result > 0 && watched.revents != 0
+    if result > 0 {
+        return Ok(Wakeup::Server);
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(Wakeup::Child),
+        error => Err(error),
+    }
 }
 
-/// The end of a run without a pid namespace: the kernel kills nobody for us.
-pub(super) struct Hunt {
+/// The descendants of this process in a run without a pid namespace, where the kernel kills none of them at the end.
+pub(super) struct Descendants {
+    /// The `children` file of this process.
     children: OwnedFd,
 }
 
-impl Hunt {
-    pub(super) fn descriptor(&self) -> RawFd {
+impl Descendants {
+    /// Makes this process the parent of orphans, which otherwise become children of the host's init.
+    pub fn adopt(proc: Option<&OwnedFd>) -> io::Result<Self> {
+        let pid = rustix::process::getpid();
+        set_child_subreaper(Some(pid))?;
+        let open = |directory: BorrowedFd<'_>, path: String| {
+            openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        };
+        let pid = pid.as_raw_nonzero();
+        let children = match proc {
+            Some(proc) => open(proc.as_fd(), format!("self/task/{pid}/children"))?,
+            None => open(CWD, format!("/proc/self/task/{pid}/children"))?,
+        };
+        Ok(Self { children })
+    }
+
+    /// The descriptor that must stay open.
+    pub fn fd(&self) -> RawFd {
         self.children.as_raw_fd()
     }
 
-    /// Kills every child, and with each of them its children become ours, until none is left.
-    pub(super) fn kill_descendants(&self) {
+    /// Kills every child until none is left. The children of a killed child become children of this process.
+    ///
+    /// A child that cannot be killed, because it has ended or changed its user, does not stop the others from being
+    /// killed. The loop waits for it.
+    pub fn kill_all(&self) -> io::Result<()> {
         loop {
             let mut buffer = [0; 4096];
-            let length = rustix::io::pread(&self.children, &mut buffer, 0).unwrap_or(0);
-            let text = String::from_utf8_lossy(&buffer[..length]);
-            for pid in text
-                .split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .filter_map(Pid::from_raw)
-            {
+            let length = rustix::io::pread(&self.children, &mut buffer, 0)?;
+            for pid in whole_pids(&buffer[..length]) {
                 let _ = kill_process(pid, Signal::KILL);
             }
-            if reap(None, Patience::Wait).is_err() {
-                return;
+            match reap(None, WaitMode::Block) {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
     }
 }
 
-impl Child<'_> {
-    /// Orphans come to us instead of the host's init, so that the end finds them all.
-    pub(super) fn adopt_orphans(&mut self) -> io::Result<()> {
-        set_child_subreaper(Some(rustix::process::getpid()))?;
-        let pid = rustix::process::getpid().as_raw_nonzero();
-        let open = |directory: BorrowedFd<'_>, path: String| {
-            openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        };
-        let children = match &self.belongings.proc {
-            Some(proc) => open(proc.as_fd(), format!("self/task/{pid}/children"))?,
-            None => open(CWD, format!("/proc/self/task/{pid}/children"))?,
-        };
-        self.hunts = Some(Hunt { children });
-        Ok(())
+/// The pids in a text of pids that each end with a blank. A last pid without a blank is cut off and would be the pid of
+/// another process.
+fn whole_pids(text: &[u8]) -> impl Iterator<Item = Pid> {
+    text.split_inclusive(|byte| *byte == b' ')
+        .filter_map(|word| word.strip_suffix(b" "))
+        .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
+        .filter_map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pid_that_is_cut_off_is_not_taken_for_another_one() {
+        let pids = |text: &[u8]| -> Vec<i32> { whole_pids(text).map(|pid| pid.as_raw_nonzero().get()).collect() };
+        assert_eq!(pids(b"12 345 6789 "), [12, 345, 6789]);
+        assert_eq!(pids(b"12 345 67"), [12, 345]);
+        assert_eq!(pids(b""), Vec::<i32>::new());
     }
 }

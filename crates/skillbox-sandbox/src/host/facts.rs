@@ -1,97 +1,99 @@
-//! What this host can give, as the planner needs it.
+//! Facts about the host, as the planner needs them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::Tier;
 
-use crate::plan::{CgroupVersion, Ids, Resource};
+use super::ids::Ids;
+use super::resource::Resource;
+use crate::cgroup::CgroupVersion;
 
-/// Facts about the host and the caller's rights on it. Reading them forks nothing and changes nothing.
+/// Facts about the host and the caller's privileges on it. Reading them forks nothing and changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// The kernel's release.
+    /// The kernel release.
     pub kernel: String,
-    /// Whether the caller may use other ids than its own and make mounts directly.
+    /// Whether the caller may use other ids than its own and mount without a user namespace.
     pub privileged: bool,
     /// The ids on the host that scripts run with.
     pub script: Ids,
-    /// Every namespace: they come together with the user namespace.
+    /// All namespaces: they are available together with the user namespace.
     pub namespaces: Availability,
     /// A fresh `/proc`.
     pub proc: Availability,
-    /// The interface for mounts.
+    /// The mount interface.
     pub mount_api: MountApi,
-    /// The version of Landlock's interface; 0 for none.
+    /// The version of the Landlock ABI; 0 without Landlock.
     pub landlock_abi: u8,
     /// System call filters.
     pub seccomp: Availability,
     /// Control groups.
     pub cgroup: CgroupFacts,
-    /// The hard limits of the caller that are below "unlimited".
+    /// The hard limits of the caller that are not unlimited.
     pub hard_limits: BTreeMap<Resource, u64>,
-    /// The paths that profiles name, as they are on this host. A path that is missing here is missing there.
+    /// The paths that profiles name and that exist on this host.
     pub paths: BTreeMap<String, PathFact>,
 }
 
-/// Whether something is to be had.
+/// Whether a facility is available.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
-    /// It is.
+    /// The host has it and the caller may use it.
     Available,
-    /// It is not.
+    /// The host lacks it, or the caller may not use it.
     Missing {
         /// The cause.
         reason: String,
-        /// What to do about it.
+        /// How to make it available.
         fix: String,
     },
 }
 
-/// Which interface makes the mounts.
+/// The system calls that create mounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MountApi {
     /// Descriptors: open_tree, fsopen, mount_setattr, move_mount.
     Descriptors,
-    /// Descriptors without mount_setattr, before Linux 5.12: attributes are set by remounting what is attached.
+    /// Descriptors without mount_setattr, before Linux 5.12: attributes are set by remounting an attached mount.
     Remounts,
     /// mount(2) by path, before Linux 5.2 and under filters that refuse the newer calls.
     Paths,
 }
 
-/// What control groups the caller can have.
+/// The control groups that the caller can create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupFacts {
-    /// The interface that carries the memory controller, or would.
+    /// The version of the interface; `None` if no group can be created.
     pub version: Option<CgroupVersion>,
-    /// Limits on memory.
+    /// Memory limits.
     pub memory: Availability,
     /// Whether swap counts as memory, or there is none.
     pub swap: Availability,
-    /// Limits on processes.
+    /// Limits on the number of processes.
     pub pids: Availability,
-    /// Limits on bandwidth.
+    /// Limits on CPU bandwidth.
     pub cpu_quota: Availability,
-    /// Counts of CPU time.
+    /// Accounting of CPU time.
     pub cpu_time: Availability,
 }
 
-/// What a path of the host is.
+/// The type of a path on the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathFact {
     /// A directory.
     Directory,
-    /// A file.
+    /// A regular file.
     File,
-    /// A symbolic link, with where it leads.
+    /// A symbolic link, with its target.
     Link(String),
 }
 
 impl Availability {
-    /// Missing for a cause, with a fix.
+    /// Missing for this reason, with a fix.
     pub(crate) fn missing(reason: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Missing {
             reason: reason.into(),
@@ -99,15 +101,15 @@ impl Availability {
         }
     }
 
-    /// Whether it is to be had.
+    /// Whether it is [`Self::Available`].
     pub fn is_available(&self) -> bool {
         matches!(self, Self::Available)
     }
 }
 
 impl CgroupFacts {
-    /// No control groups for one cause.
-    pub(crate) fn none(reason: &str, fix: &str) -> Self {
+    /// No control groups at all, for one reason.
+    pub(crate) fn unavailable(reason: &str, fix: &str) -> Self {
         let missing = || Availability::missing(reason, fix);
         Self {
             version: None,
@@ -121,11 +123,11 @@ impl CgroupFacts {
 }
 
 impl HostFacts {
-    /// How much of the isolation this host can give.
+    /// The isolation tier that this host supports.
     pub fn tier(&self) -> Tier {
         if !self.namespaces.is_available() {
-            let nothing = self.landlock_abi == 0 && !self.seccomp.is_available();
-            if nothing { Tier::T4 } else { Tier::T3 }
+            let has_neither = self.landlock_abi == 0 && !self.seccomp.is_available();
+            if has_neither { Tier::T4 } else { Tier::T3 }
         } else if !self.proc.is_available() {
             Tier::T2
         } else if !self.cgroup.memory.is_available() || !self.cgroup.pids.is_available() {

@@ -1,7 +1,14 @@
-//! What this host can give: facts that are cheap to read, and proofs by doing.
+//! What this host and the caller's privileges allow.
 
+mod cgroup_facts;
 mod facts;
-mod gather;
+mod id_map;
+mod ids;
+mod probe;
+mod resource;
 
+pub(crate) use cgroup_facts::cgroup_facts;
 pub use facts::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
-pub(crate) use gather::landlock_abi;
+pub use ids::Ids;
+pub(crate) use probe::landlock_abi;
+pub use resource::Resource;

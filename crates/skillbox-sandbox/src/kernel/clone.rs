@@ -1,17 +1,17 @@
-//! clone3(2), with clone(2) where it is refused.
-#![expect(unsafe_code, reason = "a child that shares nothing is made by a raw system call")]
+//! clone3(2), with clone(2) where a filter refuses clone3.
+#![expect(unsafe_code, reason = "no crate wraps clone3 with namespaces and a control group")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// `CLONE_CLEAR_SIGHAND`: the child has default signal handlers.
+/// `CLONE_CLEAR_SIGHAND`: the child has the default signal handlers.
 const CLEAR_SIGHAND: u64 = 1 << 32;
-/// `CLONE_INTO_CGROUP`: the child is born in a control group.
+/// `CLONE_INTO_CGROUP`: the child starts in a given control group.
 const INTO_CGROUP: u64 = 1 << 33;
 
-/// Which side of the clone this is.
-pub(crate) enum Cloned {
-    /// The parent, with the child's number and a descriptor of it.
+/// The process that a clone returned to.
+pub(crate) enum CloneResult {
+    /// The parent, with the pid of the child and a pidfd for it.
     Parent { pid: i32, pidfd: OwnedFd },
     /// The child.
     Child,
@@ -37,9 +37,9 @@ struct CloneArguments {
 /// Clones this process into new namespaces.
 ///
 /// # Safety
-/// The process must have a single thread: the child goes on with a copy of its memory, and a lock that another
-/// thread held would stay locked for ever.
-pub(crate) unsafe fn clone_process(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
+/// The process must have a single thread: the child continues with a copy of its memory, and a lock that another
+/// thread held would stay locked forever.
+pub(crate) unsafe fn clone_process(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<CloneResult> {
     let mut pidfd: libc::c_int = -1;
     let flags = namespaces | libc::CLONE_PIDFD as u64 | CLEAR_SIGHAND;
     let mut arguments = CloneArguments {
@@ -50,23 +50,22 @@ pub(crate) unsafe fn clone_process(namespaces: u64, cgroup: Option<BorrowedFd<'_
         ..CloneArguments::default()
     };
     let size = size_of::<CloneArguments>();
-    // SAFETY: the arguments are as long as said and outlive the call; no stack is given, so the child goes on with a
-    // copy of this one; the caller vouches for a single thread.
+    // SAFETY: the size is that of the arguments, which outlive the call; no stack is given, so the child continues on a
+    // copy of this one; the caller guarantees a single thread.
     let mut result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size) };
-    let refused = result < 0 && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS));
-    if refused && cgroup.is_none() {
-        // SAFETY: as above; the pidfd is stored where the parent's tid would be.
-        result = unsafe { legacy(namespaces, &raw mut pidfd) };
+    let is_refused = result < 0 && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS));
+    if is_refused && cgroup.is_none() {
+        // SAFETY: as above; clone(2) stores the pidfd in place of the parent's tid.
+        result = unsafe { clone_without_clone3(namespaces, &raw mut pidfd) };
     }
     match result {
-        0 => Ok(Cloned::Child),
+        0 => Ok(CloneResult::Child),
         pid if pid > 0 => {
-            // SAFETY: the kernel just made this descriptor for us.
+            // SAFETY: the kernel returned this new descriptor, which nothing else owns.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Parent {
-                pid: i32::try_from(pid).unwrap_or(i32::MAX),
-                pidfd,
-            })
+            let pid = i32::try_from(pid)
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, format!("clone returned the pid {pid}")))?;
+            Ok(CloneResult::Parent { pid, pidfd })
         }
         _ => Err(io::Error::last_os_error()),
     }
@@ -74,8 +73,8 @@ pub(crate) unsafe fn clone_process(namespaces: u64, cgroup: Option<BorrowedFd<'_
 
 /// # Safety
 /// As for [`clone_process`]; `pidfd` must be valid for a write.
-unsafe fn legacy(namespaces: u64, pidfd: *mut libc::c_int) -> libc::c_long {
+unsafe fn clone_without_clone3(namespaces: u64, pidfd: *mut libc::c_int) -> libc::c_long {
     let flags = namespaces | libc::CLONE_PIDFD as u64 | libc::SIGCHLD as u64;
-    // SAFETY: the caller vouches for the pointer and for a single thread; a null stack means a copy of this one.
+    // SAFETY: the caller guarantees the pointer and a single thread; a null stack means a copy of this one.
     unsafe { libc::syscall(libc::SYS_clone, flags, 0_u64, pidfd, 0_u64, 0_u64) }
 }

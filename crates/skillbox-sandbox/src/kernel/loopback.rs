@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// Brings `lo` up.
+/// Sets the interface `lo` up.
 pub(crate) fn bring_up() -> io::Result<()> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: all zeros is a valid `ifreq`: an empty name and a union of plain numbers.
@@ -18,7 +18,7 @@ pub(crate) fn bring_up() -> io::Result<()> {
         *to = *from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
-    // SAFETY: the descriptor is open, the request is a whole `ifreq` that outlives the call.
+    // SAFETY: the descriptor is open, and the request is a whole `ifreq` that outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
     if result == 0 {
         Ok(())

@@ -1,9 +1,10 @@
-//! Thin wrappers around system calls that no crate wraps, one file per facility. Decisions live elsewhere.
+//! Thin wrappers around system calls that no crate wraps, one file per facility. They make no decisions.
 
 pub(crate) mod clone;
 pub(crate) mod loopback;
-pub(crate) mod made_up;
 pub(crate) mod mount;
+mod mount_attributes;
+pub(crate) mod pseudo_file;
 mod remount;
 pub(crate) mod socket;
 pub(crate) mod spawn;

@@ -1,20 +1,37 @@
-//! Attributes of mounts on kernels without mount_setattr(2), before Linux 5.12: one remount(2) for each mount.
+//! Mount attributes on kernels without mount_setattr(2), before Linux 5.12: one remount per mount.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs, openat};
-use rustix::mount::{MountFlags, mount_remount};
+use rustix::mount::{MountAttrFlags, MountFlags, mount_remount};
 
-use super::mount::{Depth, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
+use super::mount_attributes::{MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
 
-/// Sets attributes on an attached mount, and on those below it where that is asked for.
-pub(super) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Depth) -> io::Result<()> {
+/// The attributes that a remount can set, each as the three interfaces name it.
+const SETTABLE: [(MountAttrFlags, StatVfsMountFlags, MountFlags); 4] = [
+    (READ_ONLY, StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
+    (NO_SUID, StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+    (NO_DEVICES, StatVfsMountFlags::NODEV, MountFlags::NODEV),
+    (NO_EXEC, StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+];
+
+/// The flags that a remount only keeps.
+const KEPT: [(StatVfsMountFlags, MountFlags); 3] = [
+    (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+    (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+    (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+];
+
+/// Sets attributes on an attached mount, and on the mounts below it if the scope is recursive.
+pub(super) fn set_attributes(mount: BorrowedFd<'_>, attributes: MountAttrFlags, scope: MountScope) -> io::Result<()> {
     remount(mount, attributes)?;
-    if depth == Depth::Whole {
+    if scope == MountScope::Recursive {
         for path in mounts_below(mount)? {
             let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             let below: OwnedFd = openat(mount, &path, flags, Mode::empty())?;
@@ -24,21 +41,8 @@ pub(super) fn set_attributes(mount: BorrowedFd<'_>, attributes: u64, depth: Dept
     Ok(())
 }
 
-fn remount(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
-    // A remount sets every flag anew, and in a user namespace none of the host's may be dropped.
-    let has = fstatvfs(mount)?.f_flag;
-    let mut flags = MountFlags::BIND;
-    for (attribute, stat, flag) in [
-        (READ_ONLY, StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
-        (NO_SUID, StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
-        (NO_DEVICES, StatVfsMountFlags::NODEV, MountFlags::NODEV),
-        (NO_EXEC, StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
-        (0, StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
-        (0, StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
-        (0, StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
-    ] {
-        flags.set(flag, attributes & attribute != 0 || has.contains(stat));
-    }
+fn remount(mount: BorrowedFd<'_>, attributes: MountAttrFlags) -> io::Result<()> {
+    let flags = remount_flags(attributes, fstatvfs(mount)?.f_flag)?;
     Ok(mount_remount(
         format!("/proc/self/fd/{}", mount.as_raw_fd()),
         flags,
@@ -46,34 +50,55 @@ fn remount(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
     )?)
 }
 
-/// Where other mounts lie below a mount, relative to it, outer ones first.
+/// The flags that add attributes to those that a mount has. A remount replaces all flags, and in a user namespace the
+/// kernel refuses to drop one of the host's.
+fn remount_flags(attributes: MountAttrFlags, current: StatVfsMountFlags) -> io::Result<MountFlags> {
+    let settable = SETTABLE
+        .iter()
+        .fold(MountAttrFlags::empty(), |all, (attribute, ..)| all | *attribute);
+    let unsupported = attributes.difference(settable);
+    if !unsupported.is_empty() {
+        let message = format!("a remount cannot set the mount attributes {unsupported:?}");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
+    let mut flags = MountFlags::BIND;
+    for (attribute, stat, flag) in SETTABLE {
+        flags.set(flag, attributes.contains(attribute) || current.contains(stat));
+    }
+    for (stat, flag) in KEPT {
+        flags.set(flag, current.contains(stat));
+    }
+    Ok(flags)
+}
+
+/// The paths of the mounts below a mount, relative to it, outer ones first.
 fn mounts_below(mount: BorrowedFd<'_>) -> io::Result<Vec<PathBuf>> {
-    let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", mount.as_raw_fd()))?;
-    let id = about.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let fd_info = fs::read_to_string(format!("/proc/self/fdinfo/{}", mount.as_raw_fd()))?;
+    let id = fd_info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
     let id = id
         .and_then(|id| id.trim().parse().ok())
         .ok_or(io::ErrorKind::InvalidData)?;
-    Ok(below(id, &fs::read_to_string("/proc/self/mountinfo")?))
+    Ok(descendants(id, &fs::read_to_string("/proc/self/mountinfo")?))
 }
 
-/// The same, by the number of the mount and the text of `mountinfo`, which names parents before children.
-fn below(id: u64, table: &str) -> Vec<PathBuf> {
-    let mut family = BTreeSet::from([id]);
+/// The mount points below a mount id, from the text of `mountinfo`, which lists parents before children.
+fn descendants(id: u64, mountinfo: &str) -> Vec<PathBuf> {
+    let mut ids = BTreeSet::from([id]);
     let mut top = PathBuf::new();
     let mut found = Vec::new();
-    for line in table.lines() {
+    for line in mountinfo.lines() {
         let mut fields = line.split(' ');
         let mut number = || fields.next().and_then(|field| field.parse::<u64>().ok());
         let (Some(own), Some(parent)) = (number(), number()) else {
             continue;
         };
-        let Some(point) = fields.nth(2).map(unescaped) else {
+        let Some(point) = fields.nth(2).map(unescape) else {
             continue;
         };
         if own == id {
             top = point;
-        } else if family.contains(&parent) {
-            family.insert(own);
+        } else if ids.contains(&parent) {
+            ids.insert(own);
             if let Ok(path) = point.strip_prefix(&top) {
                 found.push(path.to_owned());
             }
@@ -82,8 +107,8 @@ fn below(id: u64, table: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Blanks and the like stand as octal numbers in the table.
-fn unescaped(field: &str) -> PathBuf {
+/// Decodes the octal escapes of `mountinfo`, such as `\040` for a space.
+fn unescape(field: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field.as_bytes();
     while let [first, more @ ..] = rest {
@@ -101,7 +126,7 @@ fn unescaped(field: &str) -> PathBuf {
             }
         }
     }
-    Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&bytes)).to_owned()
+    PathBuf::from(OsStr::from_bytes(&bytes))
 }
 
 #[cfg(test)]
@@ -109,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_below_is_found_by_parents_and_not_by_names() {
+    fn mounts_below_are_found_by_parent_and_not_by_name() {
         let table = "\
 20 1 8:1 / / rw - ext4 /dev/sda rw
 30 20 0:5 / /new rw - tmpfs none rw
@@ -118,7 +143,19 @@ mod tests {
 33 20 0:7 / /new/usr/elsewhere rw - tmpfs none rw
 34 32 0:8 / /new/usr/a\\040b/c rw - tmpfs none rw
 ";
-        assert_eq!(below(31, table), [PathBuf::from("a b"), PathBuf::from("a b/c")]);
-        assert_eq!(below(34, table), Vec::<PathBuf>::new());
+        assert_eq!(descendants(31, table), [PathBuf::from("a b"), PathBuf::from("a b/c")]);
+        assert_eq!(descendants(34, table), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_remount_keeps_flags_and_refuses_attributes_that_it_cannot_set() {
+        let current = StatVfsMountFlags::NOEXEC | StatVfsMountFlags::RELATIME;
+        assert_eq!(
+            remount_flags(READ_ONLY | NO_SUID, current).unwrap(),
+            MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NOEXEC | MountFlags::RELATIME
+        );
+        let error = remount_flags(READ_ONLY | MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW, current).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+        assert!(error.to_string().contains("NOSYMFOLLOW"), "{error}");
     }
 }

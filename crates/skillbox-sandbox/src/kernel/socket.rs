@@ -1,4 +1,4 @@
-//! Messages with descriptors over a Unix socket that keeps their bounds.
+//! Messages with descriptors over a `SOCK_SEQPACKET` socket, which preserves message boundaries.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,13 +9,13 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-/// As many descriptors as the kernel takes in one message.
+/// The most descriptors that the kernel accepts in one message: `SCM_MAX_FD`.
 pub(crate) const MAX_DESCRIPTORS: usize = 253;
 
-/// As many bytes as fit into one message under the kernel's default buffer sizes, with room to spare.
-pub(crate) const MAX_MESSAGE: usize = 128 << 10;
+/// The largest message. It fits into the kernel's default socket buffer of 208 KiB with its overhead.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 128 << 10;
 
-/// Two connected ends.
+/// Creates two connected sockets.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(
         AddressFamily::UNIX,
@@ -25,7 +25,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     )?)
 }
 
-/// Sends one message whole, or fails.
+/// Sends one whole message, or fails.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -43,17 +43,17 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[Borrowed
 }
 
 /// One received message.
-pub(crate) struct Received {
-    /// How much of the buffer it filled; 0 at the end of the connection.
+pub(crate) struct ReceivedMessage {
+    /// The number of bytes in the buffer; 0 at the end of the connection.
     pub length: usize,
     pub descriptors: Vec<OwnedFd>,
-    /// Whether not all of its descriptors came: this process has too many.
+    /// Whether descriptors were dropped because this process has too many open.
     pub lacks_descriptors: bool,
 }
 
-impl Received {
-    /// The message, if all of it came.
-    pub fn whole(self) -> io::Result<Self> {
+impl ReceivedMessage {
+    /// Returns the message if it has all its descriptors.
+    pub fn require_complete(self) -> io::Result<Self> {
         if self.lacks_descriptors {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
@@ -61,8 +61,8 @@ impl Received {
     }
 }
 
-/// Receives one message, waiting for it.
-pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
+/// Waits for one message and receives it.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<ReceivedMessage> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let message = loop {
@@ -77,15 +77,15 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<R
         }
     };
     let mut descriptors = Vec::new();
-    for part in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(received) = part {
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
             descriptors.extend(received);
         }
     }
     if message.flags.contains(ReturnFlags::TRUNC) {
         return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
     }
-    Ok(Received {
+    Ok(ReceivedMessage {
         length: message.bytes,
         descriptors,
         lacks_descriptors: message.flags.contains(ReturnFlags::CTRUNC),

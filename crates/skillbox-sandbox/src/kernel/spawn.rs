@@ -1,14 +1,14 @@
-//! Starting a program without copying the address space, as posix_spawn(3) does it.
+//! Starts a program without copying the address space, as posix_spawn(3) does.
 #![expect(
     unsafe_code,
-    reason = "the new process runs on borrowed memory until it starts the program"
+    reason = "the new process shares our memory until it executes the program"
 )]
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Enough for a handful of system calls and an unoptimised build's frames.
+/// Enough for a few system calls with the stack frames of an unoptimised build.
 const STACK_BYTES: usize = 64 << 10;
 
 /// A program to start.
@@ -17,39 +17,41 @@ pub(crate) struct Program<'a> {
     pub paths: &'a [CString],
     pub argv: &'a [CString],
     pub env: &'a [CString],
-    /// Descriptors that get a `0` written to them first: the `tasks` files of control groups.
-    pub join: &'a [BorrowedFd<'a>],
+    /// The `tasks` files of control groups, to which the new process first writes `0`.
+    pub tasks_fds: &'a [BorrowedFd<'a>],
+    /// Whether the program is not started if a control group cannot be joined.
+    pub is_join_required: bool,
 }
 
-/// What became of it.
+/// The process that was started for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spawned {
+pub(crate) struct SpawnedProcess {
     pub pid: i32,
-    /// Why no path could be executed. The process has ended then.
+    /// Why the program could not be executed. The process has exited then.
     pub exec_error: Option<i32>,
     /// Why a control group could not be joined.
     pub join_error: Option<i32>,
 }
 
 /// What the new process reads and writes while it shares our memory.
-struct Shared {
+struct SharedState {
     paths: Vec<*const libc::c_char>,
     argv: Vec<*const libc::c_char>,
     env: Vec<*const libc::c_char>,
-    join: Vec<libc::c_int>,
-    join_is_required: bool,
+    tasks_fds: Vec<libc::c_int>,
+    is_join_required: bool,
     exec_error: libc::c_int,
     join_error: libc::c_int,
 }
 
 /// Starts a program in a new process with an empty signal mask, in a session of its own.
-pub(crate) fn spawn(program: &Program<'_>, join_is_required: bool) -> io::Result<Spawned> {
-    let mut shared = Shared {
+pub(crate) fn spawn(program: &Program<'_>) -> io::Result<SpawnedProcess> {
+    let mut shared = SharedState {
         paths: program.paths.iter().map(|path| path.as_ptr()).collect(),
         argv: pointers(program.argv),
         env: pointers(program.env),
-        join: program.join.iter().map(AsRawFd::as_raw_fd).collect(),
-        join_is_required,
+        tasks_fds: program.tasks_fds.iter().map(AsRawFd::as_raw_fd).collect(),
+        is_join_required: program.is_join_required,
         exec_error: 0,
         join_error: 0,
     };
@@ -57,10 +59,10 @@ pub(crate) fn spawn(program: &Program<'_>, join_is_required: bool) -> io::Result
     let top = stack.as_mut_ptr_range().end;
     let top = top.wrapping_sub(top as usize % 16);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the new process runs `run` on its own stack, which is large enough, grows down from an aligned top and
-    // lives until the call returns; with CLONE_VFORK that is not before the process left our memory. `run` makes
-    // system calls only: it allocates nothing, takes no lock and never returns into our frames.
-    let pid = unsafe { libc::clone(run, top.cast(), flags, (&raw mut shared).cast()) };
+    // SAFETY: the new process runs `child_main` on its own stack, which is large enough, grows down from an aligned top
+    // and lives until the call returns; with CLONE_VFORK the call returns only after the process has left our memory.
+    // `child_main` makes system calls only: it allocates nothing, takes no lock and never returns into our frames.
+    let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -72,86 +74,94 @@ pub(crate) fn spawn(program: &Program<'_>, join_is_required: bool) -> io::Result
             (&raw const shared.join_error).read_volatile(),
         )
     };
-    let some = |errno: libc::c_int| (errno != 0).then_some(errno);
-    Ok(Spawned {
+    let non_zero = |errno: libc::c_int| (errno != 0).then_some(errno);
+    Ok(SpawnedProcess {
         pid,
-        exec_error: some(exec_error),
-        join_error: some(join_error),
+        exec_error: non_zero(exec_error),
+        join_error: non_zero(join_error),
     })
 }
 
-/// The new process: join, go, or say why not.
-extern "C" fn run(shared: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `spawn` passes a pointer to its own `Shared`, waits until this process is gone and touches nothing
-    // meanwhile. Everything below is system calls on values that `spawn` prepared.
+/// The new process: joins the control groups and executes the program, or stores the error and exits.
+extern "C" fn child_main(shared: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `spawn` passes a pointer to its own `SharedState`, waits until this process has left the memory and does
+    // not touch it meanwhile. Everything below is system calls on values that `spawn` prepared.
     unsafe {
-        let shared = &mut *shared.cast::<Shared>();
-        for descriptor in &shared.join {
+        let shared = &mut *shared.cast::<SharedState>();
+        for descriptor in &shared.tasks_fds {
             if libc::write(*descriptor, c"0".as_ptr().cast(), 1) < 0 {
                 shared.join_error = *libc::__errno_location();
-                if shared.join_is_required {
+                if shared.is_join_required {
                     libc::_exit(126);
                 }
             }
         }
-        libc::setsid();
-        unblock_signals();
-        shared.exec_error = execute(&shared.paths, &shared.argv, &shared.env);
+        shared.exec_error = if libc::setsid() < 0 {
+            *libc::__errno_location()
+        } else {
+            exec_unblocked(&shared.paths, &shared.argv, &shared.env)
+        };
         libc::_exit(127)
     }
 }
 
-/// Turns this process into a program with an empty signal mask. Returns only the error of not being able to.
+/// Replaces this process by a program with an empty signal mask. Returns only on failure, with the errno.
 pub(crate) fn exec(paths: &[CString], argv: &[CString], env: &[CString]) -> i32 {
     let paths: Vec<_> = paths.iter().map(|path| path.as_ptr()).collect();
     let (argv, env) = (pointers(argv), pointers(env));
     // SAFETY: both lists end with a null pointer, and everything they point to lives until the call returns.
-    unsafe {
-        unblock_signals();
-        execute(&paths, &argv, &env)
-    }
+    unsafe { exec_unblocked(&paths, &argv, &env) }
 }
 
-/// Empties the signal mask: a program would inherit it.
+/// Empties the signal mask, which the program would inherit, and executes the first path that can be executed. Returns
+/// only on failure, with the errno.
 ///
 /// # Safety
-/// Nobody may count on a signal being blocked any more.
-unsafe fn unblock_signals() {
-    // SAFETY: the structure is valid when zeroed and outlives the call.
-    unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-    }
-}
-
-/// Tries the paths in turn.
-///
-/// # Safety
-/// All are pointers to C strings that live, and the last two lists end with a null pointer.
-unsafe fn execute(
+/// As for [`exec_first`]. The caller must not rely on a blocked signal any more.
+unsafe fn exec_unblocked(
     paths: &[*const libc::c_char],
     argv: &[*const libc::c_char],
     env: &[*const libc::c_char],
 ) -> libc::c_int {
-    let mut why = libc::ENOENT;
+    // SAFETY: the signal set is valid when zeroed and outlives the calls; the caller guarantees the lists.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        if libc::sigemptyset(&raw mut none) < 0
+            || libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) < 0
+        {
+            return *libc::__errno_location();
+        }
+        exec_first(paths, argv, env)
+    }
+}
+
+/// Executes the first path that can be executed. Returns only on failure, with the errno.
+///
+/// # Safety
+/// All are pointers to live C strings, and the last two lists end with a null pointer.
+unsafe fn exec_first(
+    paths: &[*const libc::c_char],
+    argv: &[*const libc::c_char],
+    env: &[*const libc::c_char],
+) -> libc::c_int {
+    let mut reported = libc::ENOENT;
     for path in paths {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees the pointers and lists.
         let errno = unsafe {
             libc::execve(*path, argv.as_ptr(), env.as_ptr());
             *libc::__errno_location()
         };
-        // As execvp(3) does it: a path without rights is remembered, a missing one is forgotten.
+        // As in execvp(3): the search continues, and EACCES takes precedence over a missing path.
         match errno {
             libc::ENOENT | libc::ENOTDIR => {}
-            libc::EACCES => why = errno,
+            libc::EACCES => reported = errno,
             _ => return errno,
         }
     }
-    why
+    reported
 }
 
-/// A list as the kernel wants it.
+/// The null-terminated list that execve(2) expects.
 fn pointers(list: &[CString]) -> Vec<*const libc::c_char> {
     list.iter()
         .map(|text| text.as_ptr())
@@ -159,8 +169,8 @@ fn pointers(list: &[CString]) -> Vec<*const libc::c_char> {
         .collect()
 }
 
-/// The paths that a program's name can mean, by the `PATH` of an environment.
-pub(crate) fn candidates(name: &CStr, env: &[CString]) -> Vec<CString> {
+/// The paths at which a program can be, by the `PATH` of its environment.
+pub(crate) fn executable_candidates(name: &CStr, env: &[CString]) -> Vec<CString> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {
         return vec![name.to_owned()];
@@ -180,13 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_looked_up_and_a_path_is_taken() {
+    fn a_name_is_looked_up_and_a_path_is_used_as_it_is() {
         let env = [c"A=b".to_owned(), c"PATH=/x::/y".to_owned()];
         assert_eq!(
-            candidates(c"true", &env),
+            executable_candidates(c"true", &env),
             [c"/x/true".to_owned(), c"./true".to_owned(), c"/y/true".to_owned()]
         );
-        assert_eq!(candidates(c"./true", &env), [c"./true".to_owned()]);
-        assert_eq!(candidates(c"true", &[]).len(), 3);
+        assert_eq!(executable_candidates(c"./true", &env), [c"./true".to_owned()]);
+        assert_eq!(executable_candidates(c"true", &[]).len(), 3);
     }
 }

@@ -1,11 +1,13 @@
-//! The plan as people read it.
+//! The plan as text.
 
 use std::fmt;
 
 use skillbox_model::ByteSize;
 
 use super::job::{Access, BindKind, Ownership};
-use super::op::{CgroupLimits, CgroupVersion, FileRights, LaunchPlan, Namespace, Op, Phase, Resource, Step};
+use super::op::{ConfineOp, FileRights, Namespace, Op, Phase, PrepareOp, RunOp, SpawnOp, TemplateOp};
+use super::step::{LaunchPlan, Step};
+use crate::cgroup::{CgroupLimits, CgroupVersion};
 use crate::profile::{Backing, Need};
 
 impl fmt::Display for LaunchPlan {
@@ -13,9 +15,9 @@ impl fmt::Display for LaunchPlan {
         writeln!(f, "plan of profile {}, tier {:?}", self.profile, self.enforcement.tier)?;
         let mut phase = None;
         for step in self.steps.iter() {
-            if phase != Some(step.phase) {
-                phase = Some(step.phase);
-                writeln!(f, "\n{}", heading(step.phase))?;
+            if phase != Some(step.phase()) {
+                phase = Some(step.phase());
+                writeln!(f, "\n{}", heading(step.phase()))?;
             }
             writeln!(f, "{step}")?;
         }
@@ -40,7 +42,7 @@ fn heading(phase: Phase) -> &'static str {
         Phase::Template => "the spawner, once for every run with the same steps",
         Phase::Spawn => "the spawner",
         Phase::Prepare => "the child, pid 1, from the profile",
-        Phase::Release => "the child, for this run: pid 1, or pid 2 where both were made ahead",
+        Phase::Release => "the child, for this run: pid 1, or pid 2 of a parked sandbox",
     }
 }
 
@@ -58,37 +60,18 @@ impl fmt::Display for Step {
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CreateCgroup(limits) => write!(f, "cgroup       {limits}"),
-            Self::Clone {
-                namespaces,
-                into_cgroup,
-            } => {
-                let names: Vec<&str> = namespaces.iter().map(|namespace| namespace.as_str()).collect();
-                let names = if names.is_empty() {
-                    "none".to_owned()
-                } else {
-                    names.join(", ")
-                };
-                write!(
-                    f,
-                    "clone        namespaces: {names}{}",
-                    if *into_cgroup { "; born in the cgroup" } else { "" }
-                )
-            }
-            Self::NewSession => f.write_str("session      new, without a terminal"),
-            Self::MapIds { inside, outside } => write!(
-                f,
-                "id maps      user {} is {} outside, group {} is {} outside; setgroups denied",
-                inside.uid, outside.uid, inside.gid, outside.gid
-            ),
-            Self::BecomeUser(ids) => write!(f, "become       user {}, group {}", ids.uid, ids.gid),
-            Self::DieWithSpawner => f.write_str("die          with the spawner"),
-            Self::RootCgroupNamespace => f.write_str("cgroup root  the run's own group"),
-            Self::Hostname(name) => write!(f, "host name    {name}"),
-            Self::Network { loopback: false } => f.write_str("network      a fresh, empty one"),
-            Self::Network { loopback: true } => f.write_str("network      a fresh one with nothing but loopback"),
-            Self::HostView => f.write_str("mounts       those of the host"),
-            Self::AdoptOrphans => f.write_str("orphans      adopted, and killed at the end"),
+            Self::Template(op) => op.fmt(f),
+            Self::Spawn(op) => op.fmt(f),
+            Self::Prepare(op) => op.fmt(f),
+            Self::Run(op) => op.fmt(f),
+            Self::Confine(op) => op.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for TemplateOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::PrivateMounts => f.write_str("mounts       private"),
             Self::NewRoot { bytes, inodes } => {
                 write!(
@@ -105,14 +88,69 @@ impl fmt::Display for Op {
                 f,
                 "bind         {path}, {}, read-only, nosuid, nodev{}",
                 kind.as_str(),
-                if *optional { ", if it is there" } else { "" }
+                if *optional { ", if it exists" } else { "" }
             ),
             Self::Devices { names } => write!(f, "/dev         {}; read-only", names.join(", ")),
+            Self::OuterProc => f.write_str("/proc        the outer one, until the fresh one covers it"),
+            Self::EnterRoot => f.write_str("pivot        into the new root; the old root is unmounted"),
+            Self::SealRoot => f.write_str("root         read-only"),
+        }
+    }
+}
+
+impl fmt::Display for SpawnOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CreateCgroup(limits) => write!(f, "cgroup       {limits}"),
+            Self::Clone {
+                namespaces,
+                into_cgroup,
+            } => {
+                let names: Vec<&str> = namespaces.iter().map(|namespace| namespace.as_str()).collect();
+                let names = if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                write!(
+                    f,
+                    "clone        namespaces: {names}{}",
+                    if *into_cgroup { "; in the cgroup" } else { "" }
+                )
+            }
+            Self::Network { loopback: false } => f.write_str("network      new, with no interface up"),
+            Self::Network { loopback: true } => f.write_str("network      new, with the loopback interface only"),
+            Self::HostView => f.write_str("mounts       those of the host"),
+        }
+    }
+}
+
+impl fmt::Display for PrepareOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NewSession => f.write_str("session      new, without a terminal"),
+            Self::MapIds { inside, outside } => write!(
+                f,
+                "id maps      user {} is {} outside, group {} is {} outside; setgroups denied",
+                inside.uid, outside.uid, inside.gid, outside.gid
+            ),
+            Self::BecomeUser(ids) => write!(f, "become       user {}, group {}", ids.uid, ids.gid),
+            Self::DieWithSpawner => f.write_str("die          with the spawner"),
+            Self::RootCgroupNamespace => f.write_str("cgroup root  the run's own group"),
+            Self::Hostname(name) => write!(f, "host name    {name}"),
+            Self::AdoptOrphans => f.write_str("orphans      adopted, and killed at the end"),
             Self::SharedMemory { bytes } => write!(f, "/dev/shm     private, {}, noexec", ByteSize(*bytes)),
-            Self::OuterProc => f.write_str("/proc        the outer one, until a fresh one covers it"),
-            Self::Proc => f.write_str("/proc        fresh, read-only, other users' processes invisible"),
+            Self::Proc => f.write_str("/proc        fresh, read-only, without the processes of other users"),
             Self::Mask { path } => write!(f, "mask         {path}"),
-            Self::EnterRoot => f.write_str("pivot        into the new root; the old one is let go"),
+            Self::EmptyBoundingSet => f.write_str("capabilities bounding set empty"),
+            Self::Undumpable => f.write_str("dumpable     no"),
+        }
+    }
+}
+
+impl fmt::Display for RunOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::ResourceLimits(limits) => {
                 let texts: Vec<String> = limits
                     .iter()
@@ -140,7 +178,7 @@ impl fmt::Display for Op {
                 };
                 let owner = match owner {
                     Ownership::Kept => "",
-                    Ownership::Script => ", shown as the script's own",
+                    Ownership::Script => ", owned by the script",
                 };
                 write!(
                     f,
@@ -148,11 +186,18 @@ impl fmt::Display for Op {
                     kind.as_str()
                 )
             }
-            Self::SealRoot => f.write_str("root         read-only"),
             Self::WorkingDirectory { path } => write!(f, "chdir        {path}"),
+            Self::CloseDescriptors => f.write_str("descriptors  only stdin, stdout and stderr survive exec"),
+            Self::EnterCgroup => f.write_str("cgroup       joined by pid 2"),
+            Self::Exec => f.write_str("exec         the command, as pid 2"),
+        }
+    }
+}
+
+impl fmt::Display for ConfineOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::DropCapabilities => f.write_str("capabilities every set empty, securebits locked"),
-            Self::EmptyBoundingSet => f.write_str("capabilities none to be had by exec"),
-            Self::Undumpable => f.write_str("dumpable     no"),
             Self::NoNewPrivileges => f.write_str("privileges   none gained by exec"),
             Self::Landlock {
                 abi,
@@ -172,11 +217,10 @@ impl fmt::Display for Op {
                     f.write_str("; no TCP")?;
                 }
                 if *scope {
-                    f.write_str("; no signal and no abstract socket outwards")?;
+                    f.write_str("; no signals and abstract sockets to the outside")?;
                 }
                 Ok(())
             }
-            Self::CloseDescriptors => f.write_str("descriptors  only stdin, stdout and stderr survive exec"),
             Self::Seccomp { allowed, program } => {
                 write!(
                     f,
@@ -184,8 +228,6 @@ impl fmt::Display for Op {
                     program.len()
                 )
             }
-            Self::EnterCgroup => f.write_str("cgroup       joined by pid 2"),
-            Self::Exec => f.write_str("exec         the command, as pid 2"),
         }
     }
 }
@@ -223,41 +265,6 @@ impl Namespace {
             Self::Ipc => "ipc",
             Self::Uts => "uts",
             Self::Cgroup => "cgroup",
-        }
-    }
-}
-
-impl Resource {
-    /// The name in the plan, as in prlimit(1).
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Cpu => "cpu",
-            Self::FileSize => "fsize",
-            Self::LockedMemory => "memlock",
-            Self::MessageQueue => "msgqueue",
-            Self::Nice => "nice",
-            Self::OpenFiles => "nofile",
-            Self::Processes => "nproc",
-            Self::RealTimePriority => "rtprio",
-            Self::PendingSignals => "sigpending",
-        }
-    }
-
-    /// The kernel's own.
-    pub(crate) fn kernel(self) -> rustix::process::Resource {
-        use rustix::process::Resource as Kernel;
-        match self {
-            Self::Core => Kernel::Core,
-            Self::Cpu => Kernel::Cpu,
-            Self::FileSize => Kernel::Fsize,
-            Self::LockedMemory => Kernel::Memlock,
-            Self::MessageQueue => Kernel::Msgqueue,
-            Self::Nice => Kernel::Nice,
-            Self::OpenFiles => Kernel::Nofile,
-            Self::Processes => Kernel::Nproc,
-            Self::RealTimePriority => Kernel::Rtprio,
-            Self::PendingSignals => Kernel::Sigpending,
         }
     }
 }

@@ -1,67 +1,67 @@
-//! What one run brings along.
+//! What is specific to one run.
 
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::LayerState;
 
-/// One script to start. Paths are inside the sandbox, unless the profile has no mount namespace.
+/// One script to start. Paths are paths inside the sandbox, unless the profile has no mount namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// The program and its arguments. A program without a slash is looked up in `PATH`, inside.
+    /// The program and its arguments. A program without a slash is looked up in `PATH` inside the sandbox.
     pub argv: Vec<OsString>,
-    /// The whole environment; a later value of a name wins.
+    /// The whole environment; for a repeated name the last value is used.
     pub env: Vec<(OsString, OsString)>,
     /// The working directory, absolute.
     pub cwd: String,
-    /// What holds the workspace.
-    pub workspace: Workspace,
+    /// What is mounted as the workspace.
+    pub workspace: WorkspaceSource,
     /// Where the workspace is mounted, absolute.
     pub workspace_target: String,
-    /// What else is mounted; the descriptors come with the launch, in this order.
+    /// Further mounts; the launch passes their descriptors in this order.
     pub binds: Vec<Bind>,
-    /// Whether a profile without isolation may be used.
+    /// Whether a profile without isolation is allowed.
     pub unconfined: Unconfined,
 }
 
-/// What holds the workspace of a run.
+/// What is mounted as the workspace of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Workspace {
-    /// The descriptor of [`crate::Spawner::create_workspace`], whose limits are hard.
+pub enum WorkspaceSource {
+    /// The filesystem of [`crate::Spawner::create_workspace`], which enforces its limits.
     Tmpfs,
-    /// A directory of the host; the caller says what watches its size.
+    /// A directory of the host, whose size the caller watches.
     Directory {
-        /// What the report says about the quota.
+        /// The state of the workspace quota in the report.
         quota: LayerState,
     },
 }
 
-/// One descriptor to mount.
+/// One descriptor that is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bind {
-    /// Where, absolute. Missing directories on the way are made; a link on the way is refused.
+    /// The absolute mount point. Missing parent directories are created; a symbolic link among them is refused.
     pub target: String,
-    /// What it is.
+    /// Whether it is a directory or a file.
     pub kind: BindKind,
     /// Whether the script can write to it.
     pub access: Access,
-    /// Whose files it shows.
+    /// Whom its files belong to.
     pub owner: Ownership,
 }
 
-/// Whose files a mounted thing shows.
+/// Whom the files of a mount belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ownership {
-    /// Those of their owners. A script that is another user reads what everyone may read.
+    /// Their owners on the host. A script with another user id can read only what everyone may read.
     Kept,
-    /// Those of the script, where they belong to the owner of the mounted thing: for inputs that only their owner may
-    /// read. On a filesystem that cannot show them so they stay with their owners; without root rights nothing is
-    /// changed, since the script is the caller's own user then.
+    /// The script, if they belong to the owner of the mounted file or directory. This is for inputs that only their
+    /// owner may read. On a filesystem without idmapped mounts the files keep their owners. Without root privileges
+    /// nothing changes, because the script then has the caller's own user id.
     Script,
 }
 
-/// What a mounted thing is.
+/// The type of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BindKind {
@@ -71,21 +71,21 @@ pub enum BindKind {
     File,
 }
 
-/// Whether a script can write to a mounted thing.
+/// Whether a script can write to a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// It cannot.
+    /// The script can only read.
     ReadOnly,
-    /// It can.
+    /// The script can read and write.
     ReadWrite,
 }
 
-/// Whether a profile without isolation may be used.
+/// Whether a profile without isolation is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unconfined {
-    /// It is refused.
+    /// The run is refused.
     Refuse,
-    /// The host allows it.
+    /// The run is allowed.
     Allow,
 }

@@ -1,16 +1,27 @@
-//! The launch plan: everything that will be done, in order, as data.
+//! The launch plan: every step of a launch, in order, as data.
 
 mod build;
+mod c_string_list;
+mod command;
 mod display;
 mod enforcement;
+mod error;
+mod filesystem;
 mod job;
+mod landlock;
+mod limits;
 mod op;
-mod root;
-mod text_bytes;
+mod step;
+mod step_list;
 
-pub use build::{HOSTNAME, INSIDE, PlanError, plan};
-pub use job::{Access, Bind, BindKind, Job, Ownership, Unconfined, Workspace};
+pub use build::{HOSTNAME, SANDBOX_IDS, plan};
+pub(crate) use enforcement::record_failed_step;
+pub use error::PlanError;
+pub use job::{Access, Bind, BindKind, Job, Ownership, Unconfined, WorkspaceSource};
 pub use op::{
-    CgroupLimits, CgroupVersion, Command, FileRights, Ids, LandlockRule, LaunchPlan, Namespace, Op, Phase, Resource,
-    ResourceLimit, Step,
+    ConfineOp, FileRights, LandlockRule, Namespace, Op, Phase, PrepareOp, ResourceLimit, RunOp, SpawnOp, TemplateOp,
+};
+pub use step::{Command, LaunchPlan, Step};
+pub(crate) use step::{
+    ReleaseOp, confine_steps, has_pid_namespace, prepare_steps, release_steps, run_steps, spawn_steps, template_steps,
 };

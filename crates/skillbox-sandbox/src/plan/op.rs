@@ -1,80 +1,243 @@
-//! The steps of a launch.
-
-use std::ffi::CString;
-use std::sync::Arc;
+//! The operations of a plan: one enum for each process that applies them.
+//!
+//! | enum | applied by | when |
+//! |---|---|---|
+//! | [`TemplateOp`] | the spawner, in a mount namespace of its own | once for all runs with the same operations |
+//! | [`SpawnOp`] | the spawner | before and with the clone of the child |
+//! | [`PrepareOp`] | pid 1 of the sandbox | as soon as the profile and the limits are known |
+//! | [`RunOp`] | pid 1, or pid 2 of a parked sandbox | for one run |
+//! | [`ConfineOp`] | the process that applies the [`RunOp`]s, and pid 1 of a parked sandbox | for one run; pid 1 when it parks |
 
 use serde::{Deserialize, Serialize};
-use skillbox_model::{Enforcement, Layer, ProfileName};
 
 use super::job::{Access, BindKind, Ownership};
-use crate::profile::{Backing, Need};
+use crate::cgroup::CgroupLimits;
+use crate::host::{Ids, Resource};
+use crate::profile::Backing;
 use crate::seccomp::Instruction;
 
-/// An ordered list of everything that is done to start one script, made by [`super::plan`], printed by `Display`,
-/// and applied step by step as it stands.
+/// One operation, by the process that applies it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LaunchPlan {
-    /// The profile that asked for it.
-    pub profile: ProfileName,
-    /// The steps, in order; the first has number 1.
-    pub steps: Arc<[Step]>,
-    /// What is started in the end.
-    pub command: Command,
-    /// What is enforced when every step succeeds.
-    pub enforcement: Enforcement,
+pub enum Op {
+    /// Builds the root that the runs of a profile have in common.
+    Template(TemplateOp),
+    /// Creates the child.
+    Spawn(SpawnOp),
+    /// Prepares the sandbox before its run is known.
+    Prepare(PrepareOp),
+    /// Needs the run.
+    Run(RunOp),
+    /// Confines a process for good.
+    Confine(ConfineOp),
 }
 
-/// One step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// Its number, which failures name.
-    pub number: u16,
-    /// Who does it, and when.
-    pub phase: Phase,
-    /// The layers that it makes up; without any it is plumbing that must succeed.
-    pub layers: Vec<Layer>,
-    /// What a failure means: `Required` ends the launch, `Preferred` is recorded and the launch goes on.
-    pub need: Need,
-    /// What is done.
-    pub op: Op,
-}
-
-/// Who does a step, and when.
+/// When an operation is applied, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The spawner, once for every run with the same steps.
+    /// Once for all runs with the same [`TemplateOp`]s.
     Template,
-    /// The spawner, before the child exists.
+    /// Before the child exists.
     Spawn,
-    /// The child, with nothing but the profile and the limits.
+    /// In the child, with nothing but the profile and the limits.
     Prepare,
-    /// The child, with the workspace, the binds and the command of this run. In a sandbox that was made ahead this is
-    /// pid 2, which is there already; pid 1 has confined itself by then.
+    /// In the child, with the workspace, the binds and the command of the run. In a parked sandbox this is pid 2.
     Release,
 }
 
-/// What is started in the end.
+/// Builds the root that the runs of a profile have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
-    /// The program and its arguments. A program without a slash is looked up in the `PATH` of `env`, inside.
-    #[serde(with = "super::text_bytes")]
-    pub argv: Vec<CString>,
-    /// The whole environment, `NAME=value`.
-    #[serde(with = "super::text_bytes")]
-    pub env: Vec<CString>,
+#[serde(rename_all = "snake_case")]
+pub enum TemplateOp {
+    /// Make the mounts private, so that none propagates to the host.
+    PrivateMounts,
+    /// Mount an empty root.
+    NewRoot {
+        /// Its size.
+        bytes: u64,
+        /// Its inodes.
+        inodes: u64,
+    },
+    /// Create an empty directory.
+    Directory {
+        /// Its path.
+        path: String,
+    },
+    /// Create the file or directory that the run mounts something on.
+    MountPoint {
+        /// Its path.
+        path: String,
+        /// The kind of the mount.
+        kind: BindKind,
+    },
+    /// Create a symbolic link.
+    Link {
+        /// Its path.
+        path: String,
+        /// Its target.
+        target: String,
+    },
+    /// Create a file.
+    File {
+        /// Its path.
+        path: String,
+        /// Its content.
+        content: String,
+    },
+    /// Bind a path of the host, read-only, without devices and setuid.
+    BindHost {
+        /// The path, on the host and in the sandbox.
+        path: String,
+        /// The kind of the path.
+        kind: BindKind,
+        /// Whether the path may be missing.
+        optional: bool,
+    },
+    /// Mount `/dev` with these nodes and the links `fd`, `stdin`, `stdout` and `stderr`.
+    Devices {
+        /// Names below `/dev`.
+        names: Vec<String>,
+    },
+    /// Mount the outer `/proc`, which the fresh one covers later. Without it the kernel refuses to mount a fresh one in
+    /// a user namespace.
+    OuterProc,
+    /// Make the root read-only.
+    SealRoot,
+    /// Pivot into the new root and unmount the old one.
+    EnterRoot,
 }
 
-/// A user and a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ids {
-    /// The user.
-    pub uid: u32,
-    /// The group.
-    pub gid: u32,
+/// Creates the child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpawnOp {
+    /// Create a control group with these limits.
+    CreateCgroup(CgroupLimits),
+    /// Enter an empty network namespace that no other run has used.
+    Network {
+        /// Whether its loopback interface is up.
+        loopback: bool,
+    },
+    /// Show the mounts of the host, for a run without a mount namespace.
+    HostView,
+    /// Clone the child, which is pid 1 of its pid namespace.
+    Clone {
+        /// The new namespaces.
+        namespaces: Vec<Namespace>,
+        /// Whether the child starts in the control group.
+        into_cgroup: bool,
+    },
 }
 
-/// The namespaces of the kernel that a run can have of its own.
+/// Prepares the sandbox before its run is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrepareOp {
+    /// Start a session without a terminal.
+    NewSession,
+    /// Write the id maps of the user namespace, and deny setgroups(2).
+    MapIds {
+        /// Inside the user namespace.
+        inside: Ids,
+        /// On the host.
+        outside: Ids,
+    },
+    /// Switch to the ids of the script.
+    BecomeUser(Ids),
+    /// Ask to be killed when the spawner dies.
+    DieWithSpawner,
+    /// Adopt orphans, and kill every descendant at the end, for a run without a pid namespace.
+    AdoptOrphans,
+    /// Make the control group the root of the cgroup namespace.
+    RootCgroupNamespace,
+    /// Set the host name.
+    Hostname(String),
+    /// Mount a private `/dev/shm`.
+    SharedMemory {
+        /// Its size.
+        bytes: u64,
+    },
+    /// Mount a fresh, read-only `/proc` of the pid namespace.
+    Proc,
+    /// Cover a file of `/proc`.
+    Mask {
+        /// The file.
+        path: String,
+    },
+    /// Empty the capability bounding set: from here on no exec gives a capability.
+    EmptyBoundingSet,
+    /// Keep other processes from tracing and reading the reaper.
+    Undumpable,
+}
+
+/// Needs the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOp {
+    /// Mount the workspace, writable.
+    MountWorkspace {
+        /// The path.
+        target: String,
+        /// What stores it.
+        backing: Backing,
+    },
+    /// Mount a descriptor of the launch.
+    BindDescriptor {
+        /// Its index among the binds.
+        index: u16,
+        /// The path.
+        target: String,
+        /// The kind of the descriptor.
+        kind: BindKind,
+        /// Whether the script can write to it.
+        access: Access,
+        /// The owner that its files show.
+        owner: Ownership,
+    },
+    /// Change to the working directory.
+    WorkingDirectory {
+        /// The path.
+        path: String,
+    },
+    /// Set limits per process.
+    ResourceLimits(Vec<ResourceLimit>),
+    /// Close everything but the three standard streams and the descriptors of the reaper.
+    CloseDescriptors,
+    /// Have pid 2 join the control group before it executes the command.
+    EnterCgroup,
+    /// Execute the command as pid 2.
+    Exec,
+}
+
+/// Confines a process for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfineOp {
+    /// Empty every capability set.
+    DropCapabilities,
+    /// Set `no_new_privs`: from here on no exec raises privileges.
+    NoNewPrivileges,
+    /// Enforce Landlock rules on files, TCP, signals and abstract sockets.
+    Landlock {
+        /// The version of the kernel's interface that the rules are written for.
+        abi: u8,
+        /// The granted paths; none leaves files unrestricted.
+        files: Option<Vec<LandlockRule>>,
+        /// Whether all TCP is refused.
+        refuse_tcp: bool,
+        /// Whether signals and abstract sockets are limited to the sandbox.
+        scope: bool,
+    },
+    /// Load the system call filter.
+    Seccomp {
+        /// The number of allowed calls.
+        allowed: usize,
+        /// The filter program.
+        program: Vec<Instruction>,
+    },
+}
+
+/// The namespaces that a run can have of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Namespace {
@@ -92,76 +255,25 @@ pub enum Namespace {
     Cgroup,
 }
 
-/// Which interface of control groups a host has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CgroupVersion {
-    /// One tree per controller.
-    V1,
-    /// One tree.
-    V2,
-}
-
-/// What a run's control group allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CgroupLimits {
-    /// The interface.
-    pub version: CgroupVersion,
-    /// Bytes of memory, swap included.
-    pub memory: Option<u64>,
-    /// Processes and threads.
-    pub pids: Option<u64>,
-    /// Cores' worth of CPU bandwidth, in thousandths.
-    pub cpu_quota_millis: Option<u32>,
-    /// Whether CPU time is counted.
-    pub count_cpu: bool,
-}
-
 /// A limit of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLimit {
-    /// Of what.
+    /// The limited resource.
     pub resource: Resource,
     /// Soft and hard limit.
     pub limit: u64,
 }
 
-/// The resources that are limited per process, named as in setrlimit(2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resource {
-    /// Size of a core dump.
-    Core,
-    /// CPU seconds.
-    Cpu,
-    /// Size of a file.
-    FileSize,
-    /// Locked memory.
-    LockedMemory,
-    /// Bytes in message queues.
-    MessageQueue,
-    /// How far priority can be raised.
-    Nice,
-    /// Open descriptors.
-    OpenFiles,
-    /// Processes and threads of this user in this user namespace.
-    Processes,
-    /// Real-time priority.
-    RealTimePriority,
-    /// Queued signals.
-    PendingSignals,
-}
-
 /// What Landlock grants below a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandlockRule {
-    /// The path, inside.
+    /// The path, inside the sandbox.
     pub path: String,
-    /// What is granted.
+    /// The granted rights.
     pub rights: FileRights,
 }
 
-/// What may be done with files.
+/// Rights on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileRights {
@@ -171,195 +283,61 @@ pub enum FileRights {
     Read,
     /// List, read and execute.
     ReadExecute,
-    /// Use device nodes that exist.
+    /// Use existing device nodes.
     Devices,
-    /// Everything but device nodes.
+    /// Everything but creating device nodes.
     Everything,
 }
 
-/// One thing to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Op {
-    /// Make a control group with these limits.
-    CreateCgroup(CgroupLimits),
-    /// Clone the child, which becomes pid 1 of its pid namespace.
-    Clone {
-        /// The namespaces of its own.
-        namespaces: Vec<Namespace>,
-        /// Whether it is born in the control group.
-        into_cgroup: bool,
-    },
-    /// Start a session without a terminal.
-    NewSession,
-    /// Say what the ids inside mean outside, and deny setgroups.
-    MapIds {
-        /// Inside the user namespace.
-        inside: Ids,
-        /// On the host.
-        outside: Ids,
-    },
-    /// Take on the ids that the script has.
-    BecomeUser(Ids),
-    /// Die when the spawner dies.
-    DieWithSpawner,
-    /// Make the control group the root of its namespace.
-    RootCgroupNamespace,
-    /// Set the host name.
-    Hostname(String),
-    /// Put the child into an empty network namespace that no other run has used.
-    Network {
-        /// Whether its loopback interface is up.
-        loopback: bool,
-    },
-    /// Show the host's own mounts, for a run without a mount namespace.
-    HostView,
-    /// Adopt orphans and kill every descendant at the end, for a run without a pid namespace.
-    AdoptOrphans,
-    /// Cut the mounts off from those of the host.
-    PrivateMounts,
-    /// Make an empty root.
-    NewRoot {
-        /// Its size.
-        bytes: u64,
-        /// Its inodes.
-        inodes: u64,
-    },
-    /// Make an empty directory.
-    Directory {
-        /// Where.
-        path: String,
-    },
-    /// Make the place for a mount of the run.
-    MountPoint {
-        /// Where.
-        path: String,
-        /// What is mounted there.
-        kind: BindKind,
-    },
-    /// Make a symbolic link.
-    Link {
-        /// Where.
-        path: String,
-        /// What it leads to.
-        target: String,
-    },
-    /// Make a file.
-    File {
-        /// Where.
-        path: String,
-        /// Its content.
-        content: String,
-    },
-    /// Show a path of the host, read-only, without devices and setuid.
-    BindHost {
-        /// The same inside and outside.
-        path: String,
-        /// What it is.
-        kind: BindKind,
-        /// A host that lost it since is fine.
-        optional: bool,
-    },
-    /// Make `/dev` of these nodes, with the links of every process to its own descriptors.
-    Devices {
-        /// Names below `/dev`.
-        names: Vec<String>,
-    },
-    /// Mount a private `/dev/shm`.
-    SharedMemory {
-        /// Its size.
-        bytes: u64,
-    },
-    /// Mount the outer `/proc` where the fresh one will cover it; without it the kernel makes no fresh one.
-    OuterProc,
-    /// Mount a fresh, read-only `/proc` of the pid namespace.
-    Proc,
-    /// Cover a file of `/proc`.
-    Mask {
-        /// The file.
-        path: String,
-    },
-    /// Make the new root the root, and let go of the old one.
-    EnterRoot,
-    /// Set limits per process.
-    ResourceLimits(Vec<ResourceLimit>),
-    /// Mount the workspace, writable.
-    MountWorkspace {
-        /// Where.
-        target: String,
-        /// What holds it.
-        backing: Backing,
-    },
-    /// Mount a descriptor that came with the launch.
-    BindDescriptor {
-        /// Which of the binds, from 0.
-        index: u16,
-        /// Where.
-        target: String,
-        /// What it is.
-        kind: BindKind,
-        /// Whether it can be written to.
-        access: Access,
-        /// Whose files it shows.
-        owner: Ownership,
-    },
-    /// Make the root itself read-only.
-    SealRoot,
-    /// Go to the working directory.
-    WorkingDirectory {
-        /// Where.
-        path: String,
-    },
-    /// Empty every capability set.
-    DropCapabilities,
-    /// Empty the capability bounding set: no exec from here on gives any.
-    EmptyBoundingSet,
-    /// Keep others from tracing and reading the reaper.
-    Undumpable,
-    /// No exec raises privileges from here on.
-    NoNewPrivileges,
-    /// Enforce rules on files, TCP, signals and abstract sockets.
-    Landlock {
-        /// The version of the kernel's interface that the rules are made for.
-        abi: u8,
-        /// What is granted; none leaves files alone.
-        files: Option<Vec<LandlockRule>>,
-        /// Whether all of TCP is refused.
-        refuse_tcp: bool,
-        /// Whether signals and abstract sockets end at the sandbox.
-        scope: bool,
-    },
-    /// Close everything but the three standard descriptors and the reaper's own.
-    CloseDescriptors,
-    /// Load the system call filter.
-    Seccomp {
-        /// How many calls go through.
-        allowed: u16,
-        /// The program.
-        program: Vec<Instruction>,
-    },
-    /// Let pid 2 join the control group before it starts the command.
-    EnterCgroup,
-    /// Start the command as pid 2.
-    Exec,
+impl Op {
+    /// When the operation is applied.
+    pub fn phase(&self) -> Phase {
+        match self {
+            Self::Template(_) => Phase::Template,
+            Self::Spawn(_) => Phase::Spawn,
+            Self::Prepare(_) => Phase::Prepare,
+            Self::Run(_) | Self::Confine(_) => Phase::Release,
+        }
+    }
+
+    /// Whether the operation cannot be known before the run is. Everything else is the same for all runs that a parked
+    /// sandbox can serve.
+    pub(crate) fn needs_run(&self) -> bool {
+        match self {
+            // Pid 2 of a parked sandbox joins ahead.
+            Self::Run(RunOp::EnterCgroup) => false,
+            Self::Run(_) => true,
+            Self::Template(_) | Self::Spawn(_) | Self::Prepare(_) | Self::Confine(_) => false,
+        }
+    }
 }
 
-impl Op {
-    /// Whether the step mounts something that the run brings as a descriptor.
-    pub(crate) fn mounts_descriptor(&self) -> bool {
-        matches!(self, Self::MountWorkspace { .. } | Self::BindDescriptor { .. })
+impl From<TemplateOp> for Op {
+    fn from(op: TemplateOp) -> Self {
+        Self::Template(op)
     }
+}
 
-    /// Whether a sandbox that is made ahead knows the step before there is a run for it, and does of it what it can.
-    pub(crate) fn is_rehearsed(&self) -> bool {
-        self.confines() || matches!(self, Self::EnterCgroup)
+impl From<SpawnOp> for Op {
+    fn from(op: SpawnOp) -> Self {
+        Self::Spawn(op)
     }
+}
 
-    /// Whether the step confines every process of the sandbox in the same way, whatever is run.
-    pub(crate) fn confines(&self) -> bool {
-        matches!(
-            self,
-            Self::DropCapabilities | Self::NoNewPrivileges | Self::Landlock { .. } | Self::Seccomp { .. }
-        )
+impl From<PrepareOp> for Op {
+    fn from(op: PrepareOp) -> Self {
+        Self::Prepare(op)
+    }
+}
+
+impl From<RunOp> for Op {
+    fn from(op: RunOp) -> Self {
+        Self::Run(op)
+    }
+}
+
+impl From<ConfineOp> for Op {
+    fn from(op: ConfineOp) -> Self {
+        Self::Confine(op)
     }
 }

@@ -1,34 +1,33 @@
-//! Contradictions inside a complete profile.
+//! Checks a complete profile for contradictions.
 
 use skillbox_model::Layer;
 
+use super::diagnostics::Diagnostics;
 use super::document::Document;
-use super::extend::written_need;
-use super::findings::Findings;
 use super::policy::{Backing, Need, NetworkPolicy, Profile};
-use super::yaml::{self, At, Place};
+use super::yaml::{self, Located, Location};
 use crate::seccomp::SyscallAction;
 
-/// Device nodes that give a script nothing of the host.
-const HARMLESS_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Device nodes that give a script no access to the host.
+const ALLOWED_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// Paths that the sandbox makes itself, with everything below them.
-const OWN_PATHS: [&str; 4] = ["/proc", "/dev", "/sys", "/workspace"];
+/// Paths that the sandbox creates itself, including everything below them.
+const SANDBOX_PATHS: [&str; 4] = ["/proc", "/dev", "/sys", "/workspace"];
 
-/// Tells every contradiction, at the place in the document that caused it where there is one.
-pub(super) fn contradictions(profile: &Profile, document: &Document, findings: &mut Findings) {
-    layers(profile, document, findings);
-    network(profile, document, findings);
-    limits(profile, document, findings);
-    filesystem(profile, document, findings);
-    environment(document, findings);
+/// Reports every contradiction, with the location in the document that causes it.
+pub(super) fn check_profile(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
+    check_layers(profile, document, diagnostics);
+    check_network(profile, document, diagnostics);
+    check_limits(profile, document, diagnostics);
+    check_filesystem(profile, document, diagnostics);
+    check_environment(document, diagnostics);
 }
 
-fn on(profile: &Profile, layer: Layer) -> bool {
+fn is_requested(profile: &Profile, layer: Layer) -> bool {
     profile.need(layer) != Need::Off
 }
 
-fn layers(profile: &Profile, document: &Document, findings: &mut Findings) {
+fn check_layers(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
     use Layer::{
         Capabilities, LandlockFiles, LandlockNetwork, LandlockScope, MountNamespace, NoNewPrivileges, PidNamespace,
         Proc, Seccomp, UserNamespace, WallClock,
@@ -39,7 +38,7 @@ fn layers(profile: &Profile, document: &Document, findings: &mut Findings) {
         (
             MountNamespace,
             UserNamespace,
-            "the mounts are made inside the user namespace",
+            "the mounts are created inside the user namespace",
         ),
         (
             MountNamespace,
@@ -49,76 +48,78 @@ fn layers(profile: &Profile, document: &Document, findings: &mut Findings) {
         (
             Seccomp,
             NoNewPrivileges,
-            "the kernel takes a filter only together with it",
+            "the kernel accepts a filter only together with it",
         ),
         (
             LandlockFiles,
             NoNewPrivileges,
-            "the kernel takes Landlock rules only together with it",
+            "the kernel accepts Landlock rules only together with it",
         ),
         (
             LandlockNetwork,
             NoNewPrivileges,
-            "the kernel takes Landlock rules only together with it",
+            "the kernel accepts Landlock rules only together with it",
         ),
         (
             LandlockScope,
             NoNewPrivileges,
-            "the kernel takes Landlock rules only together with it",
+            "the kernel accepts Landlock rules only together with it",
         ),
     ];
-    for (layer, base, why) in rules {
-        if on(profile, layer) && !on(profile, base) {
-            let place = layer_place(document, &[base, layer]);
-            let message = format!("{layer} is asked for while {base} is off: {why}");
-            findings.add(place, "profile_contradiction", message);
+    for (layer, base, reason) in rules {
+        if is_requested(profile, layer) && !is_requested(profile, base) {
+            let location = layer_location(document, &[base, layer]);
+            let message = format!("{layer} is requested while {base} is off: {reason}");
+            diagnostics.add(location, "profile_contradiction", message);
         } else if profile.need(layer) == Need::Required && profile.need(base) == Need::Preferred {
-            let place = layer_place(document, &[base, layer]);
-            let message = format!("{layer} is required while {base} is only preferred: {why}");
-            findings.add(place, "profile_contradiction", message);
+            let location = layer_location(document, &[base, layer]);
+            let message = format!("{layer} is required while {base} is only preferred: {reason}");
+            diagnostics.add(location, "profile_contradiction", message);
         }
     }
-    if !on(profile, WallClock) {
-        let place = layer_place(document, &[WallClock]);
-        findings.add(
-            place,
+    if !is_requested(profile, WallClock) {
+        let location = layer_location(document, &[WallClock]);
+        diagnostics.add(
+            location,
             "profile_contradiction",
-            "wall_clock cannot be off: every run ends".to_owned(),
+            "wall_clock cannot be off: every run has a time limit".to_owned(),
         );
     }
 }
 
-/// The place of the first of these layers that the document itself writes.
-fn layer_place(document: &Document, layers: &[Layer]) -> Option<Place> {
-    let written = layers.iter().find_map(|layer| written_need(document, *layer).1);
-    written.or_else(|| yaml::place(&document.name))
+/// The location of the first of these layers that the document sets.
+fn layer_location(document: &Document, layers: &[Layer]) -> Option<Location> {
+    let written = layers
+        .iter()
+        .find_map(|layer| document.layers.get(layer).and_then(yaml::location));
+    written.or_else(|| yaml::location(&document.name))
 }
 
-fn network(profile: &Profile, document: &Document, findings: &mut Findings) {
-    let place = document
+fn check_network(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
+    let location = document
         .network
         .as_ref()
-        .and_then(yaml::place)
-        .or_else(|| yaml::place(&document.name));
-    let mut wrong = |message: &str| findings.add(place, "profile_contradiction", message.to_owned());
-    let private = on(profile, Layer::NetworkNamespace);
+        .and_then(yaml::location)
+        .or_else(|| yaml::location(&document.name));
+    let mut add = |message: &str| diagnostics.add(location, "profile_contradiction", message.to_owned());
+    let has_namespace = is_requested(profile, Layer::NetworkNamespace);
     match profile.network {
-        NetworkPolicy::Host if private => wrong("network is host while network_namespace is on"),
-        NetworkPolicy::Loopback if !private => wrong("network is loopback while network_namespace is off"),
-        NetworkPolicy::Loopback if on(profile, Layer::LandlockNetwork) => {
-            wrong("network is loopback while landlock_network is on: its rules name ports, not addresses");
+        NetworkPolicy::Host if has_namespace => add("network is host while network_namespace is on"),
+        NetworkPolicy::Loopback if !has_namespace => add("network is loopback while network_namespace is off"),
+        NetworkPolicy::Loopback if is_requested(profile, Layer::LandlockNetwork) => {
+            add("network is loopback while landlock_network is on: its rules name ports, not addresses");
         }
-        NetworkPolicy::Loopback if on(profile, Layer::Seccomp) && !internet_sockets(profile) => {
-            wrong("network is loopback, but the rule for the system call socket lets no AF_INET through");
+        NetworkPolicy::Loopback if is_requested(profile, Layer::Seccomp) && !allows_internet_sockets(profile) => {
+            add("network is loopback, but the rule for the system call socket does not allow AF_INET");
         }
-        NetworkPolicy::None if on(profile, Layer::Seccomp) && internet_sockets(profile) => {
-            wrong("network is none, but the rule for the system call socket lets AF_INET through");
+        NetworkPolicy::None if is_requested(profile, Layer::Seccomp) && allows_internet_sockets(profile) => {
+            add("network is none, but the rule for the system call socket allows AF_INET");
         }
         _ => {}
     }
 }
 
-fn internet_sockets(profile: &Profile) -> bool {
+fn allows_internet_sockets(profile: &Profile) -> bool {
     let rule = profile
         .syscalls
         .rules()
@@ -131,45 +132,45 @@ fn internet_sockets(profile: &Profile) -> bool {
     }
 }
 
-fn limits(profile: &Profile, document: &Document, findings: &mut Findings) {
+fn check_limits(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
     let limits = &profile.limits.default;
     let own = document.limits.as_ref();
-    let at = |place: Option<Place>| {
-        place
-            .or_else(|| own.and_then(yaml::place))
-            .or_else(|| yaml::place(&document.name))
+    let at = |location: Option<Location>| {
+        location
+            .or_else(|| own.and_then(yaml::location))
+            .or_else(|| yaml::location(&document.name))
     };
-    macro_rules! place {
+    macro_rules! location {
         ($field:ident) => {
             at(own
                 .and_then(|own| own.value.$field.as_ref())
-                .and_then(yaml::place))
+                .and_then(yaml::location))
         };
     }
-    let positive = [
-        ("wall", limits.wall.is_zero(), place!(wall)),
-        ("cpu", limits.cpu.is_zero(), place!(cpu)),
+    let minimums = [
+        ("wall", limits.wall.is_zero(), location!(wall)),
+        ("cpu", limits.cpu.is_zero(), location!(cpu)),
         (
             "cpu_quota_millis",
             limits.cpu_quota_millis == Some(0),
-            place!(cpu_quota_millis),
+            location!(cpu_quota_millis),
         ),
-        ("memory", limits.memory.bytes() == 0, place!(memory)),
-        ("pids", limits.pids == 0, place!(pids)),
-        ("open_files", limits.open_files < 8, place!(open_files)),
-        ("file", limits.file.bytes() == 0, place!(file)),
-        ("workspace", limits.workspace.bytes() == 0, place!(workspace)),
+        ("memory", limits.memory.bytes() == 0, location!(memory)),
+        ("pids", limits.pids == 0, location!(pids)),
+        ("open_files", limits.open_files < 8, location!(open_files)),
+        ("file", limits.file.bytes() == 0, location!(file)),
+        ("workspace", limits.workspace.bytes() == 0, location!(workspace)),
         (
             "workspace_inodes",
             limits.workspace_inodes < 16,
-            place!(workspace_inodes),
+            location!(workspace_inodes),
         ),
-        ("output", limits.output.bytes() == 0, place!(output)),
+        ("output", limits.output.bytes() == 0, location!(output)),
     ];
-    for (name, too_small, place) in positive {
-        if too_small {
-            findings.add(
-                place,
+    for (name, is_too_small, location) in minimums {
+        if is_too_small {
+            diagnostics.add(
+                location,
                 "profile_limit",
                 format!("the limit {name} is too small for any run"),
             );
@@ -177,59 +178,59 @@ fn limits(profile: &Profile, document: &Document, findings: &mut Findings) {
     }
     if limits.wall > profile.limits.wall_max {
         let (wall, max) = (limits.wall.as_secs(), profile.limits.wall_max.as_secs());
-        findings.add(
-            place!(wall),
+        diagnostics.add(
+            location!(wall),
             "profile_contradiction",
-            format!("wall is {wall} s, over wall_max of {max} s"),
+            format!("wall is {wall} s, above the wall_max of {max} s"),
         );
     }
     let in_memory = match profile.workspace.backing {
         Backing::Tmpfs => limits.workspace.bytes().saturating_add(profile.filesystem.shm.bytes()),
         Backing::Disk => profile.filesystem.shm.bytes(),
     };
-    if on(profile, Layer::Memory) && limits.memory.bytes() <= in_memory {
+    if is_requested(profile, Layer::Memory) && limits.memory.bytes() <= in_memory {
         let message = format!(
-            "memory is {}, but the files in memory (workspace and /dev/shm) may take {}: a full workspace would end the run",
+            "memory is {}, but the files in memory (workspace and /dev/shm) may use {}: a full workspace would end the run",
             limits.memory,
             skillbox_model::ByteSize(in_memory)
         );
-        findings.add(place!(memory), "profile_contradiction", message);
+        diagnostics.add(location!(memory), "profile_contradiction", message);
     }
 }
 
-fn filesystem(profile: &Profile, document: &Document, findings: &mut Findings) {
+fn check_filesystem(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
     let Some(written) = &document.filesystem else { return };
-    let mut made: Vec<(&str, Option<Place>)> = Vec::new();
-    made.extend(
+    let mut entries: Vec<(&str, Option<Location>)> = Vec::new();
+    entries.extend(
         written
             .visible
             .iter()
-            .map(|entry| (entry.value.path.as_str(), yaml::place(entry))),
+            .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
-    made.extend(
+    entries.extend(
         written
             .directories
             .iter()
-            .map(|entry| (entry.value.path.as_str(), yaml::place(entry))),
+            .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
-    made.extend(
+    entries.extend(
         written
             .links
             .iter()
-            .map(|entry| (entry.value.path.as_str(), yaml::place(entry))),
+            .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
-    made.extend(
+    entries.extend(
         written
             .files
             .iter()
-            .map(|entry| (entry.value.path.as_str(), yaml::place(entry))),
+            .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
-    for (path, place) in made {
-        if let Some(own) = OWN_PATHS.iter().find(|own| is_at_or_below(path, own)) {
-            findings.add(
-                place,
+    for (path, location) in entries {
+        if let Some(own) = SANDBOX_PATHS.iter().find(|own| is_at_or_below(path, own)) {
+            diagnostics.add(
+                location,
                 "profile_contradiction",
-                format!("{path} lies in {own}, which the sandbox makes itself"),
+                format!("{path} is in {own}, which the sandbox creates itself"),
             );
         }
         let policy = &profile.filesystem;
@@ -240,8 +241,8 @@ fn filesystem(profile: &Profile, document: &Document, findings: &mut Findings) {
             policy.files.iter().any(|entry| entry.path == path),
         ];
         if kinds.iter().filter(|kind| **kind).count() > 1 {
-            findings.add(
-                place,
+            diagnostics.add(
+                location,
                 "profile_contradiction",
                 format!("{path} is listed as more than one kind of entry"),
             );
@@ -251,24 +252,24 @@ fn filesystem(profile: &Profile, document: &Document, findings: &mut Findings) {
             .iter()
             .find(|entry| entry.path != path && is_at_or_below(path, &entry.path));
         if let Some(above) = above {
-            let message = format!("{path} lies in {}, which is visible as a whole", above.path);
-            findings.add(place, "profile_contradiction", message);
+            let message = format!("{path} is in {}, which is visible as a whole", above.path);
+            diagnostics.add(location, "profile_contradiction", message);
         }
     }
     for device in &written.devices {
-        if !HARMLESS_DEVICES.contains(&device.value.name.as_str()) {
+        if !ALLOWED_DEVICES.contains(&device.value.name.as_str()) {
             let message = format!(
                 "the device {:?} is not one of {}",
                 device.value.name,
-                HARMLESS_DEVICES.join(", ")
+                ALLOWED_DEVICES.join(", ")
             );
-            findings.add(yaml::place(device), "profile_device", message);
+            diagnostics.add(yaml::location(device), "profile_device", message);
         }
     }
     for mask in &written.masked {
         if !mask.value.path.starts_with("/proc/") {
-            findings.add(
-                yaml::place(mask),
+            diagnostics.add(
+                yaml::location(mask),
                 "profile_path",
                 format!("{} is not below /proc", mask.value.path),
             );
@@ -281,34 +282,33 @@ fn is_at_or_below(path: &str, above: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn environment(document: &Document, findings: &mut Findings) {
+fn check_environment(document: &Document, diagnostics: &mut Diagnostics) {
     let Some(written) = &document.environment else { return };
-    let valid = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     for entry in &written.pass {
-        name_check(valid(&entry.value.name), &entry.value.name, entry, findings);
+        check_variable_name(&entry.value.name, entry, diagnostics);
         if written.set.iter().any(|set| set.value.name == entry.value.name) {
             let message = format!("{} is both passed and set", entry.value.name);
-            findings.add(yaml::place(entry), "profile_contradiction", message);
+            diagnostics.add(yaml::location(entry), "profile_contradiction", message);
         }
     }
     for entry in &written.set {
-        name_check(valid(&entry.value.name), &entry.value.name, entry, findings);
+        check_variable_name(&entry.value.name, entry, diagnostics);
         if entry.value.value.contains('\0') {
-            findings.add(
-                yaml::place(entry),
+            diagnostics.add(
+                yaml::location(entry),
                 "profile_environment",
-                "a value cannot hold a NUL".to_owned(),
+                "a value cannot contain a NUL".to_owned(),
             );
         }
     }
 }
 
-fn name_check<T>(valid: bool, name: &str, entry: &At<T>, findings: &mut Findings) {
-    if !valid {
-        findings.add(
-            yaml::place(entry),
+fn check_variable_name<T>(name: &str, entry: &Located<T>, diagnostics: &mut Diagnostics) {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        diagnostics.add(
+            yaml::location(entry),
             "profile_environment",
-            format!("{name:?} is not a name for a variable"),
+            format!("{name:?} is not a valid variable name"),
         );
     }
 }

@@ -1,7 +1,7 @@
-//! A resolved profile as bytes, for the build to make and the program to carry.
+//! A resolved profile as bytes, which the build generates and the program embeds.
 //!
-//! The shapes here leave out what the serialised forms for people have: flattened fields and tags in the middle, which
-//! a format without names cannot read back.
+//! These types have no flattened fields and no tagged enums, because a format without field names cannot read them
+//! back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::policy::{
 };
 use crate::seccomp::{ArgumentTest, Constant, Filter, SyscallAction, SyscallPolicy, SyscallRule};
 
-/// The shape of the bytes.
+/// The serialised form of a profile.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledProfile {
     name: ProfileName,
     description: String,
     extends: Option<ProfileName>,
@@ -25,36 +25,36 @@ pub(crate) struct Compiled {
     filesystem: FilesystemPolicy,
     workspace: WorkspacePolicy,
     network: NetworkPolicy,
-    rules: Vec<(Vec<String>, Action, String)>,
+    rules: Vec<(Vec<String>, CompiledAction, String)>,
     filter: Filter,
     environment: EnvironmentPolicy,
     limits: (Limits, Duration),
 }
 
 #[derive(Serialize, Deserialize)]
-enum Action {
+enum CompiledAction {
     Allow,
     AllowIf(u8, ArgumentTest, Constant),
     Refuse(Constant),
 }
 
-/// The profile of these bytes; none when there is none in them.
+/// Decodes a profile; `None` if the bytes are not one.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Profile> {
-    let compiled: Compiled = postcard::from_bytes(bytes).ok()?;
+    let compiled: CompiledProfile = postcard::from_bytes(bytes).ok()?;
     Some(compiled.into())
 }
 
-impl From<Profile> for Compiled {
+impl From<Profile> for CompiledProfile {
     fn from(profile: Profile) -> Self {
         let rules = profile.syscalls.rules().iter().map(|rule| {
             let action = match rule.action.clone() {
-                SyscallAction::Allow => Action::Allow,
+                SyscallAction::Allow => CompiledAction::Allow,
                 SyscallAction::AllowIf {
                     argument,
                     test,
                     otherwise,
-                } => Action::AllowIf(argument, test, otherwise),
-                SyscallAction::Refuse { errno } => Action::Refuse(errno),
+                } => CompiledAction::AllowIf(argument, test, otherwise),
+                SyscallAction::Refuse { errno } => CompiledAction::Refuse(errno),
             };
             (rule.calls.clone(), action, rule.reason.clone())
         });
@@ -75,18 +75,18 @@ impl From<Profile> for Compiled {
     }
 }
 
-impl From<Compiled> for Profile {
-    fn from(compiled: Compiled) -> Self {
+impl From<CompiledProfile> for Profile {
+    fn from(compiled: CompiledProfile) -> Self {
         let rules = compiled.rules.into_iter().map(|(calls, action, reason)| SyscallRule {
             calls,
             action: match action {
-                Action::Allow => SyscallAction::Allow,
-                Action::AllowIf(argument, test, otherwise) => SyscallAction::AllowIf {
+                CompiledAction::Allow => SyscallAction::Allow,
+                CompiledAction::AllowIf(argument, test, otherwise) => SyscallAction::AllowIf {
                     argument,
                     test,
                     otherwise,
                 },
-                Action::Refuse(errno) => SyscallAction::Refuse { errno },
+                CompiledAction::Refuse(errno) => SyscallAction::Refuse { errno },
             },
             reason,
         });
@@ -100,7 +100,7 @@ impl From<Compiled> for Profile {
             filesystem: compiled.filesystem,
             workspace: compiled.workspace,
             network: compiled.network,
-            syscalls: SyscallPolicy::compiled(rules.collect(), compiled.filter),
+            syscalls: SyscallPolicy::from_compiled(rules.collect(), compiled.filter),
             environment: compiled.environment,
             limits: ProfileLimits { default, wall_max },
         }

@@ -1,44 +1,44 @@
-//! The shape of a profile's file, as it is written.
+//! The structure of a profile file.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use skillbox_model::{ByteSize, Layer};
 
+use super::name_list::NameList;
 use super::policy::{Backing, Need, NetworkPolicy};
 use super::seconds::Seconds;
-use super::words::Words;
-use super::yaml::At;
+use super::yaml::Located;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
-    pub name: At<String>,
-    pub description: Option<At<String>>,
-    pub extends: Option<At<String>>,
+    pub name: Located<String>,
+    pub description: Option<Located<String>>,
+    pub extends: Option<Located<String>>,
     #[serde(default)]
-    pub layers: BTreeMap<Layer, At<Need>>,
+    pub layers: BTreeMap<Layer, Located<Need>>,
     #[serde(default)]
-    pub container_layers: BTreeMap<Layer, At<Need>>,
+    pub container_layers: BTreeMap<Layer, Located<Need>>,
     pub filesystem: Option<FilesystemDocument>,
     pub workspace: Option<WorkspaceDocument>,
-    pub network: Option<At<NetworkPolicy>>,
+    pub network: Option<Located<NetworkPolicy>>,
     pub syscalls: Option<SyscallsDocument>,
     pub environment: Option<EnvironmentDocument>,
-    pub limits: Option<At<LimitsDocument>>,
+    pub limits: Option<Located<LimitsDocument>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct FilesystemDocument {
-    pub visible: Vec<At<VisibleDocument>>,
-    pub hide: Vec<At<PathDocument>>,
-    pub directories: Vec<At<PathDocument>>,
-    pub links: Vec<At<LinkDocument>>,
-    pub files: Vec<At<FileDocument>>,
-    pub devices: Vec<At<NamedDocument>>,
-    pub masked: Vec<At<PathDocument>>,
-    pub shm: Option<At<ByteSize>>,
+    pub visible: Vec<Located<VisibleDocument>>,
+    pub hide: Vec<Located<PathDocument>>,
+    pub directories: Vec<Located<PathDocument>>,
+    pub links: Vec<Located<LinkDocument>>,
+    pub files: Vec<Located<FileDocument>>,
+    pub devices: Vec<Located<NameDocument>>,
+    pub masked: Vec<Located<PathDocument>>,
+    pub shm: Option<Located<ByteSize>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,7 +75,7 @@ pub(super) struct FileDocument {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NamedDocument {
+pub(super) struct NameDocument {
     pub name: String,
     pub reason: Option<String>,
 }
@@ -89,35 +89,35 @@ pub(super) struct WorkspaceDocument {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct SyscallsDocument {
-    pub allow: Vec<At<AllowDocument>>,
-    pub refuse: Vec<At<RefuseDocument>>,
+    pub allow: Vec<Located<AllowDocument>>,
+    pub refuse: Vec<Located<RefuseDocument>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AllowDocument {
-    pub calls: Words,
+    pub calls: NameList,
     pub argument: Option<u8>,
-    pub any_of: Option<Words>,
-    pub none_of: Option<Words>,
-    pub no_bits_of: Option<Words>,
-    pub otherwise: Option<At<String>>,
+    pub any_of: Option<NameList>,
+    pub none_of: Option<NameList>,
+    pub no_bits_of: Option<NameList>,
+    pub otherwise: Option<Located<String>>,
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RefuseDocument {
-    pub calls: Words,
-    pub errno: Option<At<String>>,
+    pub calls: NameList,
+    pub errno: Option<Located<String>>,
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct EnvironmentDocument {
-    pub pass: Vec<At<NamedDocument>>,
-    pub set: Vec<At<SetDocument>>,
+    pub pass: Vec<Located<NameDocument>>,
+    pub set: Vec<Located<SetDocument>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,15 +131,15 @@ pub(super) struct SetDocument {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct LimitsDocument {
-    pub wall: Option<At<Seconds>>,
-    pub wall_max: Option<At<Seconds>>,
-    pub cpu: Option<At<Seconds>>,
-    pub cpu_quota_millis: Option<At<u32>>,
-    pub memory: Option<At<ByteSize>>,
-    pub pids: Option<At<u64>>,
-    pub open_files: Option<At<u64>>,
-    pub file: Option<At<ByteSize>>,
-    pub workspace: Option<At<ByteSize>>,
-    pub workspace_inodes: Option<At<u64>>,
-    pub output: Option<At<ByteSize>>,
+    pub wall: Option<Located<Seconds>>,
+    pub wall_max: Option<Located<Seconds>>,
+    pub cpu: Option<Located<Seconds>>,
+    pub cpu_quota_millis: Option<Located<u32>>,
+    pub memory: Option<Located<ByteSize>>,
+    pub pids: Option<Located<u64>>,
+    pub open_files: Option<Located<u64>>,
+    pub file: Option<Located<ByteSize>>,
+    pub workspace: Option<Located<ByteSize>>,
+    pub workspace_inodes: Option<Located<u64>>,
+    pub output: Option<Located<ByteSize>>,
 }

@@ -1,23 +1,28 @@
-//! A document over the profile it extends.
+//! Merges a document with the profile that it extends.
 
 use skillbox_model::{Layer, Limits, ProfileName};
 
+use super::diagnostics::Diagnostics;
 use super::document::{Document, EnvironmentDocument, FilesystemDocument, LimitsDocument};
-use super::findings::Findings;
 use super::policy::{
-    Backing, Device, EnvironmentPolicy, FilesystemPolicy, MadeDirectory, MadeFile, MadeLink, MaskedPath, Need,
-    NetworkPolicy, PassedVariable, Profile, ProfileLimits, SetVariable, VisiblePath, WorkspacePolicy,
+    Backing, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, MaskedPath, NetworkPolicy,
+    PassedVariable, Profile, ProfileLimits, SetVariable, SymbolicLink, VisiblePath, WorkspacePolicy,
 };
-use super::syscalls;
-use super::yaml::{self, At, Place};
+use super::seconds::Seconds;
+use super::syscalls::merge_syscalls;
+use super::yaml::{self, Located, Location};
 
-/// The complete profile, or none where something that every profile needs is missing.
-pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &mut Findings) -> Option<Profile> {
-    let name_place = yaml::place(&document.name);
+/// The complete profile; `None` if something that every profile needs is missing.
+pub(super) fn extend_parent(
+    document: &Document,
+    parent: Option<&Profile>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Profile> {
+    let name_location = yaml::location(&document.name);
     let name = match ProfileName::parse(document.name.value.clone()) {
         Ok(name) => name,
         Err(error) => {
-            findings.add(name_place, "profile_name", error.to_string());
+            diagnostics.add(name_location, "profile_name", error.to_string());
             return None;
         }
     };
@@ -37,10 +42,10 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
         .collect();
     if !missing.is_empty() {
         let message = format!(
-            "a profile that extends nothing names every layer; missing: {}",
+            "a profile without `extends` must name every layer; missing: {}",
             missing.join(", ")
         );
-        findings.add(name_place, "profile_incomplete", message);
+        diagnostics.add(name_location, "profile_incomplete", message);
     }
     let description = document
         .description
@@ -48,14 +53,14 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
         .map(|description| description.value.clone())
         .or_else(|| parent.map(|parent| parent.description.clone()))
         .unwrap_or_default();
-    let limits = limits(document.limits.as_ref(), parent, name_place, findings)?;
+    let limits = extend_limits(document.limits.as_ref(), parent, name_location, diagnostics)?;
     Some(Profile {
         name,
         description,
         extends: parent.map(|parent| parent.name.clone()),
         layers,
         container_layers,
-        filesystem: filesystem(document.filesystem.as_ref(), parent, findings),
+        filesystem: extend_filesystem(document.filesystem.as_ref(), parent, diagnostics),
         workspace: document
             .workspace
             .as_ref()
@@ -72,52 +77,52 @@ pub(super) fn resolve(document: &Document, parent: Option<&Profile>, findings: &
             .map(|network| network.value)
             .or_else(|| parent.map(|parent| parent.network))
             .unwrap_or(NetworkPolicy::None),
-        syscalls: syscalls::resolve(document.syscalls.as_ref(), parent, findings)?,
-        environment: environment(document.environment.as_ref(), parent, findings),
+        syscalls: merge_syscalls(document.syscalls.as_ref(), parent, diagnostics)?,
+        environment: extend_environment(document.environment.as_ref(), parent, diagnostics),
         limits,
     })
 }
 
-/// Puts an entry in the place of the one with the same key, or at the end.
-fn put<T>(list: &mut Vec<T>, key: impl Fn(&T) -> &str, entry: T) {
+/// Replaces the entry with the same key, or appends the entry.
+fn replace_or_push<T>(list: &mut Vec<T>, key: impl Fn(&T) -> &str, entry: T) {
     match list.iter().position(|old| key(old) == key(&entry)) {
         Some(index) => list[index] = entry,
         None => list.push(entry),
     }
 }
 
-fn filesystem(
+fn extend_filesystem(
     document: Option<&FilesystemDocument>,
     parent: Option<&Profile>,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> FilesystemPolicy {
     let mut policy = parent.map(|parent| parent.filesystem.clone()).unwrap_or_default();
     let Some(document) = document else { return policy };
     for entry in &document.hide {
-        let PathEntry { path, .. } = path_entry(
+        let PathEntry { path, .. } = check_path_entry(
             &entry.value.path,
             entry.value.reason.as_ref(),
-            yaml::place(entry),
-            findings,
+            yaml::location(entry),
+            diagnostics,
         );
         let before = policy.visible.len();
         policy.visible.retain(|visible| visible.path != path);
         if policy.visible.len() == before {
-            findings.add(
-                yaml::place(entry),
+            diagnostics.add(
+                yaml::location(entry),
                 "profile_hides_nothing",
-                format!("{path} is not visible in the first place"),
+                format!("{path} is not visible in the parent profile"),
             );
         }
     }
     for entry in &document.visible {
-        let PathEntry { path, reason } = path_entry(
+        let PathEntry { path, reason } = check_path_entry(
             &entry.value.path,
             entry.value.reason.as_ref(),
-            yaml::place(entry),
-            findings,
+            yaml::location(entry),
+            diagnostics,
         );
-        put(
+        replace_or_push(
             &mut policy.visible,
             |old| &old.path,
             VisiblePath {
@@ -128,25 +133,29 @@ fn filesystem(
         );
     }
     for entry in &document.directories {
-        let PathEntry { path, reason } = path_entry(
+        let PathEntry { path, reason } = check_path_entry(
             &entry.value.path,
             entry.value.reason.as_ref(),
-            yaml::place(entry),
-            findings,
+            yaml::location(entry),
+            diagnostics,
         );
-        put(&mut policy.directories, |old| &old.path, MadeDirectory { path, reason });
+        replace_or_push(
+            &mut policy.directories,
+            |old| &old.path,
+            EmptyDirectory { path, reason },
+        );
     }
     for entry in &document.links {
-        let PathEntry { path, reason } = path_entry(
+        let PathEntry { path, reason } = check_path_entry(
             &entry.value.path,
             entry.value.reason.as_ref(),
-            yaml::place(entry),
-            findings,
+            yaml::location(entry),
+            diagnostics,
         );
-        put(
+        replace_or_push(
             &mut policy.links,
             |old| &old.path,
-            MadeLink {
+            SymbolicLink {
                 path,
                 target: entry.value.target.clone(),
                 reason,
@@ -154,16 +163,16 @@ fn filesystem(
         );
     }
     for entry in &document.files {
-        let PathEntry { path, reason } = path_entry(
+        let PathEntry { path, reason } = check_path_entry(
             &entry.value.path,
             entry.value.reason.as_ref(),
-            yaml::place(entry),
-            findings,
+            yaml::location(entry),
+            diagnostics,
         );
-        put(
+        replace_or_push(
             &mut policy.files,
             |old| &old.path,
-            MadeFile {
+            FixedFile {
                 path,
                 content: entry.value.content.clone(),
                 reason,
@@ -171,8 +180,8 @@ fn filesystem(
         );
     }
     for entry in &document.devices {
-        let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &entry.value.name);
-        put(
+        let reason = diagnostics.require_reason(entry.value.reason.as_ref(), yaml::location(entry), &entry.value.name);
+        replace_or_push(
             &mut policy.devices,
             |old| &old.name,
             Device {
@@ -182,13 +191,13 @@ fn filesystem(
         );
     }
     for entry in &document.masked {
-        let PathEntry { path, reason } = path_entry(
+        let PathEntry { path, reason } = check_path_entry(
             &entry.value.path,
             entry.value.reason.as_ref(),
-            yaml::place(entry),
-            findings,
+            yaml::location(entry),
+            diagnostics,
         );
-        put(&mut policy.masked, |old| &old.path, MaskedPath { path, reason });
+        replace_or_push(&mut policy.masked, |old| &old.path, MaskedPath { path, reason });
     }
     if let Some(shm) = &document.shm {
         policy.shm = shm.value;
@@ -201,15 +210,21 @@ struct PathEntry {
     reason: String,
 }
 
-fn path_entry(path: &str, reason: Option<&String>, place: Option<Place>, findings: &mut Findings) -> PathEntry {
-    let reason = findings.reason(reason, place, path);
-    let plain = path.starts_with('/')
+fn check_path_entry(
+    path: &str,
+    reason: Option<&String>,
+    location: Option<Location>,
+    diagnostics: &mut Diagnostics,
+) -> PathEntry {
+    let reason = diagnostics.require_reason(reason, location, path);
+    let is_normalized = path.starts_with('/')
         && path.len() > 1
         && !path.contains('\0')
         && path[1..].split('/').all(|part| !matches!(part, "" | "." | ".."));
-    if !plain {
-        let message = format!("{path:?} is not an absolute path without `.`, `..` and doubled or trailing slashes");
-        findings.add(place, "profile_path", message);
+    if !is_normalized {
+        let message =
+            format!("{path:?} is not an absolute path without `.`, `..`, double slashes and a trailing slash");
+        diagnostics.add(location, "profile_path", message);
     }
     PathEntry {
         path: path.to_owned(),
@@ -217,26 +232,26 @@ fn path_entry(path: &str, reason: Option<&String>, place: Option<Place>, finding
     }
 }
 
-fn environment(
+fn extend_environment(
     document: Option<&EnvironmentDocument>,
     parent: Option<&Profile>,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> EnvironmentPolicy {
     let mut policy = parent.map(|parent| parent.environment.clone()).unwrap_or_default();
     let Some(document) = document else { return policy };
     for entry in &document.pass {
-        let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &entry.value.name);
+        let reason = diagnostics.require_reason(entry.value.reason.as_ref(), yaml::location(entry), &entry.value.name);
         let name = entry.value.name.clone();
         policy.set.retain(|old| old.name != name);
-        put(&mut policy.pass, |old| &old.name, PassedVariable { name, reason });
+        replace_or_push(&mut policy.pass, |old| &old.name, PassedVariable { name, reason });
     }
     for entry in &document.set {
-        let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &entry.value.name);
+        let reason = diagnostics.require_reason(entry.value.reason.as_ref(), yaml::location(entry), &entry.value.name);
         let name = entry.value.name.clone();
         if !document.pass.iter().any(|passed| passed.value.name == name) {
             policy.pass.retain(|old| old.name != name);
         }
-        put(
+        replace_or_push(
             &mut policy.set,
             |old| &old.name,
             SetVariable {
@@ -249,48 +264,48 @@ fn environment(
     policy
 }
 
-fn limits(
-    document: Option<&At<LimitsDocument>>,
+fn extend_limits(
+    document: Option<&Located<LimitsDocument>>,
     parent: Option<&Profile>,
-    name_place: Option<Place>,
-    findings: &mut Findings,
+    name_location: Option<Location>,
+    diagnostics: &mut Diagnostics,
 ) -> Option<ProfileLimits> {
     let empty = LimitsDocument::default();
     let own = document.map_or(&empty, |document| &document.value);
-    let old = parent.map(|parent| &parent.limits);
-    let place = document.and_then(yaml::place).or(name_place);
+    let inherited = parent.map(|parent| &parent.limits);
+    let location = document.and_then(yaml::location).or(name_location);
     let mut missing = Vec::new();
-    macro_rules! settle {
+    macro_rules! inherit {
         ($field:ident) => {
-            settle!($field, |value| value)
+            inherit!($field, |value| value)
         };
         ($field:ident, $convert:expr) => {{
             let own = own.$field.as_ref().map(|value| ($convert)(value.value));
-            let settled = own.or_else(|| old.map(|old| old.default.$field));
-            if settled.is_none() {
+            let value = own.or_else(|| inherited.map(|inherited| inherited.default.$field));
+            if value.is_none() {
                 missing.push(stringify!($field));
             }
-            settled
+            value
         }};
     }
-    let wall = settle!(wall, |value: super::seconds::Seconds| value.0);
-    let cpu = settle!(cpu, |value: super::seconds::Seconds| value.0);
-    let (memory, pids, open_files) = (settle!(memory), settle!(pids), settle!(open_files));
-    let (file, output) = (settle!(file), settle!(output));
-    let (workspace, workspace_inodes) = (settle!(workspace), settle!(workspace_inodes));
+    let wall = inherit!(wall, |value: Seconds| value.0);
+    let cpu = inherit!(cpu, |value: Seconds| value.0);
+    let (memory, pids, open_files) = (inherit!(memory), inherit!(pids), inherit!(open_files));
+    let (file, output) = (inherit!(file), inherit!(output));
+    let (workspace, workspace_inodes) = (inherit!(workspace), inherit!(workspace_inodes));
     if !missing.is_empty() {
         let message = format!(
-            "a profile that extends nothing sets every limit; missing: {}",
+            "a profile without `extends` must set every limit; missing: {}",
             missing.join(", ")
         );
-        findings.add(place, "profile_incomplete", message);
+        diagnostics.add(location, "profile_incomplete", message);
         return None;
     }
     let cpu_quota = own.cpu_quota_millis.as_ref().map(|quota| quota.value);
     let default = Limits {
         wall: wall?,
         cpu: cpu?,
-        cpu_quota_millis: cpu_quota.or_else(|| old.and_then(|old| old.default.cpu_quota_millis)),
+        cpu_quota_millis: cpu_quota.or_else(|| inherited.and_then(|inherited| inherited.default.cpu_quota_millis)),
         memory: memory?,
         pids: pids?,
         open_files: open_files?,
@@ -303,15 +318,9 @@ fn limits(
         .wall_max
         .as_ref()
         .map(|wall| wall.value.0)
-        .or_else(|| old.map(|old| old.wall_max));
+        .or_else(|| inherited.map(|inherited| inherited.wall_max));
     Some(ProfileLimits {
         wall_max: wall_max.unwrap_or(default.wall),
         default,
     })
-}
-
-/// The need that a document writes for a layer, with its place.
-pub(super) fn written_need(document: &Document, layer: Layer) -> (Option<Need>, Option<Place>) {
-    let written = document.layers.get(&layer);
-    (written.map(|need| need.value), written.and_then(yaml::place))
 }

@@ -1,20 +1,22 @@
 //! Profiles: policy as commented YAML, read, extended, checked, and resolved into [`Profile`].
 
-mod catalogue;
 mod check;
 mod compiled;
+mod diagnostics;
 mod document;
 mod extend;
-mod findings;
+#[cfg(test)]
+mod filter_tests;
+mod name_list;
 mod policy;
+mod profiles;
 mod seconds;
 mod shipped;
 mod syscalls;
-mod words;
 mod yaml;
 
-pub use catalogue::Profiles;
 pub use policy::{
-    Backing, Device, EnvironmentPolicy, FilesystemPolicy, MadeDirectory, MadeFile, MadeLink, MaskedPath, Need,
-    NetworkPolicy, PassedVariable, Profile, ProfileLimits, SetVariable, VisiblePath, WorkspacePolicy,
+    Backing, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, MaskedPath, Need, NetworkPolicy,
+    PassedVariable, Profile, ProfileLimits, SetVariable, SymbolicLink, VisiblePath, WorkspacePolicy,
 };
+pub use profiles::Profiles;

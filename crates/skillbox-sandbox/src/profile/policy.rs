@@ -1,4 +1,4 @@
-//! A profile after `extends` and checks: what the planner reads.
+//! A complete profile, after `extends` and checks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,61 +9,61 @@ use skillbox_model::{ByteSize, Layer, Limits, ProfileName};
 
 use crate::seccomp::SyscallPolicy;
 
-/// How much a profile insists on a layer.
+/// Whether a run needs a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
-    /// Without it the run is refused.
+    /// The run is refused without it.
     Required,
-    /// Without it the run goes on and the report says so.
+    /// The run continues without it, and the report says so.
     Preferred,
-    /// Not asked for.
+    /// The layer is not used.
     Off,
 }
 
-/// One complete policy. Every field is settled; nothing is looked up later.
+/// One complete policy. Every field has its final value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
-    /// Its name, as requests and reports give it.
+    /// Its name in requests and reports.
     pub name: ProfileName,
-    /// One line for people.
+    /// A one-line description.
     pub description: String,
-    /// The profile it was derived from.
+    /// The profile that it extends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extends: Option<ProfileName>,
-    /// Every layer with how much the profile insists on it.
+    /// The need for every layer.
     pub layers: BTreeMap<Layer, Need>,
-    /// Layers on which the profile insists otherwise where a container is the boundary.
+    /// The layers with another need in a container.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub container_layers: BTreeMap<Layer, Need>,
-    /// What the script finds below `/`.
+    /// The files that the script sees.
     pub filesystem: FilesystemPolicy,
-    /// Where the workspace lives.
+    /// How the workspace is stored.
     pub workspace: WorkspacePolicy,
-    /// What the script can reach by sockets.
+    /// What the script can reach through sockets.
     pub network: NetworkPolicy,
-    /// Every system call that is named, with what becomes of it.
+    /// The rules for system calls.
     pub syscalls: SyscallPolicy,
-    /// The environment before the run's own variables.
+    /// The environment, before the variables of the run.
     pub environment: EnvironmentPolicy,
-    /// What a run may use.
+    /// The limits of a run.
     pub limits: ProfileLimits,
 }
 
-/// What the script finds below `/`, beside the workspace and `/proc`.
+/// The entries of the root directory that the script sees, beside the workspace and `/proc`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemPolicy {
     /// Paths of the host, read-only.
     pub visible: Vec<VisiblePath>,
     /// Empty directories.
-    pub directories: Vec<MadeDirectory>,
+    pub directories: Vec<EmptyDirectory>,
     /// Symbolic links.
-    pub links: Vec<MadeLink>,
-    /// Small files with a fixed content.
-    pub files: Vec<MadeFile>,
+    pub links: Vec<SymbolicLink>,
+    /// Small files with fixed content.
+    pub files: Vec<FixedFile>,
     /// Device nodes below `/dev`.
     pub devices: Vec<Device>,
-    /// Files below `/proc` that are covered by an empty one.
+    /// Files below `/proc` that an empty file covers.
     pub masked: Vec<MaskedPath>,
     /// The size of the private `/dev/shm`.
     pub shm: ByteSize,
@@ -72,9 +72,9 @@ pub struct FilesystemPolicy {
 /// A path of the host that the script may read and execute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisiblePath {
-    /// Absolute, the same inside and outside.
+    /// The absolute path, inside and outside.
     pub path: String,
-    /// A host without it is fine.
+    /// Whether the path may be missing on the host.
     pub optional: bool,
     /// Why the script needs it.
     pub reason: String,
@@ -82,8 +82,8 @@ pub struct VisiblePath {
 
 /// An empty, read-only directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MadeDirectory {
-    /// Absolute.
+pub struct EmptyDirectory {
+    /// The absolute path.
     pub path: String,
     /// Why the script needs it.
     pub reason: String,
@@ -91,27 +91,27 @@ pub struct MadeDirectory {
 
 /// A symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MadeLink {
-    /// Absolute.
+pub struct SymbolicLink {
+    /// The absolute path.
     pub path: String,
-    /// What it leads to.
+    /// The target of the link.
     pub target: String,
     /// Why the script needs it.
     pub reason: String,
 }
 
-/// A read-only file whose content the profile gives.
+/// A read-only file whose content the profile contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MadeFile {
-    /// Absolute.
+pub struct FixedFile {
+    /// The absolute path.
     pub path: String,
-    /// Its whole content.
+    /// The whole content.
     pub content: String,
     /// Why the script needs it.
     pub reason: String,
 }
 
-/// One of the harmless device nodes.
+/// A device node that gives no access to the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// The name below `/dev`.
@@ -123,51 +123,51 @@ pub struct Device {
 /// A file of `/proc` that reads as empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedPath {
-    /// Absolute, below `/proc`.
+    /// The absolute path, below `/proc`.
     pub path: String,
-    /// What it would tell.
+    /// What it would reveal.
     pub reason: String,
 }
 
-/// Where the workspace of a run without a session lives.
+/// How the workspace of a run without a session is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspacePolicy {
     /// The backing.
     pub backing: Backing,
 }
 
-/// What holds the workspace's files.
+/// Where the files of a workspace are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backing {
-    /// Memory, with hard limits on bytes and inodes, gone with the run.
+    /// In memory, with hard limits on bytes and inodes; the kernel frees it after the run.
     Tmpfs,
-    /// A directory of the host.
+    /// In a directory of the host.
     Disk,
 }
 
-/// What the script can reach by sockets.
+/// What the script can reach through sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkPolicy {
-    /// Unix sockets of its own only; no interface is up.
+    /// Only its own Unix sockets; no network interface is up.
     None,
     /// The loopback interface of its own network namespace.
     Loopback,
-    /// The host's network. Only without a network namespace.
+    /// The network of the host, which requires that the network namespace is off.
     Host,
 }
 
-/// The environment of the script before the run's own variables.
+/// The environment of the script, before the variables of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentPolicy {
-    /// Variables of the host that go in when they are set.
+    /// Variables that are copied from the host if they are set there.
     pub pass: Vec<PassedVariable>,
     /// Variables with a fixed value.
     pub set: Vec<SetVariable>,
 }
 
-/// A variable of the host that goes in.
+/// A variable that is copied from the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassedVariable {
     /// Its name.
@@ -187,23 +187,23 @@ pub struct SetVariable {
     pub reason: String,
 }
 
-/// The limits of a run that asks for nothing, and how much more a request may ask for.
+/// The default limits of a run, and the maximum for requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileLimits {
-    /// What a run gets.
+    /// The limits of a run whose request sets none.
     #[serde(flatten)]
     pub default: Limits,
-    /// The longest wall-clock time that a request may ask for.
+    /// The longest wall-clock time that a request may set.
     pub wall_max: Duration,
 }
 
 impl Profile {
-    /// How much the profile insists on a layer.
+    /// The need for a layer.
     pub fn need(&self, layer: Layer) -> Need {
         self.layers.get(&layer).copied().unwrap_or(Need::Off)
     }
 
-    /// How much it insists on a layer of a container.
+    /// The need for a layer in a container.
     pub fn need_in_container(&self, layer: Layer) -> Need {
         self.container_layers
             .get(&layer)
@@ -219,8 +219,8 @@ impl Profile {
             .all(|layer| self.need(layer) == Need::Off)
     }
 
-    /// The environment that every script of this profile starts from. `lookup` is asked only for the names that
-    /// the profile passes.
+    /// The initial environment of every script with this profile. `lookup` is called only for the variables that the
+    /// profile copies from the host.
     pub fn environment(&self, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
         let passed = self
             .environment

@@ -1,4 +1,4 @@
-//! Durations as people write them in profiles.
+//! Durations as profiles write them.
 
 use std::fmt;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Seconds {
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Seconds, E> {
                 parse(text).map(Seconds).ok_or_else(|| {
                     E::custom(format!(
-                        "{text:?} is not a duration: a whole number, alone or with s, min or h, is expected"
+                        "{text:?} is not a duration: expected a whole number, alone or with s, min or h"
                     ))
                 })
             }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
+    fn durations_are_parsed() {
         for (text, seconds) in [("0", 0), ("300", 300), ("300 s", 300), ("5min", 300), ("1 h", 3600)] {
             assert_eq!(parse(text), Some(Duration::from_secs(seconds)), "{text}");
         }

@@ -1,28 +1,28 @@
-//! The profiles that come with the program, and those of a host's directory over them.
+//! The shipped profiles, and the profiles of a directory on the host, which override them.
 //!
-//! Reading a profile's YAML takes longer than the rest of a short run, so the build reads the shipped ones
-//! (`build.rs`) and the program carries the result. Where it could not, because it builds for another machine than its
-//! own, the YAML is read at the start: the same profiles, later.
+//! Parsing the YAML of a profile takes longer than the rest of a short run, so the build parses the shipped profiles
+//! (`build.rs`) and the program embeds the result. A build for another architecture embeds nothing, and the program
+//! then parses the YAML when it starts.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use skillbox_model::Diagnostic;
 
-use super::catalogue::Profiles;
 use super::compiled;
-use super::findings::finding;
+use super::diagnostics::error_diagnostic;
+use super::profiles::Profiles;
 
-struct Shipped {
+struct ShippedProfile {
     name: &'static str,
     text: &'static str,
-    /// What the build made of it; nothing when it could not.
+    /// The compiled profile; empty in a build for another architecture.
     compiled: &'static [u8],
 }
 
 macro_rules! shipped {
     ($($name:literal),+) => {
-        [$(Shipped {
+        [$(ShippedProfile {
             name: $name,
             text: include_str!(concat!("../../../../sandbox-profiles/", $name, ".yaml")),
             compiled: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".profile")),
@@ -30,47 +30,48 @@ macro_rules! shipped {
     };
 }
 
-/// Each after the one that it extends.
-const SHIPPED: [Shipped; 4] = shipped!("strict", "default", "loopback", "unconfined");
+/// The shipped profiles, each after the one that it extends.
+const SHIPPED: [ShippedProfile; 4] = shipped!("strict", "default", "loopback", "unconfined");
 
-/// No profile that a person writes is larger.
+/// Larger than any profile that a person writes: the largest shipped one has 16 KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl Profiles {
-    /// The profiles that come with the program.
+    /// The shipped profiles.
     pub fn shipped() -> Self {
-        let mut profiles = Self::none();
+        let mut profiles = Self::empty();
         for shipped in &SHIPPED {
             match compiled::decode(shipped.compiled) {
-                Some(profile) => profiles.put(profile),
+                Some(profile) => profiles.insert(profile),
                 None => return Self::from_texts(&SHIPPED),
             }
         }
         profiles
     }
 
-    /// One shipped profile alone: less to read for a program that makes one run.
-    pub fn shipped_alone(name: &str) -> Option<Self> {
+    /// A set with one shipped profile, which is faster to decode for a program that makes one run.
+    pub fn single_shipped(name: &str) -> Option<Self> {
         let shipped = SHIPPED.iter().find(|shipped| shipped.name == name)?;
-        let mut profiles = Self::none();
+        let mut profiles = Self::empty();
         match compiled::decode(shipped.compiled) {
-            Some(profile) => profiles.put(profile),
+            Some(profile) => profiles.insert(profile),
             None => return Some(Self::from_texts(&SHIPPED)),
         }
         Some(profiles)
     }
 
-    fn from_texts(shipped: &[Shipped]) -> Self {
-        let mut profiles = Self::none();
+    fn from_texts(shipped: &[ShippedProfile]) -> Self {
+        let mut profiles = Self::empty();
         let texts = shipped
             .iter()
             .map(|shipped| (PathBuf::from(format!("{}.yaml", shipped.name)), shipped.text.to_owned()));
-        let findings = profiles.add(texts.collect());
-        debug_assert!(findings.is_empty(), "a shipped profile is wrong: {findings:?}");
+        let diagnostics = profiles.add(texts.collect());
+        debug_assert!(diagnostics.is_empty(), "a shipped profile is wrong: {diagnostics:?}");
         profiles
     }
 
-    /// The shipped profiles, and those of a directory over them. What cannot be used is told and left out.
+    /// The shipped profiles and those of a directory, which override shipped ones of the same name. Profiles that
+    /// cannot be used are left out and reported.
     pub fn with_directory(directory: &Path) -> io::Result<(Self, Vec<Diagnostic>)> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(directory)? {
@@ -84,16 +85,22 @@ impl Profiles {
         }
         paths.sort();
         let mut profiles = Self::shipped();
-        let mut findings = Vec::new();
+        let mut diagnostics = Vec::new();
         let mut texts = Vec::new();
         for path in paths {
             match read_text(&path) {
                 Ok(text) => texts.push((path, text)),
-                Err(error) => findings.push(finding(&path, None, "profile_unreadable", error.to_string(), None)),
+                Err(error) => diagnostics.push(error_diagnostic(
+                    &path,
+                    None,
+                    "profile_unreadable",
+                    error.to_string(),
+                    None,
+                )),
             }
         }
-        findings.extend(profiles.add(texts));
-        Ok((profiles, findings))
+        diagnostics.extend(profiles.add(texts));
+        Ok((profiles, diagnostics))
     }
 }
 
@@ -102,7 +109,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     if size > MAX_FILE_BYTES {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("{size} bytes are too many for a profile"),
+            format!("a profile has at most {MAX_FILE_BYTES} bytes, and this file has {size}"),
         ));
     }
     std::fs::read_to_string(path)
@@ -113,13 +120,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_build_made_is_what_the_yaml_says() {
-        let read = Profiles::from_texts(&SHIPPED);
-        assert_eq!(read.iter().count(), SHIPPED.len());
+    fn compiled_profiles_equal_the_yaml() {
+        let parsed = Profiles::from_texts(&SHIPPED);
+        assert_eq!(parsed.iter().count(), SHIPPED.len());
         for shipped in &SHIPPED {
             let compiled = compiled::decode(shipped.compiled);
             assert!(compiled.is_some(), "{} was not compiled", shipped.name);
-            assert_eq!(compiled.as_ref(), read.get(shipped.name), "{}", shipped.name);
+            assert_eq!(compiled.as_ref(), parsed.get(shipped.name), "{}", shipped.name);
         }
     }
 }

@@ -1,21 +1,22 @@
-//! What a document says about system calls, over what the profile it extends says.
+//! Merges the system call rules of a document with those of the profile that it extends.
 
 use std::collections::HashSet;
 
+use super::diagnostics::Diagnostics;
 use super::document::{AllowDocument, SyscallsDocument};
-use super::findings::Findings;
+use super::name_list::NameList;
 use super::policy::Profile;
-use super::words::Words;
-use super::yaml::{self, At, Place};
+use super::yaml::{self, Located, Location};
 use crate::seccomp::{
-    ArgumentTest, CompileError, Constant, SyscallAction, SyscallPolicy, SyscallRule, errno_named, number_of, value_of,
+    ArgumentTest, CompileError, Constant, SyscallAction, SyscallPolicy, SyscallRule, find_syscall, parse_constant,
+    parse_errno,
 };
 
-/// The rules of both, compiled; none where they do not compile, which is told.
-pub(super) fn resolve(
+/// The merged rules, compiled; `None` if they do not compile, after adding the reason to the diagnostics.
+pub(super) fn merge_syscalls(
     document: Option<&SyscallsDocument>,
     parent: Option<&Profile>,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<SyscallPolicy> {
     let inherited = parent.map(|parent| &parent.syscalls);
     let Some(document) = document else {
@@ -28,24 +29,24 @@ pub(super) fn resolve(
     let mut own = Vec::new();
     let mut named = HashSet::new();
     for entry in &document.allow {
-        let place = yaml::place(entry);
-        let calls = calls(&entry.value.calls.0, yaml::place(entry), &mut named, findings);
-        let reason = findings.reason(entry.value.reason.as_ref(), place, &calls.join(", "));
-        if let Some(action) = allowed(&entry.value, place, findings) {
+        let location = yaml::location(entry);
+        let calls = check_calls(&entry.value.calls.0, location, &mut named, diagnostics);
+        let reason = diagnostics.require_reason(entry.value.reason.as_ref(), location, &calls.join(", "));
+        if let Some(action) = allow_action(&entry.value, location, diagnostics) {
             own.push(SyscallRule { calls, action, reason });
         }
     }
     for entry in &document.refuse {
-        let calls = calls(&entry.value.calls.0, yaml::place(entry), &mut named, findings);
-        let reason = findings.reason(entry.value.reason.as_ref(), yaml::place(entry), &calls.join(", "));
-        let errno = errno(entry.value.errno.as_ref(), findings);
+        let calls = check_calls(&entry.value.calls.0, yaml::location(entry), &mut named, diagnostics);
+        let reason = diagnostics.require_reason(entry.value.reason.as_ref(), yaml::location(entry), &calls.join(", "));
+        let errno = check_errno(entry.value.errno.as_ref(), diagnostics);
         own.push(SyscallRule {
             calls,
             action: SyscallAction::Refuse { errno },
             reason,
         });
     }
-    // The document's word about a call replaces the parent's.
+    // A rule of the document for a call replaces the parent's.
     for rule in &mut rules {
         rule.calls.retain(|call| !named.contains(call));
     }
@@ -53,48 +54,57 @@ pub(super) fn resolve(
     rules.extend(own);
     match SyscallPolicy::new(rules) {
         Ok(policy) => Some(policy),
-        // The entry at fault was told already.
+        // The diagnostics contain the faulty entry already.
         Err(CompileError::UnknownCall(_) | CompileError::NamedTwice(_)) => None,
-        Err(error @ CompileError::TooLong(_)) => {
-            findings.add(None, "profile_contradiction", error.to_string());
+        Err(error) => {
+            diagnostics.add(None, "profile_contradiction", error.to_string());
             None
         }
     }
 }
 
-fn calls(names: &[String], place: Option<Place>, named: &mut HashSet<String>, findings: &mut Findings) -> Vec<String> {
+fn check_calls(
+    names: &[String],
+    location: Option<Location>,
+    named: &mut HashSet<String>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<String> {
     let mut calls: Vec<String> = Vec::new();
     for name in names {
-        if number_of(name).is_none() {
-            findings.add(
-                place,
+        if find_syscall(name).is_none() {
+            diagnostics.add(
+                location,
                 "profile_unknown_call",
-                format!("no system call is named {:?}", name),
+                format!("no system call is named {name:?}"),
             );
         }
         if !named.insert(name.clone()) {
-            let message = format!("the system call {:?} is named twice", name);
-            findings.add(place, "profile_contradiction", message);
+            let message = format!("the system call {name:?} is named twice");
+            diagnostics.add(location, "profile_contradiction", message);
         }
         calls.push(name.clone());
     }
     calls
 }
 
-fn allowed(document: &AllowDocument, place: Option<Place>, findings: &mut Findings) -> Option<SyscallAction> {
+fn allow_action(
+    document: &AllowDocument,
+    location: Option<Location>,
+    diagnostics: &mut Diagnostics,
+) -> Option<SyscallAction> {
     let mut tests = Vec::new();
-    let mut read = |list: &Option<Words>, test: fn(Vec<Constant>) -> ArgumentTest| {
+    let mut add_test = |list: &Option<NameList>, test: fn(Vec<Constant>) -> ArgumentTest| {
         if let Some(list) = list {
-            tests.push(test(constants(&list.0, place, findings)));
+            tests.push(test(check_constants(&list.0, location, diagnostics)));
         }
     };
-    read(&document.any_of, ArgumentTest::AnyOf);
-    read(&document.none_of, ArgumentTest::NoneOf);
-    read(&document.no_bits_of, ArgumentTest::NoBitsOf);
+    add_test(&document.any_of, ArgumentTest::AnyOf);
+    add_test(&document.none_of, ArgumentTest::NoneOf);
+    add_test(&document.no_bits_of, ArgumentTest::NoBitsOf);
     let message = match (document.argument, tests.len()) {
         (None, 0) if document.otherwise.is_none() => return Some(SyscallAction::Allow),
         (Some(argument @ 0..=5), 1) => {
-            let otherwise = errno(document.otherwise.as_ref(), findings);
+            let otherwise = check_errno(document.otherwise.as_ref(), diagnostics);
             let test = tests.remove(0);
             return Some(SyscallAction::AllowIf {
                 argument,
@@ -102,37 +112,37 @@ fn allowed(document: &AllowDocument, place: Option<Place>, findings: &mut Findin
                 otherwise,
             });
         }
-        (Some(0..=5), _) => "a condition has exactly one of any_of, none_of and no_bits_of",
-        (Some(_), _) => "a system call has the arguments 0 to 5",
-        (None, _) => "a condition names its argument",
+        (Some(0..=5), _) => "a condition needs exactly one of any_of, none_of and no_bits_of",
+        (Some(_), _) => "a system call has arguments 0 to 5",
+        (None, _) => "a condition must name its argument",
     };
-    findings.add(place, "profile_condition", message.to_owned());
+    diagnostics.add(location, "profile_condition", message.to_owned());
     None
 }
 
-fn constants(list: &[String], place: Option<Place>, findings: &mut Findings) -> Vec<Constant> {
+fn check_constants(list: &[String], location: Option<Location>, diagnostics: &mut Diagnostics) -> Vec<Constant> {
     let mut constants = Vec::new();
     for text in list {
-        match value_of(text) {
+        match parse_constant(text) {
             Some(constant) => constants.push(constant),
             None => {
-                let message = format!("{:?} is neither a known constant nor a 32-bit number", text);
-                findings.add(place, "profile_unknown_constant", message);
+                let message = format!("{text:?} is neither a known constant nor a 32-bit number");
+                diagnostics.add(location, "profile_unknown_constant", message);
             }
         }
     }
     constants
 }
 
-fn errno(name: Option<&At<String>>, findings: &mut Findings) -> Constant {
+fn check_errno(name: Option<&Located<String>>, diagnostics: &mut Diagnostics) -> Constant {
     let fallback = Constant {
         name: "EPERM".to_owned(),
         value: libc::EPERM as u32,
     };
     let Some(name) = name else { return fallback };
-    errno_named(&name.value).unwrap_or_else(|| {
+    parse_errno(&name.value).unwrap_or_else(|| {
         let message = format!("{:?} is not a known error", name.value);
-        findings.add(yaml::place(name), "profile_unknown_constant", message);
+        diagnostics.add(yaml::location(name), "profile_unknown_constant", message);
         fallback
     })
 }

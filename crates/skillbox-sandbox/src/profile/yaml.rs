@@ -1,29 +1,30 @@
-//! The one place that knows the YAML parser.
+//! The only module that uses the YAML parser.
 
 use serde::de::DeserializeOwned;
 
-/// A value with the place it was written at.
-pub(super) type At<T> = serde_yaml::Spanned<T>;
+/// A value with its location in the file.
+pub(super) type Located<T> = serde_yaml::Spanned<T>;
 
-/// A place in a profile's file, counted from 1.
+/// A location in a profile file; lines and columns start at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub line: u32,
     pub column: u32,
 }
 
-/// Why a text is not the document it should be.
+/// Why a text does not parse.
 #[derive(Debug)]
 pub(super) struct YamlError {
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     pub message: String,
 }
 
-/// Far above any sensible profile, far below what would hurt.
+/// The largest shipped profile has fewer than 1,000 nodes.
 const MAX_NODES: usize = 20_000;
+/// The shipped profiles nest 4 levels deep.
 const MAX_DEPTH: usize = 16;
 
-/// Reads one document. Anchors, aliases and merge keys have no place in a policy.
+/// Parses one document. Anchors, aliases and merge keys are refused.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! {
@@ -35,23 +36,23 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
         },
     };
     serde_yaml::from_str_with_options(text, options).map_err(|error| YamlError {
-        place: error.location().and_then(place_of_location),
+        location: error.location().and_then(to_location),
         message: message(&error),
     })
 }
 
-/// Where a value was written.
-pub(super) fn place<T>(value: &At<T>) -> Option<Place> {
-    place_of_location(value.referenced)
+/// The location of a value.
+pub(super) fn location<T>(value: &Located<T>) -> Option<Location> {
+    to_location(value.referenced)
 }
 
-fn place_of_location(location: serde_yaml::Location) -> Option<Place> {
+fn to_location(location: serde_yaml::Location) -> Option<Location> {
     let line = u32::try_from(location.line()).ok().filter(|line| *line > 0)?;
     let column = u32::try_from(location.column()).unwrap_or(1).max(1);
-    Some(Place { line, column })
+    Some(Location { line, column })
 }
 
-/// The parser's message without its excerpt and without the place, which the diagnostic carries itself.
+/// The parser's message without its excerpt and location, because the diagnostic has a location of its own.
 fn message(error: &serde_yaml::Error) -> String {
     let text = error.without_snippet().to_string();
     let first_line = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What each run mounts on its copy of the skeleton.
+//! The mounts that each sandbox adds to its copy of the skeleton.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,11 +7,11 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::skeleton::small_filesystem;
 use super::target::open_target;
-use crate::kernel::mount::{self, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
-use crate::plan::{Access, BindKind, Op};
+use crate::kernel::mount::{self, FsOption, MountAttrFlags, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
+use crate::plan::{Access, BindKind};
 
 /// Mounts a private `/dev/shm`.
-pub(crate) fn shared_memory(bytes: u64) -> io::Result<()> {
+pub(crate) fn mount_shared_memory(bytes: u64) -> io::Result<()> {
     let size = bytes.to_string();
     let options = [FsOption("size", &size), FsOption("mode", "1777")];
     let shm = mount::new_filesystem("tmpfs", &options, NO_SUID | NO_DEVICES | NO_EXEC)?;
@@ -19,20 +19,20 @@ pub(crate) fn shared_memory(bytes: u64) -> io::Result<()> {
 }
 
 /// Mounts a fresh `/proc` over the outer one, for the pid namespace of the caller.
-pub(crate) fn fresh_proc() -> io::Result<()> {
+pub(crate) fn mount_fresh_proc() -> io::Result<()> {
     let options = [FsOption("hidepid", "invisible")];
     let proc = mount::new_filesystem("proc", &options, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)?;
     attach_at(proc.as_fd(), "/proc")
 }
 
-/// Covers the outer `/proc` with nothing.
-pub(crate) fn cover_proc() -> io::Result<()> {
-    let nothing = small_filesystem(4096, 2, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)?;
-    attach_at(nothing.as_fd(), "/proc")
+/// Covers the outer `/proc` with an empty directory.
+pub(crate) fn cover_outer_proc() -> io::Result<()> {
+    let empty = small_filesystem(4096, 2, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)?;
+    attach_at(empty.as_fd(), "/proc")
 }
 
-/// Covers a file of `/proc` with the empty device. A file that this kernel does not have needs no cover.
-pub(crate) fn mask(path: &str) -> io::Result<()> {
+/// Covers a file of `/proc` with `/dev/null`. A file that this kernel does not have needs no cover.
+pub(crate) fn mask_file(path: &str) -> io::Result<()> {
     let target = match openat(
         CWD,
         path,
@@ -42,28 +42,25 @@ pub(crate) fn mask(path: &str) -> io::Result<()> {
         Err(rustix::io::Errno::NOENT) => return Ok(()),
         target => target?,
     };
-    let null = mount::copy_tree(CWD, "/dev/null", Depth::One)?;
+    let null = mount::clone_tree(CWD, "/dev/null", MountScope::Single)?;
     mount::attach(null.as_fd(), target.as_fd())
 }
 
-/// What a mount that a run brings is mounted with: whatever is not read-only is for writing.
-pub(crate) fn attributes_of(op: &Op) -> u64 {
-    match op {
-        Op::BindDescriptor {
-            access: Access::ReadOnly,
-            ..
-        } => READ_ONLY | NO_SUID | NO_DEVICES,
-        _ => NO_SUID | NO_DEVICES,
+/// The attributes of a mount that the run adds.
+pub(crate) fn run_mount_attributes(access: Access) -> MountAttrFlags {
+    match access {
+        Access::ReadOnly => READ_ONLY | NO_SUID | NO_DEVICES,
+        Access::ReadWrite => NO_SUID | NO_DEVICES,
     }
 }
 
-/// Opens a path to mount on, which may have to be made.
-pub(crate) fn mount_point(path: &str, kind: BindKind) -> io::Result<OwnedFd> {
+/// Opens the path that the run mounts on, and creates what is missing.
+pub(crate) fn open_mount_target(path: &str, kind: BindKind) -> io::Result<OwnedFd> {
     let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     open_target(root.as_fd(), path, kind)
 }
 
-/// Mounts on a directory of the skeleton, which holds no link that is not ours.
+/// Mounts on a directory of the skeleton, whose links are all our own.
 fn attach_at(mount: BorrowedFd<'_>, path: &str) -> io::Result<()> {
     let target = openat(
         CWD,

@@ -8,14 +8,16 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{chdir, fchdir, pivot_root};
 
 use super::target::{open_parent, open_target};
-use crate::kernel::mount::{self, Copying, Depth, FsOption, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
-use crate::plan::{BindKind, Op};
+use crate::kernel::mount::{
+    self, FsOption, MountAttrFlags, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, TreeCloner,
+};
+use crate::plan::{BindKind, TemplateOp};
 
-/// What the host's own trees are mounted with.
-pub(crate) const OF_HOST: u64 = READ_ONLY | NO_SUID | NO_DEVICES;
+/// The attributes of binds of the host.
+pub(crate) const HOST_BIND_ATTRIBUTES: MountAttrFlags = READ_ONLY.union(NO_SUID).union(NO_DEVICES);
 
 /// Names and numbers of the device nodes that a script can have.
-const NODES: [(&str, u32, u32); 5] = [
+const DEVICE_NODES: [(&str, u32, u32); 5] = [
     ("null", 1, 3),
     ("zero", 1, 5),
     ("full", 1, 7),
@@ -23,63 +25,70 @@ const NODES: [(&str, u32, u32); 5] = [
     ("urandom", 1, 9),
 ];
 
-/// Links of every process to its own descriptors.
-const LINKS: [(&str, &str); 4] = [
+/// Links of `/dev` to the descriptors of the process that opens them.
+const DESCRIPTOR_LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// A skeleton while it is built, in a mount namespace of its own.
+/// A skeleton under construction, in a mount namespace of its own.
 pub(crate) struct Skeleton {
     root: Option<OwnedFd>,
-    copying: Copying,
+    tree_cloner: TreeCloner,
 }
 
 impl Skeleton {
-    /// Nothing yet.
-    pub fn new(copying: Copying) -> Self {
-        Self { root: None, copying }
+    /// A skeleton without a root yet.
+    pub fn new(tree_cloner: TreeCloner) -> Self {
+        Self {
+            root: None,
+            tree_cloner,
+        }
     }
 
-    /// Does one step. `source` is what the step mounts; a step whose source the host lost has none.
-    pub fn apply(&mut self, op: &Op, source: Option<OwnedFd>) -> io::Result<()> {
+    /// Applies one operation. `source` is the tree that the operation binds; none when the host lacks an optional path.
+    pub fn apply(&mut self, op: &TemplateOp, source: Option<OwnedFd>) -> io::Result<()> {
         match op {
-            Op::PrivateMounts => Ok(mount_change(
+            TemplateOp::PrivateMounts => Ok(mount_change(
                 "/",
                 MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
             )?),
-            Op::NewRoot { bytes, inodes } => self.new_root(*bytes, *inodes),
-            Op::Directory { path } => open_target(self.root()?.as_fd(), path, BindKind::Directory).map(drop),
-            Op::MountPoint { path, kind } => open_target(self.root()?.as_fd(), path, *kind).map(drop),
-            Op::Link { path, target } => {
+            TemplateOp::NewRoot { bytes, inodes } => self.new_root(*bytes, *inodes),
+            TemplateOp::Directory { path } => open_target(self.root()?.as_fd(), path, BindKind::Directory).map(drop),
+            TemplateOp::MountPoint { path, kind } => open_target(self.root()?.as_fd(), path, *kind).map(drop),
+            TemplateOp::Link { path, target } => {
                 let (parent, name) = open_parent(self.root()?.as_fd(), path)?;
                 Ok(symlinkat(target.as_str(), &parent, name)?)
             }
-            Op::File { path, content } => self.file(path, content),
-            Op::BindHost { path, kind, .. } => match source {
+            TemplateOp::File { path, content } => self.create_file(path, content),
+            TemplateOp::BindHost { path, kind, .. } => match source {
                 Some(source) => {
                     let target = open_target(self.root()?.as_fd(), path, *kind)?;
-                    self.copying.attach(source.as_fd(), target.as_fd(), OF_HOST)
+                    self.tree_cloner
+                        .attach(source.as_fd(), target.as_fd(), HOST_BIND_ATTRIBUTES)
                 }
                 None => Ok(()),
             },
-            Op::Devices { names } => {
+            TemplateOp::Devices { names } => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let devices = Devices::make(&names)?;
+                let devices = Devices::create(&names)?;
                 self.attach(&devices.root, "/dev", BindKind::Directory)?;
                 devices.finish()
             }
-            Op::OuterProc => self.attach(&outer_proc()?, "/proc", BindKind::Directory),
-            Op::SealRoot => mount::set_attributes(self.root()?.as_fd(), READ_ONLY | NO_SUID | NO_DEVICES, Depth::One),
-            Op::EnterRoot => {
+            TemplateOp::OuterProc => self.attach(&outer_proc()?, "/proc", BindKind::Directory),
+            TemplateOp::SealRoot => mount::set_attributes(
+                self.root()?.as_fd(),
+                READ_ONLY | NO_SUID | NO_DEVICES,
+                MountScope::Single,
+            ),
+            TemplateOp::EnterRoot => {
                 fchdir(self.root()?)?;
                 pivot_root(".", ".")?;
                 unmount(".", UnmountFlags::DETACH)?;
                 Ok(chdir("/")?)
             }
-            _ => Err(io::Error::from_raw_os_error(libc::EINVAL)),
         }
     }
 
@@ -89,7 +98,7 @@ impl Skeleton {
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
-    /// Attaches the new root over the old one, which stays in use until the pivot.
+    /// Attaches the new root over the old one, which stays the root of this process until the pivot.
     fn new_root(&mut self, bytes: u64, inodes: u64) -> io::Result<()> {
         let root = small_filesystem(bytes, inodes, NO_SUID | NO_DEVICES)?;
         let slash = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -103,7 +112,7 @@ impl Skeleton {
         mount::attach(mount.as_fd(), target.as_fd())
     }
 
-    fn file(&self, path: &str, content: &str) -> io::Result<()> {
+    fn create_file(&self, path: &str, content: &str) -> io::Result<()> {
         let (parent, name) = open_parent(self.root()?.as_fd(), path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(&parent, name, flags, Mode::from_raw_mode(0o444))?;
@@ -116,17 +125,19 @@ impl Skeleton {
     }
 }
 
-/// A copy of the outer `/proc` without what is mounted on it, so that the kernel lets a child mount a fresh one. In a
-/// user namespace such mounts are locked together, and copied as a whole.
+/// A copy of the outer `/proc` without the mounts on it, so that the kernel lets a child mount a fresh one. In a user
+/// namespace such mounts are locked together and can only be copied as a whole.
 fn outer_proc() -> io::Result<OwnedFd> {
-    match mount::copy_tree(CWD, "/proc", Depth::One) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => mount::copy_tree(CWD, "/proc", Depth::Whole),
+    match mount::clone_tree(CWD, "/proc", MountScope::Single) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            mount::clone_tree(CWD, "/proc", MountScope::Recursive)
+        }
         copy => copy,
     }
 }
 
-/// A small filesystem in memory, detached.
-pub(super) fn small_filesystem(bytes: u64, inodes: u64, attributes: u64) -> io::Result<OwnedFd> {
+/// A small, detached filesystem in memory.
+pub(super) fn small_filesystem(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     let (size, inodes) = (bytes.to_string(), inodes.to_string());
     let options = [
         FsOption("size", &size),
@@ -136,40 +147,49 @@ pub(super) fn small_filesystem(bytes: u64, inodes: u64, attributes: u64) -> io::
     mount::new_filesystem("tmpfs", &options, attributes)
 }
 
-/// A filesystem with device nodes: real ones where we may make them, those of the current root bound otherwise.
+/// A filesystem with device nodes: new ones where the process may create them, and binds of the existing ones
+/// otherwise.
 pub(crate) struct Devices {
     pub root: OwnedFd,
     bound: Vec<(String, OwnedFd)>,
 }
 
 impl Devices {
-    /// Every node that there is.
-    pub const ALL: [&'static str; 5] = [NODES[0].0, NODES[1].0, NODES[2].0, NODES[3].0, NODES[4].0];
+    /// The names of all nodes.
+    pub const ALL: [&'static str; 5] = [
+        DEVICE_NODES[0].0,
+        DEVICE_NODES[1].0,
+        DEVICE_NODES[2].0,
+        DEVICE_NODES[3].0,
+        DEVICE_NODES[4].0,
+    ];
 
-    /// Makes the nodes, the links of every process to its own descriptors, and the place for shared memory.
-    pub fn make(names: &[&str]) -> io::Result<Self> {
+    /// Creates the nodes, the links to descriptors, and the mount point of the shared memory.
+    pub fn create(names: &[&str]) -> io::Result<Self> {
         let root = small_filesystem(64 << 10, 32, NO_SUID)?;
         let mut bound = Vec::new();
         for name in names {
-            let node = NODES.iter().find(|(known, ..)| known == name);
+            let node = DEVICE_NODES.iter().find(|(known, ..)| known == name);
             let (_, major, minor) = node.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
             let mode = Mode::from_raw_mode(0o666);
-            if mknodat(&root, *name, FileType::CharacterDevice, mode, makedev(*major, *minor)).is_err() {
-                mknodat(&root, *name, FileType::RegularFile, mode, 0)?;
-                bound.push((
-                    (*name).to_owned(),
-                    mount::copy_tree(CWD, &format!("/dev/{name}"), Depth::One)?,
-                ));
+            match mknodat(&root, *name, FileType::CharacterDevice, mode, makedev(*major, *minor)) {
+                // Device nodes need CAP_MKNOD in the initial user namespace.
+                Err(rustix::io::Errno::PERM) => {
+                    mknodat(&root, *name, FileType::RegularFile, mode, 0)?;
+                    let node = mount::clone_tree(CWD, &format!("/dev/{name}"), MountScope::Single)?;
+                    bound.push(((*name).to_owned(), node));
+                }
+                created => created?,
             }
         }
         mkdirat(&root, "shm", Mode::from_raw_mode(0o755))?;
-        for (name, target) in LINKS {
+        for (name, target) in DESCRIPTOR_LINKS {
             symlinkat(target, &root, name)?;
         }
         Ok(Self { root, bound })
     }
 
-    /// Binds what could not be made and makes all of it read-only; only once the filesystem is attached.
+    /// Binds the nodes that could not be created, and makes everything read-only. The filesystem must be attached.
     pub fn finish(self) -> io::Result<()> {
         for (name, node) in &self.bound {
             let target = openat(
@@ -180,6 +200,6 @@ impl Devices {
             )?;
             mount::attach(node.as_fd(), target.as_fd())?;
         }
-        mount::set_attributes(self.root.as_fd(), READ_ONLY | NO_SUID | NO_EXEC, Depth::Whole)
+        mount::set_attributes(self.root.as_fd(), READ_ONLY | NO_SUID | NO_EXEC, MountScope::Recursive)
     }
 }

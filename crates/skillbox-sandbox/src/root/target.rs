@@ -1,4 +1,4 @@
-//! The place below a root that something is mounted on or made at.
+//! Opens and creates paths below a root without following links.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,32 +7,32 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, o
 
 use crate::plan::BindKind;
 
-/// Opens a path below a root, making what is missing. A link anywhere on the way is refused: the workspace of a
-/// session holds what earlier scripts left there, and a link could lead the mount to another place.
+/// Opens a path below a root, and creates what is missing. A link anywhere in the path is refused: earlier scripts of a
+/// session may have left one in the workspace, and it could redirect the mount.
 pub(crate) fn open_target(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> io::Result<OwnedFd> {
-    if let Some(there) = open_at_once(root, path, kind) {
-        return Ok(there);
+    if let Some(existing) = open_existing(root, path, kind) {
+        return Ok(existing);
     }
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
-    let mut here: Option<OwnedFd> = None;
+    let mut current: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
-        let above = here.as_ref().map_or(root, AsFd::as_fd);
+        let parent = current.as_ref().map_or(root, AsFd::as_fd);
         let wanted = if parts.peek().is_some() {
             BindKind::Directory
         } else {
             kind
         };
-        here = Some(step_into(above, part, wanted)?);
+        current = Some(open_or_create(parent, part, wanted)?);
     }
-    match here {
-        Some(here) => Ok(here),
+    match current {
+        Some(current) => Ok(current),
         None => root.try_clone_to_owned(),
     }
 }
 
-/// The same in one call, where all of it is there and as it should be. What else there is to do, or to refuse, the way
-/// step by step finds out.
-fn open_at_once(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> Option<OwnedFd> {
+/// Opens an existing path of the right kind in one system call. In every other case the walk over the components
+/// creates what is missing, or finds out why the path is refused.
+fn open_existing(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> Option<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let found = openat2(root, path.trim_matches('/'), flags, Mode::empty(), resolve).ok()?;
@@ -44,7 +44,7 @@ fn open_at_once(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> Option<Owne
     is_wanted.then_some(found)
 }
 
-/// The directory that holds a path's last part, made as needed, and that part.
+/// The parent directory of a path, created where it is missing, and the last component.
 pub(super) fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a str) -> io::Result<(OwnedFd, &'a str)> {
     let (parent, name) = path
         .rsplit_once('/')
@@ -52,18 +52,18 @@ pub(super) fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a str) -> io::Result
     Ok((open_target(root, parent, BindKind::Directory)?, name))
 }
 
-fn step_into(above: BorrowedFd<'_>, part: &str, kind: BindKind) -> io::Result<OwnedFd> {
+fn open_or_create(parent: BorrowedFd<'_>, part: &str, kind: BindKind) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let found = match openat(above, part, flags, Mode::empty()) {
+    let found = match openat(parent, part, flags, Mode::empty()) {
         Err(rustix::io::Errno::NOENT) => {
             match kind {
-                BindKind::Directory => mkdirat(above, part, Mode::from_raw_mode(0o755))?,
+                BindKind::Directory => mkdirat(parent, part, Mode::from_raw_mode(0o755))?,
                 BindKind::File => {
                     let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                    openat(above, part, create, Mode::from_raw_mode(0o644)).map(drop)?;
+                    openat(parent, part, create, Mode::from_raw_mode(0o644)).map(drop)?;
                 }
             }
-            openat(above, part, flags, Mode::empty())?
+            openat(parent, part, flags, Mode::empty())?
         }
         found => found?,
     };
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_parts_are_made_and_links_are_refused() {
+    fn missing_components_are_created_and_links_are_refused() {
         let top = tempfile::tempdir().unwrap();
         let root = std::fs::File::open(top.path()).unwrap();
         open_target(root.as_fd(), "/a/b", BindKind::Directory).unwrap();

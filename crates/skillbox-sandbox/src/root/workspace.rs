@@ -1,13 +1,13 @@
-//! The filesystem in memory that holds a workspace.
+//! The filesystem in memory of a workspace.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use crate::host::Ids;
 use crate::kernel::mount::{self, FsOption, NO_DEVICES, NO_SUID};
-use crate::plan::Ids;
 
-/// An empty filesystem of its own with hard limits, detached, whose root belongs to the script.
-pub(crate) fn new_workspace(bytes: u64, inodes: u64, owner: Ids) -> io::Result<OwnedFd> {
+/// Creates an empty, detached filesystem with hard limits, whose root belongs to the script.
+pub(crate) fn create_workspace_filesystem(bytes: u64, inodes: u64, owner: Ids) -> io::Result<OwnedFd> {
     let options = [
         FsOption("size", &bytes.to_string()),
         FsOption("nr_inodes", &inodes.to_string()),

@@ -1,16 +1,16 @@
-//! The few instructions of classic BPF that a filter needs.
+//! The instructions of classic BPF that a filter uses.
 
 use serde::{Deserialize, Serialize};
 
-/// One instruction, laid out as the kernel's `struct sock_filter`.
+/// One instruction, with the layout of the kernel's `struct sock_filter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Instruction {
     /// The operation.
     pub code: u16,
-    /// Instructions to skip when the comparison holds.
+    /// The number of instructions to skip if the comparison holds.
     pub jt: u8,
-    /// Instructions to skip when it does not.
+    /// The number of instructions to skip if it does not.
     pub jf: u8,
     /// The operand.
     pub k: u32,
@@ -23,13 +23,14 @@ pub(super) const JUMP_IF_BITS: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF
 pub(super) const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
 pub(super) const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
-/// Offsets in `struct seccomp_data`.
-pub(super) const OFFSET_NUMBER: u32 = 0;
-pub(super) const OFFSET_ARCHITECTURE: u32 = 4;
+/// The offset of the system call number in `struct seccomp_data`.
+pub(super) const NUMBER_OFFSET: u32 = 0;
+/// The offset of the architecture in `struct seccomp_data`.
+pub(super) const ARCHITECTURE_OFFSET: u32 = 4;
 
-/// The offset of the lower half of an argument.
-pub(super) const fn offset_argument(argument: u8) -> u32 {
-    16 + 8 * argument as u32
+/// The offset of the lower half of an argument in `struct seccomp_data`; `None` for an argument that does not exist.
+pub(super) fn argument_offset(argument: u8) -> Option<u32> {
+    (argument < 6).then(|| 16 + 8 * u32::from(argument))
 }
 
 #[cfg(target_endian = "big")]
@@ -40,16 +41,25 @@ pub(super) const NATIVE_ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 pub(super) const NATIVE_ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// The bit that marks the numbers of the x32 ABI.
+/// The bit that marks the system call numbers of the x32 ABI.
 #[cfg(target_arch = "x86_64")]
 pub(super) const X32_BIT: Option<u32> = Some(0x4000_0000);
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const X32_BIT: Option<u32> = None;
 
-/// The filter's verdicts.
-pub(super) const ALLOW: u32 = 0x7fff_0000;
+/// The return value that lets a call through.
+pub(super) const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
-/// The verdict that makes a call fail.
-pub(super) const fn fail_with(errno: u32) -> u32 {
-    0x0005_0000 | (errno & 0xffff)
+/// The return value that makes a call fail with `EPERM`.
+pub(super) const FAIL_EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+
+/// The return value that makes a call fail with `ENOSYS`.
+pub(super) const FAIL_ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+
+/// The largest errno; the kernel reduces a larger one to this.
+const MAX_ERRNO: u32 = 4095;
+
+/// The return value that makes a call fail with an errno; `None` for a number that is no errno.
+pub(super) fn fail_with(errno: u32) -> Option<u32> {
+    (errno <= MAX_ERRNO).then_some(libc::SECCOMP_RET_ERRNO | errno)
 }

@@ -1,11 +1,20 @@
-//! The constants that profiles name instead of bare numbers.
+//! The named constants that profiles use instead of numbers.
 
 use super::rule::Constant;
 
 macro_rules! constants {
     ($($name:ident),* $(,)?) => {
-        &[$((stringify!($name), libc::$name as u32)),*]
+        &[$((stringify!($name), to_u32(libc::$name as i128))),*]
     };
+}
+
+/// Runs at compile time, so a constant that does not fit into 32 bits fails the build.
+const fn to_u32(value: i128) -> u32 {
+    assert!(
+        value >= 0 && value <= u32::MAX as i128,
+        "a constant does not fit into 32 bits"
+    );
+    value as u32
 }
 
 /// Arguments of system calls.
@@ -68,7 +77,7 @@ const ARGUMENTS: &[(&str, u32)] = constants![
     S_IFSOCK,
 ];
 
-/// Constants that the C library's bindings lack, from the kernel's headers.
+/// Constants of the kernel's headers that the `libc` crate lacks.
 const KERNEL_ONLY: &[(&str, u32)] = &[
     ("CLONE_NEWTIME", 0x80),
     ("PER_LINUX", 0),
@@ -78,11 +87,11 @@ const KERNEL_ONLY: &[(&str, u32)] = &[
     ("PR_GET_AUXV", 0x4155_5856),
 ];
 
-/// Errors.
+/// Error numbers.
 const ERRORS: &[(&str, u32)] = constants![EPERM, ENOSYS, EACCES, EINVAL, EAFNOSUPPORT, EOPNOTSUPP, ENODEV];
 
-/// A constant or a number, decimal or hexadecimal.
-pub(crate) fn value_of(text: &str) -> Option<Constant> {
+/// Parses the name of a constant, or a decimal or hexadecimal number.
+pub(crate) fn parse_constant(text: &str) -> Option<Constant> {
     let named = || {
         ARGUMENTS
             .iter()
@@ -101,8 +110,8 @@ pub(crate) fn value_of(text: &str) -> Option<Constant> {
     })
 }
 
-/// An error by its name.
-pub(crate) fn errno_named(text: &str) -> Option<Constant> {
+/// Parses the name of an error number.
+pub(crate) fn parse_errno(text: &str) -> Option<Constant> {
     let (name, value) = ERRORS.iter().find(|(name, _)| *name == text)?;
     Some(Constant {
         name: (*name).to_owned(),

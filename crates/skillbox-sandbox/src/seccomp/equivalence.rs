@@ -1,31 +1,35 @@
-//! The compiled filter against its rules: every number, sampled arguments, foreign architectures.
-
-use std::sync::LazyLock;
+//! Tests that a compiled filter decides as its rules say: all numbers, sampled arguments, foreign architectures.
 
 use proptest::prelude::*;
 
 use super::bpf::{
-    ALLOW, Instruction, JUMP, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL, LOAD, NATIVE_ARCHITECTURE, RETURN,
-    fail_with,
+    ALLOW, FAIL_ENOSYS, FAIL_EPERM, Instruction, JUMP, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL, LOAD,
+    NATIVE_ARCHITECTURE, RETURN, fail_with,
 };
-use super::calls::known_calls;
 use super::compile::Filter;
-use super::rule::{SyscallAction, SyscallRule};
-use crate::profile::Profiles;
+use super::constants::{parse_constant, parse_errno};
+use super::rule::{ArgumentTest, SyscallAction, SyscallRule};
+use super::syscall_table::native_syscalls;
 
-struct Call {
-    number: u32,
-    architecture: u32,
-    arguments: [u64; 6],
+/// A system call of this architecture.
+pub(crate) struct NativeCall {
+    pub number: u32,
+    pub arguments: [u64; 6],
 }
 
-impl Call {
-    fn word(&self, offset: u32) -> u32 {
+/// The data that the kernel passes to a filter.
+struct SeccompData<'a> {
+    architecture: u32,
+    call: &'a NativeCall,
+}
+
+impl SeccompData<'_> {
+    fn word_at(&self, offset: u32) -> u32 {
         match offset {
-            0 => self.number,
+            0 => self.call.number,
             4 => self.architecture,
             _ => {
-                let argument = self.arguments[(offset as usize - 16) / 8];
+                let argument = self.call.arguments[(offset as usize - 16) / 8];
                 if offset.is_multiple_of(8) {
                     argument as u32
                 } else {
@@ -36,42 +40,54 @@ impl Call {
     }
 }
 
-/// Runs a filter as the kernel would.
-fn interpret(program: &[Instruction], call: &Call) -> u32 {
-    let (mut accumulator, mut at) = (0, 0);
+/// The result of running a filter.
+struct FilterRun {
+    return_value: u32,
+    /// The number of executed instructions.
+    length: usize,
+}
+
+/// Runs a filter as the kernel does.
+fn run_filter(program: &[Instruction], data: &SeccompData<'_>) -> FilterRun {
+    let (mut accumulator, mut at, mut length) = (0, 0, 0);
     loop {
         let Instruction { code, jt, jf, k } = program[at];
+        length += 1;
         let skip = |holds: bool| if holds { usize::from(jt) } else { usize::from(jf) };
         at += 1 + match code {
             LOAD => {
-                accumulator = call.word(k);
+                accumulator = data.word_at(k);
                 0
             }
             JUMP => k as usize,
             JUMP_IF_EQUAL => skip(accumulator == k),
             JUMP_IF_AT_LEAST => skip(accumulator >= k),
             JUMP_IF_BITS => skip(accumulator & k != 0),
-            RETURN => return k,
+            RETURN => {
+                return FilterRun {
+                    return_value: k,
+                    length,
+                };
+            }
             other => panic!("unexpected operation {other:#x}"),
         };
     }
 }
 
-/// What the rules say, read one by one.
-fn by_the_rules(rules: &[SyscallRule], call: &Call) -> u32 {
-    if call.architecture != NATIVE_ARCHITECTURE || (cfg!(target_arch = "x86_64") && call.number >= 0x4000_0000) {
-        return fail_with(libc::EPERM as u32);
+/// The return value that the rules, read one by one, ask for.
+fn expected_return_value(rules: &[SyscallRule], data: &SeccompData<'_>) -> u32 {
+    let call = data.call;
+    if data.architecture != NATIVE_ARCHITECTURE || (cfg!(target_arch = "x86_64") && call.number >= 0x4000_0000) {
+        return FAIL_EPERM;
     }
-    let name = known_calls()
-        .find(|(number, _)| *number == call.number)
-        .map(|(_, name)| name);
+    let name = syscall_name(call.number);
     let rule = rules
         .iter()
         .find(|rule| rule.calls.iter().any(|known| Some(known.as_str()) == name));
     match rule.map(|rule| &rule.action) {
-        None => fail_with(libc::ENOSYS as u32),
+        None => FAIL_ENOSYS,
         Some(SyscallAction::Allow) => ALLOW,
-        Some(SyscallAction::Refuse { errno }) => fail_with(errno.value),
+        Some(SyscallAction::Refuse { errno }) => fail_with(errno.value).unwrap(),
         Some(SyscallAction::AllowIf {
             argument,
             test,
@@ -80,26 +96,76 @@ fn by_the_rules(rules: &[SyscallRule], call: &Call) -> u32 {
             if test.passes(call.arguments[usize::from(*argument)] as u32) {
                 ALLOW
             } else {
-                fail_with(otherwise.value)
+                fail_with(otherwise.value).unwrap()
             }
         }
     }
 }
 
-fn check(rules: &[SyscallRule], filter: &Filter, call: &Call) {
+fn syscall_name(number: u32) -> Option<&'static str> {
+    native_syscalls()
+        .find(|(known, _)| *known == number)
+        .map(|(_, name)| name)
+}
+
+fn assert_data_matches_rules(rules: &[SyscallRule], filter: &Filter, data: &SeccompData<'_>) {
     assert_eq!(
-        interpret(filter.program(), call),
-        by_the_rules(rules, call),
+        run_filter(filter.program(), data).return_value,
+        expected_return_value(rules, data),
         "call {} of architecture {:#x} with {:x?}",
-        call.number,
-        call.architecture,
-        call.arguments
+        data.call.number,
+        data.architecture,
+        data.call.arguments
     );
 }
 
-/// Values around every constant that a rule looks at, with and without upper bits, which the kernel ignores.
-fn telling_arguments(rules: &[SyscallRule]) -> Vec<u64> {
-    use super::rule::ArgumentTest::{AnyOf, NoBitsOf, NoneOf};
+/// Asserts that the filter decides about a native call as the rules say.
+pub(crate) fn assert_call_matches_rules(rules: &[SyscallRule], filter: &Filter, call: &NativeCall) {
+    let architecture = NATIVE_ARCHITECTURE;
+    assert_data_matches_rules(rules, filter, &SeccompData { architecture, call });
+}
+
+/// Asserts that the rules compile to a filter that decides as they say, for every number and every tested argument.
+pub(crate) fn assert_filter_matches_rules(rules: &[SyscallRule]) {
+    let filter = Filter::compile(rules).unwrap();
+    let arguments = boundary_arguments(rules);
+    let is_conditional = |number: u32| {
+        let name = syscall_name(number);
+        rules.iter().any(|rule| {
+            matches!(rule.action, SyscallAction::AllowIf { .. })
+                && rule.calls.iter().any(|call| Some(call.as_str()) == name)
+        })
+    };
+    for number in (0..2048)
+        .chain(0x4000_0000..0x4000_0400)
+        .chain([u32::MAX, u32::MAX - 1])
+    {
+        let call = NativeCall {
+            number,
+            arguments: [0; 6],
+        };
+        for architecture in [NATIVE_ARCHITECTURE, 0x4000_0003, 0xc000_00b7, 0xc000_003e, 0] {
+            let data = SeccompData {
+                architecture,
+                call: &call,
+            };
+            assert_data_matches_rules(rules, &filter, &data);
+        }
+        if is_conditional(number) {
+            for value in &arguments {
+                let call = NativeCall {
+                    number,
+                    arguments: [*value; 6],
+                };
+                assert_call_matches_rules(rules, &filter, &call);
+            }
+        }
+    }
+}
+
+/// Values around every constant that a rule tests, with and without upper bits, which the kernel ignores.
+fn boundary_arguments(rules: &[SyscallRule]) -> Vec<u64> {
+    use ArgumentTest::{AnyOf, NoBitsOf, NoneOf};
     let mut values = vec![0, 1, u64::MAX, u64::from(u32::MAX)];
     for rule in rules {
         if let SyscallAction::AllowIf {
@@ -116,73 +182,29 @@ fn telling_arguments(rules: &[SyscallRule]) -> Vec<u64> {
     values
 }
 
-#[test]
-fn every_shipped_filter_says_what_its_rules_say() {
-    for profile in Profiles::shipped().iter() {
-        let rules = profile.syscalls.rules();
-        let filter = Filter::compile(rules).unwrap();
-        let arguments = telling_arguments(rules);
-        let conditional = |number: u32| {
-            let name = known_calls()
-                .find(|(known, _)| *known == number)
-                .map(|(_, name)| name.to_owned());
-            rules.iter().any(|rule| {
-                matches!(rule.action, SyscallAction::AllowIf { .. })
-                    && name.as_ref().is_some_and(|name| rule.calls.contains(name))
-            })
+/// The largest number of instructions that the filter executes for a native call without arguments.
+pub(crate) fn longest_path(filter: &Filter) -> Option<usize> {
+    let lengths = native_syscalls().map(|(number, _)| {
+        let call = NativeCall {
+            number,
+            arguments: [0; 6],
         };
-        for number in (0..2048)
-            .chain(0x4000_0000..0x4000_0400)
-            .chain([u32::MAX, u32::MAX - 1])
-        {
-            for architecture in [NATIVE_ARCHITECTURE, 0x4000_0003, 0xc000_00b7, 0xc000_003e, 0] {
-                check(
-                    rules,
-                    &filter,
-                    &Call {
-                        number,
-                        architecture,
-                        arguments: [0; 6],
-                    },
-                );
-            }
-            if conditional(number) {
-                for value in &arguments {
-                    check(
-                        rules,
-                        &filter,
-                        &Call {
-                            number,
-                            architecture: NATIVE_ARCHITECTURE,
-                            arguments: [*value; 6],
-                        },
-                    );
-                }
-            }
-        }
-    }
+        let data = SeccompData {
+            architecture: NATIVE_ARCHITECTURE,
+            call: &call,
+        };
+        run_filter(filter.program(), &data).length
+    });
+    lengths.max()
 }
-
-static DEFAULT: LazyLock<(Vec<SyscallRule>, Filter)> = LazyLock::new(|| {
-    let rules = Profiles::shipped().get("default").unwrap().syscalls.rules().to_vec();
-    let filter = Filter::compile(&rules).unwrap();
-    (rules, filter)
-});
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn random_calls_are_judged_alike(number in 0_u32..600, arguments in any::<[u64; 6]>()) {
-        let (rules, filter) = &*DEFAULT;
-        check(rules, filter, &Call { number, architecture: NATIVE_ARCHITECTURE, arguments });
-    }
-
-    #[test]
     fn random_rules_compile_to_what_they_say(actions in prop::collection::vec(0_u8..4, 350)) {
-        use super::{ArgumentTest, errno_named, value_of};
-        let errno = |name| errno_named(name).unwrap();
-        let rules: Vec<SyscallRule> = known_calls()
+        let errno = |name| parse_errno(name).unwrap();
+        let rules: Vec<SyscallRule> = native_syscalls()
             .zip(&actions)
             .map(|((_, name), action)| SyscallRule {
                 calls: vec![name.to_owned()],
@@ -192,7 +214,7 @@ proptest! {
                     2 => SyscallAction::Refuse { errno: errno("EACCES") },
                     _ => SyscallAction::AllowIf {
                         argument: 1,
-                        test: ArgumentTest::AnyOf(vec![value_of("3").unwrap(), value_of("9").unwrap()]),
+                        test: ArgumentTest::AnyOf(vec![parse_constant("3").unwrap(), parse_constant("9").unwrap()]),
                         otherwise: errno("EINVAL"),
                     },
                 },
@@ -202,61 +224,8 @@ proptest! {
         let filter = Filter::compile(&rules).unwrap();
         for number in 0..500 {
             for value in [0, 3, 4, 9] {
-                check(&rules, &filter, &Call { number, architecture: NATIVE_ARCHITECTURE, arguments: [value; 6] });
+                assert_call_matches_rules(&rules, &filter, &NativeCall { number, arguments: [value; 6] });
             }
         }
-    }
-}
-
-#[test]
-fn the_filter_is_a_tree_and_not_a_list() {
-    let profiles = Profiles::shipped();
-    let filter = Filter::compile(profiles.get("default").unwrap().syscalls.rules()).unwrap();
-    assert!(filter.program().len() < 320, "{} instructions", filter.program().len());
-    // No path through the filter is longer than a search tree over the numbers and one over an argument.
-    let deepest = known_calls()
-        .map(|(number, _)| {
-            let call = Call {
-                number,
-                architecture: NATIVE_ARCHITECTURE,
-                arguments: [0; 6],
-            };
-            steps(filter.program(), &call)
-        })
-        .max();
-    assert!(deepest.unwrap() <= 24, "{deepest:?} steps");
-}
-
-fn steps(program: &[Instruction], call: &Call) -> usize {
-    (1..=program.len())
-        .find(|length| {
-            let mut cut = program.to_vec();
-            for instruction in &mut cut {
-                if instruction.code == RETURN {
-                    instruction.k = ALLOW;
-                }
-            }
-            walk(&cut, call) == *length
-        })
-        .unwrap()
-}
-
-fn walk(program: &[Instruction], call: &Call) -> usize {
-    let (mut accumulator, mut at, mut count) = (0, 0, 0);
-    loop {
-        let Instruction { code, jt, jf, k } = program[at];
-        count += 1;
-        let skip = |holds: bool| if holds { usize::from(jt) } else { usize::from(jf) };
-        at += 1 + match code {
-            LOAD => {
-                accumulator = call.word(k);
-                0
-            }
-            JUMP => k as usize,
-            JUMP_IF_EQUAL => skip(accumulator == k),
-            JUMP_IF_AT_LEAST => skip(accumulator >= k),
-            JUMP_IF_BITS => skip(accumulator & k != 0),
-            _ => return count,
-        };
     }
 }

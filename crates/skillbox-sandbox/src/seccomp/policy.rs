@@ -1,11 +1,12 @@
-//! Rules together with the filter they compile to.
+//! Rules together with the filter that they compile to.
 
 use serde::Serialize;
 
-use super::compile::{CompileError, Filter};
+use super::compile::Filter;
+use super::error::CompileError;
 use super::rule::SyscallRule;
 
-/// What a profile says about system calls, compiled once. Rules that exist compile.
+/// The rules of a profile for system calls, with their compiled filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct SyscallPolicy {
@@ -21,17 +22,17 @@ impl SyscallPolicy {
         Ok(Self { rules, filter })
     }
 
-    /// Rules with the filter that was compiled of them before.
-    pub(crate) fn compiled(rules: Vec<SyscallRule>, filter: Filter) -> Self {
+    /// Rules with the filter that the build compiled from them.
+    pub(crate) fn from_compiled(rules: Vec<SyscallRule>, filter: Filter) -> Self {
         Self { rules, filter }
     }
 
-    /// The rules, as the profile gives them.
+    /// The rules, as the profile lists them.
     pub fn rules(&self) -> &[SyscallRule] {
         &self.rules
     }
 
-    /// The filter that says the same.
+    /// The compiled filter.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }

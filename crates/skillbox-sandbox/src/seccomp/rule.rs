@@ -1,37 +1,38 @@
-//! What a profile says about system calls.
+//! The rules of a profile for system calls.
 
 use serde::{Deserialize, Serialize};
 
-/// One entry of a profile: some calls, what becomes of them, and why.
+/// One entry of a profile: system calls, the action for them, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyscallRule {
-    /// Names as in the kernel's tables. A name that this architecture lacks is no error.
+    /// Names as in the kernel's tables. A call that only another architecture has is ignored.
     pub calls: Vec<String>,
-    /// What becomes of them.
+    /// What the filter does with the calls.
     #[serde(flatten)]
     pub action: SyscallAction,
-    /// Why.
+    /// Why the script needs the calls, or must not make them.
     pub reason: String,
 }
 
-/// What becomes of a call.
+/// What the filter does with a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "action")]
 pub enum SyscallAction {
-    /// It goes through.
+    /// Allow it.
     Allow,
-    /// It goes through when an argument passes the test, and fails otherwise.
+    /// Allow it if an argument passes the test, and refuse it otherwise.
     AllowIf {
-        /// The argument, from 0. Its lower 32 bits are looked at, as the kernel does for every tested argument.
+        /// The index of the argument, from 0 to 5. The test sees its lower 32 bits, which are all that the kernel uses
+        /// of the tested arguments.
         argument: u8,
         /// The test.
         test: ArgumentTest,
-        /// The error otherwise.
+        /// The error if the test fails.
         otherwise: Constant,
     },
-    /// It fails.
+    /// Refuse it.
     Refuse {
-        /// The error.
+        /// The error that the call returns.
         errno: Constant,
     },
 }
@@ -40,25 +41,25 @@ pub enum SyscallAction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentTest {
-    /// It is one of these.
+    /// Equal to one of these.
     AnyOf(Vec<Constant>),
-    /// It is none of these.
+    /// Equal to none of these.
     NoneOf(Vec<Constant>),
-    /// It has none of these bits.
+    /// Without any of these bits.
     NoBitsOf(Vec<Constant>),
 }
 
-/// A number with the name that people know it by.
+/// A number with its symbolic name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constant {
-    /// The name in the kernel's headers, or the number as it was written.
+    /// The name in the kernel's headers, or the number as the profile writes it.
     pub name: String,
-    /// The number.
+    /// The value.
     pub value: u32,
 }
 
 impl ArgumentTest {
-    /// Whether a value passes.
+    /// Whether a value passes the test.
     pub fn passes(&self, value: u32) -> bool {
         match self {
             Self::AnyOf(constants) => constants.iter().any(|constant| constant.value == value),

@@ -1,93 +1,80 @@
-//! One launch: from a parked sandbox where one fits, from the beginning otherwise.
+//! One launch: with a parked sandbox where one fits, and with a new one otherwise.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{FileType, fchown, fstat};
 use rustix::process::{Gid, Uid};
 
-use super::birth::{Birth, Newborn};
-use super::protocol::{Orders, StepFailure};
-use super::set_up::Spawning;
-use super::sources::open_sources;
-use crate::child;
-use crate::plan::{Ids, Op};
+use super::clone_child::spawn_child;
+use super::cloned_child::{CloneSide, ClonedChild};
+use super::parking::release_parked;
+use super::run_mounts::open_run_mounts;
+use super::state::SpawnerState;
+use crate::child::{RunFds, fail_launch, run_child};
+use crate::host::Ids;
+use crate::protocol::{ChildPlan, ReceivedLaunchFds, StepFailure};
 
-/// The descriptors of a launch, in the order of the protocol.
-pub(super) struct Descriptors {
+/// A child that runs the command, or is about to.
+pub(super) struct LaunchedChild {
+    pub child: ClonedChild,
     pub answers: OwnedFd,
-    pub stdio: [OwnedFd; 3],
-    pub workspace: Option<OwnedFd>,
-    pub binds: Vec<OwnedFd>,
-}
-
-impl Descriptors {
-    /// Takes the list of a message apart.
-    pub fn from_message(list: Vec<OwnedFd>, orders: &Orders<'_>) -> Option<Self> {
-        let mut list = list.into_iter();
-        let answers = list.next()?;
-        let stdio = [list.next()?, list.next()?, list.next()?];
-        let mounts_workspace = orders
-            .steps
-            .iter()
-            .any(|step| matches!(step.op, Op::MountWorkspace { .. }));
-        let workspace = if mounts_workspace { Some(list.next()?) } else { None };
-        Some(Self {
-            answers,
-            stdio,
-            workspace,
-            binds: list.collect(),
-        })
-    }
-}
-
-/// A child that runs, or is about to.
-pub(super) struct Launched {
-    pub child: Newborn,
-    pub answers: OwnedFd,
-    /// Whether it was there before the run.
+    /// Whether it was parked before the run.
     pub was_parked: bool,
 }
 
-/// Starts the command of the orders. The child, where one is cloned here, never returns.
+/// Launches the command of a plan. A child that is cloned here never returns.
 pub(super) fn launch(
-    spawning: &mut Spawning,
-    orders: &Orders<'_>,
-    descriptors: Descriptors,
-) -> Result<Launched, StepFailure> {
-    let mounts = open_sources(spawning, orders, &descriptors)?;
-    let Descriptors { answers, stdio, .. } = descriptors;
-    if spawning.facts.privileged {
-        give_pipes(&stdio, spawning.facts.script);
+    state: &mut SpawnerState,
+    plan: &ChildPlan<'_>,
+    fds: ReceivedLaunchFds,
+) -> Result<LaunchedChild, StepFailure> {
+    let mounts = open_run_mounts(state, plan, &fds)?;
+    let ReceivedLaunchFds { answers, stdio, .. } = fds;
+    if state.facts.privileged {
+        own_pipes(&stdio, state.facts.script);
     }
-    if let Some(child) = spawning.release_parked(orders, &mounts, &stdio, &answers) {
-        return Ok(Launched {
+    if let Some(child) = release_parked(state, plan, &mounts, &stdio, &answers) {
+        return Ok(LaunchedChild {
             child,
             answers,
             was_parked: true,
         });
     }
-    match spawning.give_birth(&orders.steps)? {
-        Birth::Parent(child) => Ok(Launched {
+    match spawn_child(state, &plan.steps)? {
+        CloneSide::Spawner(child) => Ok(LaunchedChild {
             child,
             answers,
             was_parked: false,
         }),
-        Birth::Child { doors } => {
-            let mut belongings = spawning.belongings(mounts);
-            belongings.doors = doors;
-            belongings.stdio = Some(stdio);
-            belongings.answers = Some(answers);
-            child::run(orders, belongings)
+        CloneSide::Child { tasks_fds } => become_child(state, plan, tasks_fds, mounts, stdio, answers),
+    }
+}
+
+fn become_child(
+    state: &SpawnerState,
+    plan: &ChildPlan<'_>,
+    tasks_fds: Vec<OwnedFd>,
+    mounts: VecDeque<OwnedFd>,
+    stdio: [OwnedFd; 3],
+    answers: OwnedFd,
+) -> ! {
+    let run_fds = RunFds { answers, stdio, mounts };
+    match state.child_fds(tasks_fds) {
+        Ok(fds) => run_child(plan, fds, run_fds),
+        Err(error) => {
+            let failure = StepFailure::outside_steps("copy the descriptors of the spawner", &error);
+            fail_launch(&run_fds.answers, failure)
         }
     }
 }
 
-/// Pipes that root made belong to the script, or `/dev/stdout` could not be opened inside.
-fn give_pipes(stdio: &[OwnedFd; 3], script: Ids) {
+/// Gives the pipes to the script's user, who otherwise cannot open `/dev/stdout` and the like.
+fn own_pipes(stdio: &[OwnedFd; 3], script: Ids) {
     for descriptor in stdio {
         let is_pipe = fstat(descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
         if is_pipe {
-            // A pipe that stays ours still works through its descriptor.
+            // A pipe of another owner still works through its descriptor.
             let _ = fchown(
                 descriptor,
                 Some(Uid::from_raw(script.uid)),

@@ -1,30 +1,27 @@
 //! The spawner: a small process of one thread that is the parent of every sandbox.
 
-mod beside;
-mod birth;
-mod errors;
-mod handle;
-mod known_steps;
+mod clone_child;
+mod cloned_child;
+mod cpu_affinity;
+mod entry;
+mod event;
 mod launch;
+mod mount_namespaces;
 mod network;
-mod options;
 mod owner_maps;
+mod parking;
+mod preparation;
 mod process;
-pub(crate) mod protocol;
 mod requests;
-mod runs;
-mod sampling;
-mod sandbox;
+mod run;
+mod run_mounts;
 mod sanitize;
-mod set_up;
+mod single_thread;
 mod slots;
-mod sources;
-mod stage;
+mod state;
+mod step_cache;
 mod template;
 
-pub use errors::{LaunchError, SpawnerError};
-pub use handle::{LaunchFds, Spawner, become_spawner_if_asked};
-pub use options::{SpawnerKind, SpawnerOptions};
-pub use sandbox::{Ended, LimitHits, Sandbox, ScriptEnd};
-pub(crate) use sanitize::reset_signals;
-pub(crate) use stage::write_id_maps;
+pub(crate) use cpu_affinity::CpuAffinity;
+pub use entry::become_spawner_if_asked;
+pub(crate) use entry::{SPAWNER_ARG0, fork_entry};

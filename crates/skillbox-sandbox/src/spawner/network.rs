@@ -1,8 +1,8 @@
 //! The network namespace of the next sandbox.
 //!
-//! Making one takes about as long as everything else of a launch together, so it is made ahead: the spawner itself,
-//! which needs no network, moves into a fresh empty one whenever it is idle, and the next child is born there. Each
-//! is used by one run only, and it belongs to a user namespace that the script is not in.
+//! Creating one takes about as long as everything else of a launch together, so it is created ahead: whenever the spawner
+//! is idle it enters a fresh, empty network namespace, since it needs no network itself, and the next child inherits it.
+//! Each is used by one run only. It belongs to a user namespace that the script is not in.
 #![expect(unsafe_code, reason = "unshare(2) changes the whole process")]
 
 use std::io;
@@ -13,55 +13,62 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use crate::kernel::loopback;
 
-/// Where the spawner is in the network.
+/// The network namespace that the spawner is in.
 pub(super) struct Network {
     host: OwnedFd,
-    here: Here,
+    current: CurrentNamespace,
+    /// Whether a run has used the fresh namespace since the last attempt to create one.
+    needs_preparation: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Here {
-    /// In the host's.
+enum CurrentNamespace {
+    /// The namespace of the host.
     Host,
-    /// In one that nobody has used.
+    /// One that no sandbox has used.
     Fresh,
-    /// In one that a sandbox was born in.
+    /// One that a sandbox uses or has used.
     Used,
 }
 
-/// What a run gets of the network.
+/// The network of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// The host's own.
+pub(super) enum NetworkKind {
+    /// The network of the host.
     Host,
-    /// An empty one, with loopback down.
+    /// An empty namespace, with loopback down.
     Empty,
-    /// An empty one, with loopback up.
+    /// An empty namespace, with loopback up.
     Loopback,
 }
 
 impl Network {
     pub fn new() -> io::Result<Self> {
         let host = open("/proc/self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { host, here: Here::Host })
+        Ok(Self {
+            host,
+            current: CurrentNamespace::Host,
+            needs_preparation: false,
+        })
     }
 
-    /// Goes where the next child is to be born.
-    pub fn go(&mut self, wanted: Wanted) -> io::Result<()> {
-        match wanted {
-            Wanted::Host if self.here == Here::Host => {}
-            Wanted::Host => {
+    /// Enters the namespace that the next child inherits.
+    pub fn enter(&mut self, kind: NetworkKind) -> io::Result<()> {
+        match kind {
+            NetworkKind::Host if self.current == CurrentNamespace::Host => {}
+            NetworkKind::Host => {
                 move_into_link_name_space(self.host.as_fd(), Some(LinkNameSpaceType::Network))?;
-                self.here = Here::Host;
+                self.current = CurrentNamespace::Host;
+                self.needs_preparation = false;
             }
-            Wanted::Empty | Wanted::Loopback => {
-                self.prepare()?;
-                if wanted == Wanted::Loopback {
-                    // From here on it is not what another run would expect, should this launch fail.
-                    self.here = Here::Used;
+            NetworkKind::Empty | NetworkKind::Loopback => {
+                self.enter_fresh()?;
+                // Used from here on, even when the launch fails: another run must not find loopback up.
+                self.current = CurrentNamespace::Used;
+                self.needs_preparation = true;
+                if kind == NetworkKind::Loopback {
                     loopback::bring_up()?;
                 }
-                self.here = Here::Used;
             }
         }
         Ok(())
@@ -69,15 +76,21 @@ impl Network {
 
     /// Whether the next sandbox would have to wait for its network namespace.
     pub fn needs_preparation(&self) -> bool {
-        self.here == Here::Used
+        self.needs_preparation
     }
 
-    /// Makes a fresh one, if there is none.
+    /// Creates a fresh namespace ahead. A failure is not repeated until a launch needs the namespace, and that launch
+    /// reports it.
     pub fn prepare(&mut self) -> io::Result<()> {
-        if self.here != Here::Fresh {
+        self.needs_preparation = false;
+        self.enter_fresh()
+    }
+
+    fn enter_fresh(&mut self) -> io::Result<()> {
+        if self.current != CurrentNamespace::Fresh {
             // SAFETY: no descriptor table is unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET)? };
-            self.here = Here::Fresh;
+            self.current = CurrentNamespace::Fresh;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Mounts that show one owner's files as the script's.
+//! Idmapped mounts that show the files of one owner as the script's.
 //!
 //! A file that only its owner may read, such as a private input of mode 0600, is of no use to a script that runs as
-//! another user. An idmapped mount shows it with the script's ids, without a copy and without touching the original.
-//! Its map is that of a user namespace, which is made once per owner and has no process in it.
+//! another user. An idmapped mount shows it with the script's ids, without a copy and without a change of the original.
+//! Its map is that of a user namespace, which is created once per owner and contains no process.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,14 +10,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::process::clone_single_threaded;
-use crate::kernel::clone::Cloned;
+use super::single_thread::clone_spawner;
+use crate::host::Ids;
+use crate::kernel::clone::CloneResult;
 use crate::kernel::mount;
-use crate::kernel::wait::{Patience, reap};
-use crate::plan::Ids;
+use crate::kernel::wait::{WaitMode, reap};
 
-/// As many owners as inputs usually have; the oldest makes room.
-const KEPT: usize = 16;
+/// The number of cached owners: more than inputs usually have. The oldest is removed first.
+const CACHE_CAPACITY: usize = 16;
 
 /// User namespaces by the owner that they map to the script.
 #[derive(Default)]
@@ -36,41 +36,41 @@ impl OwnerMaps {
         if owner == script {
             return Ok(());
         }
-        if !self.list.iter().any(|(known, _)| *known == owner) {
-            if self.list.len() == KEPT {
+        if !self.list.iter().any(|(cached, _)| *cached == owner) {
+            if self.list.len() == CACHE_CAPACITY {
                 self.list.remove(0);
             }
-            self.list.push((owner, user_namespace(proc, owner, script)?));
+            self.list.push((owner, create_user_namespace(proc, owner, script)?));
         }
         let (_, namespace) = self
             .list
             .iter()
-            .find(|(known, _)| *known == owner)
+            .find(|(cached, _)| *cached == owner)
             .ok_or(io::ErrorKind::NotFound)?;
-        mount::map_owners(mount, namespace.as_fd())
+        mount::set_id_map(mount, namespace.as_fd())
     }
 }
 
-/// A user namespace that maps one id of files to one of the host.
-fn user_namespace(proc: BorrowedFd<'_>, from: Ids, to: Ids) -> io::Result<OwnedFd> {
-    match clone_single_threaded(libc::CLONE_NEWUSER as u64, None)? {
-        Cloned::Child => loop {
-            // Nothing but a holder: it waits to be killed, which also happens when the spawner dies.
+/// Creates a user namespace that maps one owner of files to one on the host.
+fn create_user_namespace(proc: BorrowedFd<'_>, from: Ids, to: Ids) -> io::Result<OwnedFd> {
+    match clone_spawner(libc::CLONE_NEWUSER as u64, None)? {
+        CloneResult::Child => loop {
+            // This process only holds the namespace. The spawner kills it, or the kernel when the spawner dies.
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
             rustix::event::pause();
         },
-        Cloned::Parent { pid, .. } => {
-            let made = describe(proc, pid, from, to);
+        CloneResult::Parent { pid, .. } => {
+            let namespace = map_and_open(proc, pid, from, to);
             if let Some(holder) = Pid::from_raw(pid) {
-                let _ = kill_process(holder, Signal::KILL);
+                kill_process(holder, Signal::KILL)?;
             }
-            let _ = reap(Some(pid), Patience::Wait);
-            made
+            reap(Some(pid), WaitMode::Block)?;
+            namespace
         }
     }
 }
 
-fn describe(proc: BorrowedFd<'_>, pid: i32, from: Ids, to: Ids) -> io::Result<OwnedFd> {
+fn map_and_open(proc: BorrowedFd<'_>, pid: i32, from: Ids, to: Ids) -> io::Result<OwnedFd> {
     let write = |name: &str, inside: u32, outside: u32| -> io::Result<()> {
         let file = openat(
             proc,

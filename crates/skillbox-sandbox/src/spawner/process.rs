@@ -1,78 +1,67 @@
-//! The spawner's life: take requests, launch, reap, prepare for the next run when idle, and end with the server.
-#![expect(
-    unsafe_code,
-    reason = "a clone is safe only in a process of one thread, which this one is"
-)]
+//! The main loop of the spawner: take requests, launch, reap, prepare for the next run when idle, end with the server.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-
-use super::beside::Processors;
-use super::protocol::{Answer, Request, decode, tell};
-use super::requests::refuse_for_want_of_descriptors;
-use super::runs::{Run, wait};
+use super::cpu_affinity::CpuAffinity;
+use super::event::{open_termination_signals, wait_for_event};
+use super::preparation::{has_preparations, prepare_for_only_run, prepare_next};
+use super::requests::{refuse_incomplete_request, serve_request};
+use super::run::Run;
 use super::sanitize::sanitize;
-use super::set_up::Spawning;
-use crate::kernel::clone::{Cloned, clone_process};
+use super::state::SpawnerState;
 use crate::kernel::socket;
+use crate::protocol::{Answer, Request, decode, send_answer};
 
-/// Lives as the spawner behind `socket` until the other end closes. Its children may use these processors, where it
-/// itself was sent away from one.
-pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Result<()> {
+/// Runs the spawner behind `socket` until the other end closes. Its children may use the processors of `affinity`, where
+/// the spawner itself was moved away from one.
+pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io::Result<()> {
     let socket = sanitize(socket)?;
-    let mut buffer = vec![0; socket::MAX_MESSAGE];
-    let first = socket::receive(socket.as_fd(), &mut buffer)?.whole()?;
-    let Ok(Request::Begin(options)) = decode(&buffer[..first.length]) else {
-        return Err(io::Error::from_raw_os_error(libc::EPROTO));
-    };
-    let mut spawning = Spawning::set_up(&options);
-    spawning.processors = processors;
-    if let Some(answers) = first.descriptors.first() {
-        tell(answers, &Answer::Facts(Box::new(spawning.facts.clone())), &[]);
-    }
-    drop(first);
-    spawning.make_ahead();
-    let termination = termination()?;
+    let mut buffer = vec![0; socket::MAX_MESSAGE_BYTES];
+    let mut state = begin(&socket, &mut buffer, affinity)?;
+    prepare_for_only_run(&mut state);
+    let signals = open_termination_signals()?;
     let mut runs: Vec<Run> = Vec::new();
     loop {
-        let patience = if spawning.has_preparations() {
-            Some(spawning.slots.until_calm())
+        let timeout = if has_preparations(&state) {
+            Some(state.slots.time_until_refill())
         } else {
-            spawning.slots.until_idle()
+            state.slots.time_until_idle()
         };
-        let event = wait(&socket, &termination, &runs, patience)?;
-        if event.terminated {
+        let event = wait_for_event(&socket, &signals, &runs, timeout)?;
+        if event.is_termination {
             break;
         }
-        for index in event.let_go {
+        for index in event.closed_runs {
             runs[index].end();
-            spawning.slots.ended();
+            state.slots.record_end_of_run();
         }
-        for index in event.died {
+        for index in event.dead_runs {
             runs[index].reap();
-            spawning.slots.ended();
+            state.slots.record_end_of_run();
         }
-        runs.retain(Run::is_kept);
-        if event.asked {
+        runs.retain(Run::is_needed);
+        if event.has_request {
             let received = socket::receive(socket.as_fd(), &mut buffer)?;
             if received.length == 0 {
                 break;
             }
             if received.lacks_descriptors {
-                // One request fails, and not everybody's runs with it.
-                refuse_for_want_of_descriptors(&received.descriptors);
+                // This request fails, and the other runs continue.
+                refuse_incomplete_request(&received.descriptors);
                 continue;
             }
-            runs.extend(spawning.serve(&buffer[..received.length], received.descriptors));
-        } else if event.idle && spawning.has_preparations() {
-            if spawning.slots.until_calm().is_zero() {
-                spawning.prepare_next();
+            runs.extend(serve_request(
+                &mut state,
+                &buffer[..received.length],
+                received.descriptors,
+            ));
+        } else if event.is_timeout && has_preparations(&state) {
+            if state.slots.time_until_refill().is_zero() {
+                prepare_next(&mut state);
             }
-        } else if event.idle {
-            spawning.slots.forget_idle();
+        } else if event.is_timeout {
+            state.slots.forget_idle();
         }
     }
     for run in &runs {
@@ -84,20 +73,24 @@ pub(super) fn live(socket: OwnedFd, processors: Option<Processors>) -> io::Resul
     Ok(())
 }
 
-/// A wish to end becomes readable instead of ending the spawner where it stands: there is something to clean up.
-pub(super) fn termination() -> io::Result<SignalFd> {
-    let mut wish = SigSet::empty();
-    wish.add(Signal::SIGTERM);
-    wish.thread_block()?;
-    Ok(SignalFd::with_flags(
-        &wish,
-        SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
-    )?)
-}
-
-/// Clones the spawner.
-pub(super) fn clone_single_threaded(flags: u64, birthplace: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
-    // SAFETY: the spawner has one thread: it is a fresh process, started by exec or by a fork before any thread
-    // existed, and nothing in this crate starts one.
-    unsafe { clone_process(flags, birthplace) }
+/// Serves the first request: creates the state and answers with the facts.
+fn begin(socket: &OwnedFd, buffer: &mut [u8], affinity: Option<CpuAffinity>) -> io::Result<SpawnerState> {
+    let first = socket::receive(socket.as_fd(), buffer)?.require_complete()?;
+    let protocol_error = || io::Error::from_raw_os_error(libc::EPROTO);
+    let Ok(Request::Begin(options)) = decode(&buffer[..first.length]) else {
+        return Err(protocol_error());
+    };
+    let answers = first.descriptors.first().ok_or_else(protocol_error)?;
+    match SpawnerState::create(&options, affinity) {
+        Ok(state) => {
+            let facts = Answer::Facts(Box::new(state.facts.clone()));
+            send_answer(answers.as_fd(), &facts, &[])?;
+            Ok(state)
+        }
+        Err(failure) => {
+            let error = io::Error::from_raw_os_error(failure.errno);
+            send_answer(answers.as_fd(), &Answer::Failed(failure), &[])?;
+            Err(error)
+        }
+    }
 }

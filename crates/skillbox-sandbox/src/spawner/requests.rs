@@ -1,101 +1,123 @@
-//! What the server asks of the spawner, and who answers it.
+//! Serves the requests of the server.
 
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::launch::{Descriptors, launch};
-use super::protocol::{Answer, Orders, Request, StepFailure, decode, from_file, has_pid_namespace, tell};
-use super::runs::Run;
-use super::set_up::Spawning;
-use crate::root::new_workspace;
+use super::launch::launch;
+use super::parking::park_one;
+use super::run::Run;
+use super::state::SpawnerState;
+use crate::plan::has_pid_namespace;
+use crate::protocol::{
+    Answer, ChildPlan, EncodedSteps, ReceivedLaunchFds, Request, StepFailure, decode, read_request_file, send_answer,
+};
+use crate::root::create_workspace_filesystem;
 
-impl Spawning {
-    /// Does what a message asks for. A launch that succeeds is a run.
-    pub fn serve(&mut self, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Run> {
-        if descriptors.is_empty() {
-            return None;
-        }
-        let from_file = match decode(message) {
-            Ok(Request::LaunchFromFile { length }) if descriptors.len() > 1 => {
-                from_file(&descriptors.remove(1), length).ok()
-            }
-            _ => None,
-        };
-        let message = from_file.as_deref().unwrap_or(message);
-        match decode(message) {
-            Ok(Request::Launch { steps, command }) => match self.known_steps.read(&steps) {
-                Ok(steps) => {
-                    let orders = Orders {
-                        steps: Cow::Borrowed(&steps),
-                        command,
-                    };
-                    return self.serve_launch(&orders, descriptors);
-                }
-                Err(error) => refuse("read the plan", &error, &descriptors[0]),
-            },
-            Ok(Request::Prepare { steps }) => {
-                // What cannot be read is told when the launch comes.
-                let steps = self.known_steps.read(&steps).ok();
-                if let Some(steps) = steps.filter(|steps| has_pid_namespace(steps)) {
-                    self.slots.ask_for(&steps);
-                    if self.is_for_one() {
-                        // The one run is about to come, and would have to wait for the same.
-                        self.park_one();
-                    }
-                }
-            }
-            Ok(Request::KeepSlots { limit }) => self.slots.keep(limit),
-            Ok(Request::CreateWorkspace { bytes, inodes }) => match new_workspace(bytes, inodes, self.facts.script) {
-                Ok(workspace) => tell(&descriptors[0], &Answer::Workspace, &[workspace.as_fd()]),
-                Err(error) => refuse("make a workspace", &error, &descriptors[0]),
-            },
-            Ok(Request::LaunchFromFile { .. } | Request::Begin(_)) => {
-                refuse("read the request", &unreadable(), &descriptors[0]);
-            }
-            Err(error) => refuse("read the request", &error, &descriptors[0]),
-        }
-        None
+/// Serves one request. A successful launch returns a run.
+pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Run> {
+    if descriptors.is_empty() {
+        // Without a socket for answers the server cannot expect one.
+        return None;
     }
-
-    fn serve_launch(&mut self, orders: &Orders<'_>, descriptors: Vec<OwnedFd>) -> Option<Run> {
-        let answers = descriptors[0].try_clone().ok()?;
-        let Some(descriptors) = Descriptors::from_message(descriptors, orders) else {
-            refuse("count the descriptors", &unreadable(), &answers);
-            return None;
-        };
-        self.launched();
-        match launch(self, orders, descriptors) {
-            Ok(launched) => Some(Run::begin(launched, orders)),
-            Err(failure) => {
-                tell(&answers, &Answer::Failed(failure), &[]);
-                None
+    let file_message = match decode(message) {
+        Ok(Request::ReadFile { length }) if descriptors.len() > 1 => {
+            match read_request_file(&descriptors.remove(1), length) {
+                Ok(message) => Some(message),
+                Err(error) => {
+                    refuse("read the request file", &error, &descriptors[0]);
+                    return None;
+                }
             }
+        }
+        _ => None,
+    };
+    let answers = &descriptors[0];
+    match decode(file_message.as_deref().unwrap_or(message)) {
+        Ok(Request::Launch { steps, command }) => match state.step_cache.decode(&steps) {
+            Ok(steps) => {
+                let plan = ChildPlan {
+                    steps: Cow::Borrowed(&steps),
+                    command,
+                };
+                return serve_launch(state, &plan, descriptors);
+            }
+            Err(error) => refuse("read the plan", &error, answers),
+        },
+        Ok(Request::Park { steps }) => serve_park(state, &steps),
+        Ok(Request::SetSlotLimit { limit }) => state.slots.set_limit(limit),
+        Ok(Request::CreateWorkspace { bytes, inodes }) => {
+            let created = create_workspace_filesystem(bytes, inodes, state.facts.script)
+                .and_then(|workspace| send_answer(answers.as_fd(), &Answer::Workspace, &[workspace.as_fd()]));
+            if let Err(error) = created {
+                refuse("create a workspace", &error, answers);
+            }
+        }
+        Ok(Request::ReadFile { .. } | Request::Begin(_)) => refuse("read the request", &bad_message(), answers),
+        Err(error) => refuse("read the request", &error, answers),
+    }
+    None
+}
+
+fn serve_park(state: &mut SpawnerState, steps: &EncodedSteps<'_>) {
+    match state.step_cache.decode(steps) {
+        Ok(steps) if has_pid_namespace(&steps) => {
+            state.slots.request(&steps);
+            if state.is_one_shot {
+                // The only run follows at once, and would have to wait for the same work.
+                park_one(state);
+            }
+        }
+        // The reaper of a run without a pid namespace watches the server, which it does not know while it waits.
+        Ok(_) => {}
+        Err(error) => state.parking_failure = Some(StepFailure::outside_steps("read the plan", &error)),
+    }
+}
+
+fn serve_launch(state: &mut SpawnerState, plan: &ChildPlan<'_>, descriptors: Vec<OwnedFd>) -> Option<Run> {
+    let answers = match descriptors[0].try_clone() {
+        Ok(answers) => answers,
+        Err(error) => {
+            refuse("copy the answer socket", &error, &descriptors[0]);
+            return None;
+        }
+    };
+    let launched = ReceivedLaunchFds::from_message(descriptors, plan)
+        .map_err(|error| StepFailure::outside_steps("count the descriptors", &error))
+        .and_then(|fds| {
+            state.has_launched = true;
+            launch(state, plan, fds)
+        });
+    if let Some(failure) = state.parking_failure.take() {
+        try_send(&answers, &Answer::ParkingFailed(failure));
+    }
+    match launched {
+        Ok(launched) => Some(Run::start(launched, plan)),
+        Err(failure) => {
+            try_send(&answers, &Answer::Failed(failure));
+            None
         }
     }
 }
 
-/// Tells whoever asked that not all descriptors could be taken. Where not even the one for answers came, the asker
-/// finds that out by the end of it.
-pub(super) fn refuse_for_want_of_descriptors(received: &[OwnedFd]) {
-    if let Some(answers) = received.first() {
-        refuse(
-            "take the descriptors of the request",
-            &io::Error::from_raw_os_error(libc::EMFILE),
-            answers,
-        );
+/// Refuses a request whose descriptors did not all arrive. Without even the socket for answers, the server notices its
+/// end.
+pub(super) fn refuse_incomplete_request(descriptors: &[OwnedFd]) {
+    if let Some(answers) = descriptors.first() {
+        let error = io::Error::from_raw_os_error(libc::EMFILE);
+        refuse("take the descriptors of the request", &error, answers);
     }
 }
 
-fn unreadable() -> io::Error {
+fn bad_message() -> io::Error {
     io::Error::from_raw_os_error(libc::EBADMSG)
 }
 
-fn refuse(what: &str, error: &io::Error, to: &OwnedFd) {
-    let failure = StepFailure {
-        step: 0,
-        what: what.to_owned(),
-        errno: error.raw_os_error().unwrap_or(libc::EIO),
-    };
-    tell(to, &Answer::Failed(failure), &[]);
+fn refuse(what: &str, error: &io::Error, answers: &OwnedFd) {
+    try_send(answers, &Answer::Failed(StepFailure::outside_steps(what, error)));
+}
+
+/// Sends an answer that reports a failure. If even that fails, the server notices the end of the socket.
+fn try_send(answers: &OwnedFd, answer: &Answer) {
+    let _ = send_answer(answers.as_fd(), answer, &[]);
 }

@@ -1,16 +1,20 @@
-//! The spawner's first act: let go of everything that came with its birth.
+//! The first work of the spawner: it discards everything that it inherited.
 #![expect(
     unsafe_code,
-    reason = "signal dispositions and the inherited environment are raw memory of the process"
+    reason = "descriptors by number, and the inherited environment is raw memory of the process"
 )]
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
-/// The descriptor that the request socket has after this.
-pub(super) const SOCKET: RawFd = 3;
+use crate::descriptors::close_all_except;
+use crate::kernel::pseudo_file;
+use crate::signals::reset_signals;
+
+/// The descriptor of the request socket after [`sanitize`].
+const REQUEST_SOCKET: RawFd = 3;
 
 /// Keeps the request socket and nothing else: no descriptor, no environment, no argument, no handler, no core dump.
 ///
@@ -21,86 +25,65 @@ pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
         Resource::Core,
         Rlimit {
             current: Some(0),
-            maximum: rustix::process::getrlimit(Resource::Core).maximum,
+            maximum: getrlimit(Resource::Core).maximum,
         },
     )?;
-    // A run takes more than a dozen; scripts have a limit of their own.
-    let most = rustix::process::getrlimit(Resource::Nofile).maximum;
+    // A run takes more than a dozen descriptors in the spawner. Scripts have a limit of their own.
+    let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(
         Resource::Nofile,
         Rlimit {
-            current: most,
-            maximum: most,
+            current: maximum,
+            maximum,
         },
     )?;
     let socket = keep_only(socket)?;
-    reset_signals();
-    forget_birth();
+    reset_signals()?;
+    erase_arguments_and_environment()?;
     rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::chdir("/")?;
-    // A terminal's signals are not for the spawner. Failing means that it leads a session already.
-    let _ = rustix::process::setsid();
+    // The spawner does not receive the signals of a terminal.
+    match rustix::process::setsid() {
+        // It leads a process group already.
+        Ok(_) | Err(rustix::io::Errno::PERM) => {}
+        Err(error) => return Err(error.into()),
+    }
     rustix::thread::set_name(c"skillbox-spawn")?;
     Ok(socket)
 }
 
-/// Moves the socket to its place, closes all above it, and puts the empty device below it.
+/// Moves the socket to its number, closes everything above, and opens `/dev/null` as the standard streams.
 fn keep_only(socket: OwnedFd) -> io::Result<OwnedFd> {
-    use std::os::fd::{AsRawFd, IntoRawFd};
     let raw = socket.into_raw_fd();
-    if raw != SOCKET {
-        // SAFETY: plain system calls on descriptor numbers; whatever was open at the target is closed on purpose, and
-        // no other part of this one-thread process uses a descriptor after its birth.
-        if unsafe { libc::dup3(raw, SOCKET, libc::O_CLOEXEC) } < 0 {
+    if raw != REQUEST_SOCKET {
+        // SAFETY: plain system calls on descriptor numbers. A descriptor at the target is closed on purpose, and no
+        // other part of this process of one thread uses a descriptor that it inherited.
+        if unsafe { libc::dup3(raw, REQUEST_SOCKET, libc::O_CLOEXEC) } < 0 {
             return Err(io::Error::last_os_error());
         }
     }
     // SAFETY: as above: everything above the socket is closed on purpose.
-    if unsafe { libc::syscall(libc::SYS_close_range, SOCKET + 1, u32::MAX, 0) } < 0 {
-        close_one_by_one()?;
-    }
+    unsafe { close_all_except(&[REQUEST_SOCKET])? };
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
-    for target in 0..SOCKET {
+    for target in 0..REQUEST_SOCKET {
         // SAFETY: as above.
         if unsafe { libc::dup2(null.as_raw_fd(), target) } < 0 {
             return Err(io::Error::last_os_error());
         }
     }
-    // SAFETY: the number was just filled with a copy of the socket, and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(SOCKET) })
+    // SAFETY: the number is a copy of the socket, which nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(REQUEST_SOCKET) })
 }
 
-/// Before close_range(2): as many as can be open.
-fn close_one_by_one() -> io::Result<()> {
-    let highest = rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(1 << 20);
-    for descriptor in SOCKET + 1..i32::try_from(highest).unwrap_or(i32::MAX) {
-        // SAFETY: closing a number that nothing in this process uses.
-        unsafe { libc::close(descriptor) };
-    }
-    Ok(())
-}
-
-/// Default dispositions and an empty mask: Rust ignores SIGPIPE, and a child would inherit that.
-pub(crate) fn reset_signals() {
-    // SAFETY: installing default dispositions and an empty mask touches no memory of ours.
-    unsafe {
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-    }
-}
-
-/// Overwrites arguments and environment. A spawner that was forked has its parent's in memory, and so would every
-/// child of it.
-fn forget_birth() {
+/// Overwrites arguments and environment. A forked spawner has those of its parent in memory, and so would each of its
+/// children.
+fn erase_arguments_and_environment() -> io::Result<()> {
     unsafe extern "C" {
         static mut environ: *mut *mut libc::c_char;
     }
-    // SAFETY: this is the only thread, so nobody reads or changes the environment meanwhile; the list ends with a
-    // null pointer, each entry is a writable C string, and the list is emptied afterwards.
+    let ranges = argument_ranges(&pseudo_file::read("/proc/self/stat")?)?;
+    // SAFETY: this is the only thread, so nothing reads or changes the environment meanwhile; the list ends with a
+    // null pointer, each entry is a writable C string, and the list is empty afterwards.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
@@ -110,27 +93,48 @@ fn forget_birth() {
             entry = entry.add(1);
         }
     }
-    for (start, end) in birth_ranges() {
+    for (start, end) in ranges {
         // SAFETY: the kernel put the arguments and the environment of this process there, at the far end of its own
-        // writable stack, and no reference to them is in use: this process never looks at them again.
+        // writable stack, and no reference to them is in use: this process never reads them again.
         unsafe { std::ptr::write_bytes(start as *mut u8, 0, end - start) };
     }
+    Ok(())
 }
 
-/// Where the kernel put the arguments and the environment.
-fn birth_ranges() -> Vec<(usize, usize)> {
-    let stat = crate::kernel::made_up::read("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<usize> = stat
-        .rsplit(") ")
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(|field| field.parse().unwrap_or(0))
-        .collect();
-    // The fields 48 to 51 of proc_pid_stat(5), counted from the third, which follows the name.
-    [(45, 46), (47, 48)]
-        .into_iter()
-        .filter_map(|(start, end)| Some((*fields.get(start)?, *fields.get(end)?)))
-        .filter(|(start, end)| *start > 0 && start < end)
-        .collect()
+/// The addresses of the arguments and of the environment, in the text of `/proc/self/stat`.
+fn argument_ranges(stat: &str) -> io::Result<Vec<(usize, usize)>> {
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat has an unknown format");
+    // The name in parentheses can contain anything, so fields are counted from the third, which follows it.
+    let (_, fields) = stat.rsplit_once(") ").ok_or_else(invalid)?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let address = |number: usize| fields.get(number - 3)?.parse::<usize>().ok();
+    let mut ranges = Vec::new();
+    // arg_start, arg_end, env_start and env_end in proc_pid_stat(5).
+    for (start, end) in [(48, 49), (50, 51)] {
+        let (start, end) = address(start).zip(address(end)).ok_or_else(invalid)?;
+        match (start, end) {
+            // A process without them, or a kernel that hides them.
+            (0, 0) => {}
+            (start, end) if start <= end => ranges.push((start, end)),
+            _ => return Err(invalid()),
+        }
+    }
+    Ok(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_after_any_name_and_anything_else_is_an_error() {
+        let fields = |last: &str| format!("7 (a) b) S {} {last}", vec!["1"; 44].join(" "));
+        assert_eq!(argument_ranges(&fields("10 20 30 40 0")).unwrap(), [(10, 20), (30, 40)]);
+        assert_eq!(argument_ranges(&fields("0 0 30 40 0")).unwrap(), [(30, 40)]);
+        for wrong in ["10 20 30", "20 10 30 40", "x 20 30 40"] {
+            assert!(argument_ranges(&fields(wrong)).is_err(), "{wrong}");
+        }
+        let own = argument_ranges(&pseudo_file::read("/proc/self/stat").unwrap()).unwrap();
+        assert!(!own.is_empty());
+    }
 }

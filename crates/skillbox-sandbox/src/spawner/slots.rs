@@ -1,10 +1,10 @@
-//! Sandboxes made ahead.
+//! The parked sandboxes.
 //!
-//! A slot is a child that has done everything that depends on the profile alone, and waits for a run: its workspace,
-//! its skill, its inputs and its command. It is used by one run and never again; what comes after it is made while
-//! the spawner has nothing else to do. A server has as many as its load of the last moments could use.
+//! A parked sandbox has done everything that depends on the profile alone, and waits for a run: its workspace, its skill,
+//! its inputs and its command. It serves one run. The spawner replaces it when it has nothing else to do. A server has as
+//! many parked sandboxes as its recent load could use.
 
-use std::borrow::Cow;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -12,278 +12,238 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::birth::{Birth, Newborn};
-use super::protocol::{Orders, Part, PartStep, has_pid_namespace};
-use super::set_up::Spawning;
-use crate::child;
+use super::cloned_child::ClonedChild;
 use crate::kernel::socket;
-use crate::kernel::wait::{Patience, reap};
-use crate::plan::{Command, Phase, Step};
+use crate::kernel::wait::{WaitMode, reap};
+use crate::plan::Step;
+use crate::protocol::{ChildPlan, RunMessage, StepFailure, encode, receive_parking_failure};
 
-/// A kind of run that was not asked for so long is forgotten, with its slots.
-const IDLE: Duration = Duration::from_secs(30);
+/// A kind of run that was not requested for this long is forgotten, with its parked sandboxes.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where another slot still waits, a used one is replaced only after so long without a launch and without the end of a
-/// run: making it takes as much of the processor as a short run, and would take it from the run that has just begun, or
-/// from whoever brings its result to the caller.
-const CALM: Duration = Duration::from_millis(3);
+/// The time without a launch and without the end of a run after which a used slot is refilled while another one is still
+/// full. Parking takes as much of the processor as a short run, and would take it from the run that has just started, or
+/// from the process that passes its result to the caller.
+const REFILL_DELAY: Duration = Duration::from_millis(3);
 
-/// As many as a kind of run has at least: one to be taken, and one that waits meanwhile.
-const PAIR: usize = 2;
+/// The minimum number of slots for a kind of run: one to be used, and one to be ready meanwhile.
+const MIN_SLOTS_PER_KIND: usize = 2;
 
-/// The slots of a spawner.
-#[derive(Default)]
+/// The parked sandboxes of a spawner.
 pub(super) struct Slots {
-    /// As many as may be parked at once; none are made by themselves when 0.
+    /// The most sandboxes that are parked at once; with 0 only requested ones are.
     limit: usize,
+    /// The last launch or end of a run.
     last_change: Option<Instant>,
-    parked: Vec<Slot>,
-    recipes: Vec<Recipe>,
+    parked: Vec<ParkedSandbox>,
+    kinds: Vec<SlotKind>,
 }
 
-/// A child that waits.
-struct Slot {
-    recipe: Rc<[Step]>,
-    /// None once a run has it.
-    child: Option<Newborn>,
-    /// Where the run is sent.
-    bell: OwnedFd,
-}
-
-/// The steps that slots of one kind are made by.
-struct Recipe {
+/// A sandbox that waits for its run.
+pub(super) struct ParkedSandbox {
     steps: Rc<[Step]>,
-    /// How many are kept parked.
-    wanted: usize,
+    /// None once a run has it.
+    child: Option<ClonedChild>,
+    /// The socket that the run is sent through.
+    run_socket: OwnedFd,
+}
+
+/// Runs that the same parked sandboxes can serve.
+struct SlotKind {
+    /// The steps that do not need the run.
+    steps: Rc<[Step]>,
+    /// How many are parked.
+    target_count: usize,
     last_used: Instant,
 }
 
-/// The steps that a slot knows before there is a run for it.
-fn ahead(steps: &[Step]) -> impl Iterator<Item = &Step> {
-    steps.iter().filter(|step| !belongs_to_the_run(step))
-}
-
-fn belongs_to_the_run(step: &Step) -> bool {
-    step.phase == Phase::Release && !step.op.is_rehearsed()
-}
-
-/// Whether two steps do the same, whatever number they have in their plans.
-fn is_like(one: &Step, other: &Step) -> bool {
-    one.op == other.op && one.phase == other.phase && one.need == other.need && one.layers == other.layers
-}
-
-/// The part of the plan that a slot does not know: where it comes to what it does know, only the number.
-fn part<'a>(orders: &'a Orders<'_>) -> Part<'a> {
-    let release = orders.steps.iter().filter(|step| step.phase == Phase::Release);
-    let steps = release.map(|step| match belongs_to_the_run(step) {
-        true => PartStep::Brought(Cow::Borrowed(step)),
-        false => PartStep::Known { number: step.number },
-    });
-    Part {
-        steps: steps.collect(),
-        command: Cow::Borrowed(&orders.command),
-    }
+/// The steps that are known before the run is.
+fn steps_without_run(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().filter(|step| !step.op.needs_run())
 }
 
 impl Slots {
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            ..Self::default()
+            last_change: None,
+            parked: Vec::new(),
+            kinds: Vec::new(),
         }
     }
 
-    /// From now on so many may be parked; those beyond are let go.
-    pub fn keep(&mut self, limit: u8) {
+    /// Changes the limit, and discards the sandboxes above it.
+    pub fn set_limit(&mut self, limit: u8) {
         self.limit = usize::from(limit);
         self.parked.truncate(self.limit);
-        for recipe in &mut self.recipes {
-            recipe.wanted = recipe.wanted.min(self.limit);
+        for kind in &mut self.kinds {
+            kind.target_count = kind.target_count.min(self.limit);
         }
     }
 
-    /// Asks for one slot for these steps.
-    pub fn ask_for(&mut self, steps: &[Step]) {
-        self.recipe(steps).wanted = PAIR.min(self.limit.max(1));
+    /// Requests parked sandboxes for these steps.
+    pub fn request(&mut self, steps: &[Step]) {
+        let count = MIN_SLOTS_PER_KIND.min(self.limit.max(1));
+        self.kind_of(steps).target_count = count;
     }
 
-    fn recipe(&mut self, steps: &[Step]) -> &mut Recipe {
-        let known = self.recipes.iter().position(|recipe| {
-            let mut wanted = ahead(steps);
-            let alike = |step: &Step| wanted.next().is_some_and(|other| is_like(step, other));
-            recipe.steps.iter().all(alike) && wanted.next().is_none()
+    fn kind_of(&mut self, steps: &[Step]) -> &mut SlotKind {
+        let known = self.kinds.iter().position(|kind| {
+            let mut wanted = steps_without_run(steps);
+            let is_same = |step: &Step| wanted.next().is_some_and(|other| step.does_same_as(other));
+            kind.steps.iter().all(is_same) && wanted.next().is_none()
         });
         let index = known.unwrap_or_else(|| {
-            self.recipes.push(Recipe {
-                steps: ahead(steps).cloned().collect(),
-                wanted: 0,
+            self.kinds.push(SlotKind {
+                steps: steps_without_run(steps).cloned().collect(),
+                target_count: 0,
                 last_used: Instant::now(),
             });
-            self.recipes.len() - 1
+            self.kinds.len() - 1
         });
-        &mut self.recipes[index]
+        &mut self.kinds[index]
     }
 
-    /// Takes a slot for these steps and learns from whether there was one.
-    fn take(&mut self, steps: &[Step]) -> Option<Slot> {
+    /// Takes a parked sandbox for these steps. When there is none, the kind gets one more slot.
+    pub fn take(&mut self, steps: &[Step]) -> Option<ParkedSandbox> {
         if self.limit == 0 && self.parked.is_empty() {
             return None;
         }
         self.last_change = Some(Instant::now());
         let limit = self.limit;
-        let recipe = self.recipe(steps);
-        recipe.last_used = Instant::now();
-        let wanted = Rc::clone(&recipe.steps);
-        let found = self.parked.iter().position(|slot| Rc::ptr_eq(&slot.recipe, &wanted));
-        let recipe = self.recipe(steps);
+        let kind = self.kind_of(steps);
+        kind.last_used = Instant::now();
+        let wanted = Rc::clone(&kind.steps);
+        let found = self.parked.iter().position(|slot| Rc::ptr_eq(&slot.steps, &wanted));
+        let kind = self.kind_of(steps);
         if limit == 0 {
-            recipe.wanted = 0;
+            kind.target_count = 0;
         } else if found.is_none() {
-            recipe.wanted = (recipe.wanted + 1).max(PAIR).min(limit);
+            kind.target_count = (kind.target_count + 1).max(MIN_SLOTS_PER_KIND).min(limit);
         }
         found.map(|index| self.parked.swap_remove(index))
     }
 
-    /// The recipe that lacks a slot.
-    fn lacking(&self) -> Option<usize> {
+    fn parked_count(&self, kind: &SlotKind) -> usize {
+        let of_kind = self.parked.iter().filter(|slot| Rc::ptr_eq(&slot.steps, &kind.steps));
+        of_kind.count()
+    }
+
+    /// The kind that has fewer parked sandboxes than it should.
+    fn incomplete_kind(&self) -> Option<usize> {
         if self.parked.len() >= self.limit.max(1) {
             return None;
         }
-        self.recipes.iter().position(|recipe| {
-            let have = self
-                .parked
-                .iter()
-                .filter(|slot| Rc::ptr_eq(&slot.recipe, &recipe.steps));
-            have.count() < recipe.wanted
-        })
+        self.kinds
+            .iter()
+            .position(|kind| self.parked_count(kind) < kind.target_count)
     }
 
-    /// Whether a slot should be made.
+    /// The steps of the sandbox to park next.
+    pub fn next_to_park(&self) -> Option<Rc<[Step]>> {
+        let index = self.incomplete_kind()?;
+        Some(Rc::clone(&self.kinds[index].steps))
+    }
+
+    /// Adds a parked sandbox.
+    pub fn add(&mut self, sandbox: ParkedSandbox) {
+        self.parked.push(sandbox);
+    }
+
+    /// Parks no more sandboxes with these steps until a launch asks for one again.
+    pub fn stop_parking(&mut self, steps: &Rc<[Step]>) {
+        for kind in self.kinds.iter_mut().filter(|kind| Rc::ptr_eq(&kind.steps, steps)) {
+            kind.target_count = 0;
+        }
+    }
+
+    /// Whether a sandbox should be parked.
     pub fn needs_preparation(&self) -> bool {
-        self.lacking().is_some()
+        self.incomplete_kind().is_some()
     }
 
-    /// Notes that a run is over.
-    pub fn ended(&mut self) {
+    /// Records that a run has ended.
+    pub fn record_end_of_run(&mut self) {
         self.last_change = Some(Instant::now());
     }
 
-    /// How long to leave the processor to the runs before the next slot is made.
-    pub fn until_calm(&self) -> Duration {
-        let is_urgent = self.lacking().is_some_and(|index| {
-            let steps = &self.recipes[index].steps;
-            !self.parked.iter().any(|slot| Rc::ptr_eq(&slot.recipe, steps))
-        });
+    /// How long to leave the processor to the runs before the next sandbox is parked.
+    pub fn time_until_refill(&self) -> Duration {
+        let is_urgent = self
+            .incomplete_kind()
+            .is_some_and(|index| self.parked_count(&self.kinds[index]) == 0);
         match self.last_change {
-            Some(last) if !is_urgent => CALM.saturating_sub(last.elapsed()),
+            Some(last) if !is_urgent => REFILL_DELAY.saturating_sub(last.elapsed()),
             _ => Duration::ZERO,
         }
     }
 
-    /// How long until something can be forgotten.
-    pub fn until_idle(&self) -> Option<Duration> {
-        let oldest = self.recipes.iter().map(|recipe| recipe.last_used).min()?;
-        Some(IDLE.saturating_sub(oldest.elapsed()))
+    /// How long until a kind can be forgotten.
+    pub fn time_until_idle(&self) -> Option<Duration> {
+        let oldest = self.kinds.iter().map(|kind| kind.last_used).min()?;
+        Some(IDLE_TIMEOUT.saturating_sub(oldest.elapsed()))
     }
 
-    /// Forgets what was not used for long.
+    /// Forgets the kinds that were not used for long.
     pub fn forget_idle(&mut self) {
-        self.recipes.retain(|recipe| recipe.last_used.elapsed() < IDLE);
-        let recipes = &self.recipes;
-        let is_known = |slot: &mut Slot| recipes.iter().any(|recipe| Rc::ptr_eq(&recipe.steps, &slot.recipe));
-        self.parked.retain_mut(is_known);
+        self.kinds.retain(|kind| kind.last_used.elapsed() < IDLE_TIMEOUT);
+        let kinds = &self.kinds;
+        self.parked
+            .retain(|slot| kinds.iter().any(|kind| Rc::ptr_eq(&kind.steps, &slot.steps)));
     }
 }
 
-impl Spawning {
-    /// Hands the run to a parked child, where one fits and lives.
-    pub(super) fn release_parked(
-        &mut self,
-        orders: &Orders<'_>,
-        mounts: &[Option<OwnedFd>],
-        stdio: &[OwnedFd; 3],
-        answers: &OwnedFd,
-    ) -> Option<Newborn> {
-        if !has_pid_namespace(&orders.steps) {
-            // Its reaper would have to watch the server, which it does not know while it waits.
-            return None;
-        }
-        let slot = self.slots.take(&orders.steps)?;
-        // A template that was built anew shows that the host changed under the slot.
-        let is_current = self.template_number(&orders.steps).is_ok_and(|now| slot.is_of(now));
-        if !is_current {
-            return None;
-        }
-        let mut descriptors = vec![answers.as_fd()];
-        descriptors.extend(stdio.iter().map(AsFd::as_fd));
-        descriptors.extend(mounts.iter().flatten().map(AsFd::as_fd));
-        slot.ring(orders, &descriptors)
-    }
-
-    /// Makes the slot that is lacking. The child never returns.
-    pub(super) fn park_one(&mut self) {
-        let Some(index) = self.slots.lacking() else { return };
-        let steps = Rc::clone(&self.slots.recipes[index].steps);
-        match self.park(&steps) {
-            Some(slot) => self.slots.parked.push(slot),
-            // The launch that comes finds out why, and tells it.
-            None => self.slots.recipes[index].wanted = 0,
+impl ParkedSandbox {
+    pub fn new(steps: &Rc<[Step]>, child: ClonedChild, run_socket: OwnedFd) -> Self {
+        Self {
+            steps: Rc::clone(steps),
+            child: Some(child),
+            run_socket,
         }
     }
 
-    fn park(&mut self, steps: &Rc<[Step]>) -> Option<Slot> {
-        let (bell, theirs) = socket::pair().ok()?;
-        let orders = Orders {
-            steps: Cow::Borrowed(steps),
-            command: Cow::Owned(Command {
-                argv: Vec::new(),
-                env: Vec::new(),
-            }),
-        };
-        match self.give_birth(steps).ok()? {
-            Birth::Parent(child) => Some(Slot {
-                recipe: Rc::clone(steps),
-                child: Some(child),
-                bell,
-            }),
-            Birth::Child { doors } => {
-                let mut belongings = self.belongings(Vec::new());
-                belongings.doors = doors;
-                child::park(&orders, belongings, theirs)
-            }
+    /// Whether the child lives.
+    pub fn is_alive(&self) -> bool {
+        let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.child
+            .as_ref()
+            .is_some_and(|child| poll(&mut [PollFd::new(&child.pidfd, PollFlags::IN)], Some(&no_wait)) == Ok(0))
+    }
+
+    /// Whether the child started from this template.
+    pub fn has_template(&self, template: Option<u64>) -> bool {
+        self.child.as_ref().is_some_and(|child| child.template == template)
+    }
+
+    /// Why a dead sandbox could not park. A sandbox that was killed has sent nothing.
+    pub fn parking_failure(&self) -> Option<StepFailure> {
+        match receive_parking_failure(self.run_socket.as_fd()) {
+            Ok(failure) => failure,
+            Err(error) => Some(StepFailure::outside_steps(
+                "read the report of a parked sandbox",
+                &error,
+            )),
         }
+    }
+
+    /// Sends the run, and returns the child that runs it; none when the run does not fit into a message.
+    pub fn send_run(mut self, plan: &ChildPlan<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<Option<ClonedChild>> {
+        let message = encode(&RunMessage::of_plan(plan))?;
+        if message.len() > socket::MAX_MESSAGE_BYTES || descriptors.len() > socket::MAX_DESCRIPTORS {
+            return Ok(None);
+        }
+        socket::send(self.run_socket.as_fd(), &message, descriptors)?;
+        Ok(self.child.take())
     }
 }
 
-impl Slot {
-    /// Whether the child lives, and stands on this template.
-    fn is_of(&self, template: Option<u64>) -> bool {
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        self.child.as_ref().is_some_and(|child| {
-            let lives = poll(&mut [PollFd::new(&child.pidfd, PollFlags::IN)], Some(&at_once)) == Ok(0);
-            lives && child.template == template
-        })
-    }
-
-    /// Sends the run. A slot that does not take it is gone.
-    fn ring(mut self, orders: &Orders<'_>, descriptors: &[BorrowedFd<'_>]) -> Option<Newborn> {
-        let message = postcard::to_stdvec(&part(orders));
-        let message = message.ok().filter(|message| message.len() <= socket::MAX_MESSAGE)?;
-        if descriptors.len() > socket::MAX_DESCRIPTORS {
-            return None;
-        }
-        socket::send(self.bell.as_fd(), &message, descriptors).ok()?;
-        self.child.take()
-    }
-}
-
-impl Drop for Slot {
+impl Drop for ParkedSandbox {
     fn drop(&mut self) {
         let Some(child) = &self.child else { return };
         if let Some(pid) = Pid::from_raw(child.pid) {
             let _ = kill_process(pid, Signal::KILL);
         }
-        // Its control group can be removed only once it is gone.
-        let _ = reap(Some(child.pid), Patience::Wait);
+        // The control group, which is dropped next, can be removed only once it is empty.
+        let _ = reap(Some(child.pid), WaitMode::Block);
     }
 }

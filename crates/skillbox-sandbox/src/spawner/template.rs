@@ -1,8 +1,8 @@
-//! Roots that are built once and copied by every run of the same profile.
+//! Roots that are built once, and copied by every run of the same profile.
 //!
-//! The steps of the plan's first phase depend on the profile and the host only. The first run that needs them has
-//! them done, in a mount namespace of its own; later ones start from a copy of that namespace, which costs a
-//! twentieth. A path of the host that was replaced since makes the template stale, and it is built anew.
+//! The [`TemplateOp`]s of a plan depend on the profile and the host only. The spawner applies them for the first run, in a
+//! mount namespace of its own. Later runs start from a copy of that namespace, which takes a twentieth of the time. When a
+//! path of the host is replaced, the template is stale, and the spawner builds another one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,121 +10,106 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
-use super::birth::failure;
-use super::protocol::StepFailure;
-use super::stage::{Stage, own_mount_namespace};
-use crate::kernel::mount::Copying;
-use crate::plan::{Op, Phase, Step};
-use crate::root::{OF_HOST, Skeleton};
+use super::mount_namespaces::{MountNamespaces, own_mount_namespace};
+use crate::kernel::mount::TreeCloner;
+use crate::plan::{Step, TemplateOp, template_steps};
+use crate::protocol::StepFailure;
+use crate::root::{HOST_BIND_ATTRIBUTES, Skeleton};
 
-/// As many as a server with several profiles needs; the least used one makes room.
-const KEPT: usize = 8;
+/// The number of cached templates: enough for a server with several profiles. The least recently used is removed first.
+const CACHE_CAPACITY: usize = 8;
 
-/// How long the host's paths are trusted to be the same.
-const FRESH_FOR: Duration = Duration::from_secs(1);
+/// The interval between two checks of the host's paths.
+const SOURCE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The templates of this spawner, the last used one last.
+/// The templates of this spawner, the most recently used one last.
 #[derive(Default)]
 pub(super) struct Templates {
     list: Vec<Template>,
-    built: u64,
+    built_count: u64,
 }
 
 struct Template {
-    /// Which it is of all that were ever built.
+    /// Its number among all templates that were ever built.
     number: u64,
-    /// The steps that it was built by.
-    steps: Vec<Op>,
+    /// The operations that built it.
+    ops: Vec<TemplateOp>,
     namespace: OwnedFd,
     sources: Vec<Source>,
-    checked: Instant,
+    checked_at: Instant,
 }
 
-/// A path of the host that a template shows.
+/// A path of the host that a template binds.
 struct Source {
     path: String,
     identity: Option<(u64, u64)>,
 }
 
 impl Templates {
-    /// The mount namespace that a run with these steps starts from, and its number; none when it has no root of its
-    /// own. A template whose sources changed on the host gets a successor, with another number.
-    pub fn namespace(&mut self, stage: &Stage, steps: &[Step]) -> Result<Option<(&OwnedFd, u64)>, StepFailure> {
-        let wanted = || steps.iter().filter(|step| step.phase == Phase::Template);
-        if wanted().next().is_none() {
+    /// The mount namespace that a run with these steps starts from, and its number; none when the run has no root of its
+    /// own. A stale template is replaced by one with another number.
+    pub fn namespace(
+        &mut self,
+        namespaces: &MountNamespaces,
+        steps: &[Step],
+    ) -> Result<Option<(&OwnedFd, u64)>, StepFailure> {
+        let wanted = template_steps(steps);
+        if wanted.clone().next().is_none() {
             return Ok(None);
         }
-        let same = |template: &Template| {
-            template.steps.len() == wanted().count()
-                && template.steps.iter().zip(wanted()).all(|(have, want)| *have == want.op)
-        };
-        let template = match self.list.iter().position(same) {
-            Some(index) => {
-                let mut template = self.list.remove(index);
-                if template.is_stale(stage) {
-                    self.build(stage, wanted())?
-                } else {
-                    template
-                }
+        let is_same = |template: &Template| template.ops.iter().eq(wanted.clone().map(|(_, op)| op));
+        let cached = self.list.iter().position(is_same).map(|index| self.list.remove(index));
+        let fresh = cached.and_then(|mut template| (!template.is_stale(namespaces)).then_some(template));
+        let template = match fresh {
+            Some(template) => template,
+            None => {
+                self.built_count += 1;
+                build(namespaces, wanted, self.built_count)?
             }
-            None => self.build(stage, wanted())?,
         };
-        if self.list.len() == KEPT {
+        if self.list.len() == CACHE_CAPACITY {
             self.list.remove(0);
         }
         self.list.push(template);
         Ok(self.list.last().map(|template| (&template.namespace, template.number)))
     }
-
-    fn build<'a>(
-        &mut self,
-        stage: &Stage,
-        steps: impl Iterator<Item = &'a Step> + Clone,
-    ) -> Result<Template, StepFailure> {
-        self.built += 1;
-        build(stage, steps, self.built)
-    }
 }
 
 impl Template {
-    fn is_stale(&mut self, stage: &Stage) -> bool {
-        if self.checked.elapsed() < FRESH_FOR {
+    fn is_stale(&mut self, namespaces: &MountNamespaces) -> bool {
+        if self.checked_at.elapsed() < SOURCE_CHECK_INTERVAL {
             return false;
         }
-        let same = stage.at_host(|| {
+        let is_same = namespaces.with_host(|| {
             self.sources
                 .iter()
                 .all(|source| identity(&source.path) == source.identity)
         });
-        self.checked = Instant::now();
-        !matches!(same, Ok(true))
+        self.checked_at = Instant::now();
+        !matches!(is_same, Ok(true))
     }
 }
 
-/// Device and inode of a path; none when there is nothing.
+/// Device and inode of a path; none when it does not exist.
 fn identity(path: &str) -> Option<(u64, u64)> {
     let stat = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some((stat.st_dev, stat.st_ino))
 }
 
 fn build<'a>(
-    stage: &Stage,
-    steps: impl Iterator<Item = &'a Step> + Clone,
+    namespaces: &MountNamespaces,
+    steps: impl Iterator<Item = (&'a Step, &'a TemplateOp)> + Clone,
     number: u64,
 ) -> Result<Template, StepFailure> {
-    let plain = |what: &str, error: &io::Error| StepFailure {
-        step: 0,
-        what: what.to_owned(),
-        errno: error.raw_os_error().unwrap_or(libc::EIO),
-    };
+    let outside_steps = |what: &'static str| move |error: io::Error| StepFailure::outside_steps(what, &error);
     let mut sources = Vec::new();
-    let opened = stage.at_host(|| {
+    let opened = namespaces.with_host(|| {
         steps
             .clone()
-            .map(|step| match &step.op {
-                Op::BindHost { path, optional, .. } => {
-                    let (mount, identity) =
-                        open_source(path, *optional, stage.copying).map_err(|error| failure(step, "open", &error))?;
+            .map(|(step, op)| match op {
+                TemplateOp::BindHost { path, optional, .. } => {
+                    let (mount, identity) = open_source(path, *optional, namespaces.tree_cloner)
+                        .map_err(|error| StepFailure::of_step(step, "open", &error))?;
                     sources.push(Source {
                         path: path.clone(),
                         identity,
@@ -135,33 +120,33 @@ fn build<'a>(
             })
             .collect::<Result<Vec<Option<OwnedFd>>, StepFailure>>()
     });
-    let opened = opened.map_err(|error| plain("enter the host's mounts", &error))??;
-    let built = stage.inside_new(|| {
-        // Before the pivot: afterwards there may be no /proc to find it by.
-        let namespace = own_mount_namespace().map_err(|error| plain("find the mount namespace", &error))?;
-        let mut skeleton = Skeleton::new(stage.copying);
-        for (step, source) in steps.clone().zip(opened) {
+    let opened = opened.map_err(outside_steps("enter the host's mounts"))??;
+    let built = namespaces.with_new(|| {
+        // Before the pivot: afterwards there may be no /proc to open it through.
+        let namespace = own_mount_namespace().map_err(outside_steps("find the mount namespace"))?;
+        let mut skeleton = Skeleton::new(namespaces.tree_cloner);
+        for ((step, op), source) in steps.clone().zip(opened) {
             skeleton
-                .apply(&step.op, source)
-                .map_err(|error| failure(step, "build the root", &error))?;
+                .apply(op, source)
+                .map_err(|error| StepFailure::of_step(step, "build the root", &error))?;
         }
         Ok(namespace)
     });
-    let namespace = built.map_err(|error| plain("leave the template", &error))??;
-    let steps = steps.map(|step| step.op.clone()).collect();
+    let namespace = built.map_err(outside_steps("leave the template"))??;
     Ok(Template {
         number,
-        steps,
+        ops: steps.map(|(_, op)| op.clone()).collect(),
         namespace,
         sources,
-        checked: Instant::now(),
+        checked_at: Instant::now(),
     })
 }
 
-type Opened = (Option<OwnedFd>, Option<(u64, u64)>);
+/// A copy of a path and the identity of the path; none for an optional path that does not exist.
+type OpenedSource = (Option<OwnedFd>, Option<(u64, u64)>);
 
-/// A detached, read-only copy of a path of the host, and what the path was.
-fn open_source(path: &str, optional: bool, copying: Copying) -> io::Result<Opened> {
+/// A detached, read-only copy of a path of the host, and the identity of the path.
+fn open_source(path: &str, optional: bool, tree_cloner: TreeCloner) -> io::Result<OpenedSource> {
     let source = match openat(
         CWD,
         path,
@@ -172,6 +157,6 @@ fn open_source(path: &str, optional: bool, copying: Copying) -> io::Result<Opene
         source => source?,
     };
     let stat = fstat(&source)?;
-    let copy = copying.copy(source.as_fd(), OF_HOST)?;
+    let copy = tree_cloner.clone_tree(source.as_fd(), HOST_BIND_ATTRIBUTES)?;
     Ok((Some(copy), Some((stat.st_dev, stat.st_ino))))
 }

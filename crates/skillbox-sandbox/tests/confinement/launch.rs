@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::trial::{Run, has, is_root, spawner, wait_for};
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
-use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, Ownership, ScriptEnd, Workspace};
+use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, Ownership, ScriptEnd, WorkspaceSource};
 
 #[test]
 fn exit_codes_and_signals_are_told_apart() {
@@ -70,8 +70,8 @@ fn every_layer_is_enforced_for_root() {
         return;
     }
     let done = Run::bash("true").launch(&spawner());
-    assert_eq!(done.ended.applied.tier, Tier::T0);
-    for (layer, state) in &done.ended.applied.layers {
+    assert_eq!(done.ended.enforcement.tier, Tier::T0);
+    for (layer, state) in &done.ended.enforcement.layers {
         assert_eq!(*state, LayerState::Enforced, "{layer}");
     }
 }
@@ -149,46 +149,46 @@ fn what_is_not_named_is_absent_and_what_is_named_is_read_only() {
 #[test]
 fn a_daemon_that_is_left_behind_dies_with_the_command() {
     let spawner = spawner();
-    let started = Run::bash("setsid bash -c 'sleep 60; echo late > /workspace/out/late' > /dev/null 2>&1 & echo done")
+    let started = Run::bash("setsid bash -c 'sleep 300; echo late > /workspace/out/late' > /dev/null 2>&1 & echo done")
         .start(&spawner)
         .unwrap();
     let done = started.wait();
     assert_eq!(done.ok(), "done");
-    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+    assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
 #[test]
 fn a_grandchild_that_holds_the_output_open_does_not_hold_the_end_up() {
-    let done = Run::bash("sleep 60 & echo done").launch(&spawner());
+    let done = Run::bash("sleep 300 & echo done").launch(&spawner());
     assert_eq!(done.ok(), "done");
-    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+    assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
 #[test]
 fn kill_ends_everything() {
     let spawner = spawner();
-    let started = Run::bash("trap '' TERM INT HUP; sleep 60 & sleep 60")
+    let started = Run::bash("trap '' TERM INT HUP; sleep 300 & sleep 300")
         .start(&spawner)
         .unwrap();
     started.sandbox.kill().unwrap();
     let done = started.wait();
     assert_eq!(done.ended.end, ScriptEnd::Killed);
-    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
+    assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
 #[test]
 fn dropping_a_sandbox_kills_it() {
     let spawner = spawner();
-    let started = Run::bash("sleep 60").start(&spawner).unwrap();
+    let started = Run::bash("sleep 300").start(&spawner).unwrap();
     let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
     drop(started);
-    assert!(wait_for(pidfd.as_fd(), Duration::from_secs(5)));
+    assert!(wait_for(pidfd.as_fd(), Duration::from_secs(30)));
 }
 
 #[test]
 fn a_fork_bomb_hits_the_limit_of_processes() {
     let spawner = spawner();
-    let mut run = Run::bash("for i in $(seq 100); do sleep 5 & done; exit 7");
+    let mut run = Run::bash("for i in $(seq 100); do sleep 300 & done; exit 7");
     run.profile.limits.default.pids = 20;
     let done = run.launch(&spawner);
     assert!(
@@ -226,17 +226,20 @@ fn a_memory_bomb_hits_the_limit_of_memory() {
 #[test]
 fn cpu_time_is_counted_while_and_after() {
     let spawner = spawner();
-    let started = Run::bash("end=$((SECONDS+2)); while [ $SECONDS -lt $end ]; do :; done")
+    let started = Run::python("import time
+while time.process_time() < 0.8: pass")
         .start(&spawner)
         .unwrap();
-    std::thread::sleep(Duration::from_millis(700));
-    let used = started.sandbox.cpu_used();
+    let deadline = Instant::now() + Duration::from_secs(50);
+    let mut used = None;
+    while used.is_none_or(|used| used <= Duration::from_millis(50)) {
+        assert!(Instant::now() < deadline, "{used:?}");
+        std::thread::sleep(Duration::from_millis(5));
+        used = started.sandbox.cpu_used();
+    }
     let done = started.wait();
-    assert!(done.ended.cpu > Duration::from_millis(500), "{:?}", done.ended.cpu);
-    assert!(
-        used.is_some_and(|used| used > Duration::from_millis(50) && used < done.ended.cpu),
-        "{used:?}"
-    );
+    assert!(done.ended.cpu > Duration::from_millis(700), "{:?}", done.ended.cpu);
+    assert!(used.is_some_and(|used| used < done.ended.cpu), "{used:?}");
 }
 
 #[test]
@@ -281,7 +284,7 @@ fn a_workspace_on_disk_keeps_what_was_written() {
     let owner = spawner.script_ids().unwrap();
     std::os::unix::fs::chown(directory.path(), Some(owner.uid), Some(owner.gid)).unwrap();
     let mut run = Run::bash("echo kept > file; chmod u+s file; stat -c %u file");
-    run.job.workspace = Workspace::Directory {
+    run.job.workspace = WorkspaceSource::Directory {
         quota: LayerState::Partial {
             reason: "watched".to_owned(),
         },
@@ -290,7 +293,7 @@ fn a_workspace_on_disk_keeps_what_was_written() {
     let done = run.launch(&spawner);
     assert_eq!(done.ok(), "1000");
     assert_eq!(
-        done.ended.applied.layers[&Layer::WorkspaceQuota],
+        done.ended.enforcement.layers[&Layer::WorkspaceQuota],
         LayerState::Partial {
             reason: "watched".to_owned()
         }

@@ -352,8 +352,8 @@ fn unconfined_runs_only_where_the_host_allows_it() {
     let done = allowed.launch(&spawner);
     let lines: Vec<&str> = done.ok().lines().collect();
     assert_eq!(lines[0], rustix::process::geteuid().as_raw().to_string());
-    assert_eq!(done.ended.applied.tier, Tier::T4);
-    for (layer, state) in &done.ended.applied.layers {
+    assert_eq!(done.ended.enforcement.tier, Tier::T4);
+    for (layer, state) in &done.ended.enforcement.layers {
         let expected = if *layer == Layer::WallClock {
             LayerState::Enforced
         } else {

@@ -72,7 +72,7 @@ fn the_strict_profile_is_refused_with_cause_and_fix() {
     }
     let report = as_user("strict", "true");
     assert!(
-        report.starts_with("refused: profile \"strict\" requires memory, which this host cannot give"),
+        report.starts_with("refused: profile \"strict\" requires memory, which this host cannot provide"),
         "{report}"
     );
     assert!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{
     Access, Availability, Bind, BindKind, CgroupFacts, CgroupVersion, HostFacts, Ids, Job, LaunchPlan, MountApi, Need,
-    Ownership, PathFact, Phase, PlanError, Profile, Profiles, Resource, Unconfined, Workspace, plan,
+    Op, Ownership, PathFact, Phase, PlanError, Profile, Profiles, Resource, Unconfined, WorkspaceSource, plan,
 };
 
 /// A name, and what it changes.
@@ -80,7 +80,7 @@ fn job() -> Job {
             ("A".into(), "last".into()),
         ],
         cwd: "/workspace/skills/demo".to_owned(),
-        workspace: Workspace::Tmpfs,
+        workspace: WorkspaceSource::Tmpfs,
         workspace_target: "/workspace".to_owned(),
         binds: vec![
             Bind {
@@ -113,7 +113,7 @@ fn default_as_root() {
     let plan = planned(&profile("default"), &root(), &job()).unwrap();
     insta::assert_snapshot!(plan);
     assert!(plan.steps.iter().zip(1..).all(|(step, number)| step.number == number));
-    assert!(plan.steps.is_sorted_by_key(|step| step.phase));
+    assert!(plan.steps.is_sorted_by_key(|step| step.phase()));
     let env: Vec<_> = plan.command.env.iter().map(|pair| pair.to_str().unwrap()).collect();
     assert_eq!(env, ["PATH=/bin", "A=last"]);
 }
@@ -138,7 +138,7 @@ fn loopback_with_version_2_and_a_workspace_on_disk() {
     let mut profile = profile("loopback");
     profile.limits.default.cpu_quota_millis = Some(1500);
     let mut job = job();
-    job.workspace = Workspace::Directory {
+    job.workspace = WorkspaceSource::Directory {
         quota: LayerState::Partial {
             reason: "watched".to_owned(),
         },
@@ -169,7 +169,7 @@ fn unconfined() {
     job.binds.clear();
     job.cwd = "/srv/work".to_owned();
     job.workspace_target = "/srv/work".to_owned();
-    job.workspace = Workspace::Directory {
+    job.workspace = WorkspaceSource::Directory {
         quota: LayerState::NotRequested,
     };
     let refused = planned(&profile("unconfined"), &root(), &job).unwrap_err();
@@ -292,7 +292,7 @@ fn nothing_of_a_run_is_needed_before_its_release() {
     let before = |plan: &LaunchPlan| -> Vec<_> {
         plan.steps
             .iter()
-            .filter(|step| step.phase < Phase::Release)
+            .filter(|step| step.phase() < Phase::Release)
             .cloned()
             .collect()
     };
@@ -302,4 +302,78 @@ fn nothing_of_a_run_is_needed_before_its_release() {
         before(&run("other")),
         "a child could be prepared before the run is known"
     );
+}
+
+/// An entry of the documented order of confinement.
+struct DocumentedStep {
+    phase: Phase,
+    /// The words of the printed plan that the entry is about.
+    keywords: Vec<String>,
+    /// Whether the reaper of a parked sandbox applies the step too.
+    is_for_reaper: bool,
+}
+
+/// The numbered list at the top of `src/child/mod.rs`: one part for each phase.
+fn documented_order() -> Vec<DocumentedStep> {
+    let phases = [Phase::Template, Phase::Spawn, Phase::Prepare, Phase::Release];
+    let mut order = Vec::new();
+    let mut parts_begun = 0;
+    let mut is_in_list = false;
+    for line in include_str!("../../src/child/mod.rs")
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+    {
+        let entry = line.trim_start().split_once(". ");
+        let Some((number, text)) = entry.filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit())) else {
+            is_in_list &= line.trim().is_empty();
+            continue;
+        };
+        parts_begun += usize::from(!is_in_list);
+        is_in_list = true;
+        let (keywords, _) = text.split_once(": ").unwrap();
+        order.push(DocumentedStep {
+            phase: phases[parts_begun - 1],
+            keywords: keywords.split('`').skip(1).step_by(2).map(str::to_owned).collect(),
+            is_for_reaper: keywords.ends_with('*'),
+        });
+        assert_eq!(number, order.len().to_string(), "the list is not numbered in order");
+    }
+    order
+}
+
+#[test]
+fn the_documented_order_is_the_order_of_the_plan() {
+    let mut with_version_2 = root();
+    with_version_2.cgroup.version = Some(CgroupVersion::V2);
+    let mut on_the_host = job();
+    on_the_host.binds.clear();
+    on_the_host.workspace = WorkspaceSource::Directory {
+        quota: LayerState::NotRequested,
+    };
+    on_the_host.unconfined = Unconfined::Allow;
+    let plans = [
+        planned(&profile("default"), &root(), &job()).unwrap(),
+        planned(&profile("loopback"), &with_version_2, &job()).unwrap(),
+        planned(&profile("unconfined"), &root(), &on_the_host).unwrap(),
+    ];
+    let order = documented_order();
+    let mut has_step = vec![false; order.len()];
+    for plan in &plans {
+        let mut current = 0;
+        for step in plan.steps.iter() {
+            let text = step.op.to_string();
+            let keyword = text[..12].trim_end();
+            let is_about = |entry: &DocumentedStep| {
+                entry.phase == step.phase() && entry.keywords.iter().any(|known| known == keyword)
+            };
+            let following = order[current..].iter().position(is_about);
+            current += following.unwrap_or_else(|| panic!("`{text}` comes after step {} of the list", current + 1));
+            has_step[current] = true;
+            let is_for_reaper = matches!(step.op, Op::Confine(_));
+            assert_eq!(order[current].is_for_reaper, is_for_reaper, "the mark of `{text}`");
+        }
+    }
+    for (entry, has_step) in order.iter().zip(has_step) {
+        assert!(has_step, "no plan has a step {:?}", entry.keywords);
+    }
 }

@@ -63,11 +63,11 @@ fn every_entry_of_every_shipped_profile_has_a_reason() {
 fn one_shipped_profile_can_be_had_alone() {
     let all = Profiles::shipped();
     for name in ["strict", "default", "loopback", "unconfined"] {
-        let alone = Profiles::shipped_alone(name).unwrap();
+        let alone = Profiles::single_shipped(name).unwrap();
         assert_eq!(alone.get(name), all.get(name), "{name}");
         assert_eq!(alone.iter().count(), 1, "{name}");
     }
-    assert!(Profiles::shipped_alone("nonsense").is_none());
+    assert!(Profiles::single_shipped("nonsense").is_none());
 }
 
 /// Checks one profile and compares every finding, as `line:column code: message`.
@@ -122,12 +122,12 @@ fn what_is_no_profile_is_refused_with_its_place() {
     );
     check(
         "name: mine\nextends: default\nlimits:\n  wall: soon",
-        &["4:9 profile_syntax: \"soon\" is not a duration: a whole number, alone or with s, min or h, is expected"],
+        &["4:9 profile_syntax: \"soon\" is not a duration: expected a whole number, alone or with s, min or h"],
     );
     check(
         "name: ../mine\nextends: default",
         &[
-            "1:7 profile_name: \"../mine\" is not an identifier: 1 to 128 of the characters a-z A-Z 0-9 . _ - are taken, starting with a letter or digit",
+            "1:7 profile_name: \"../mine\" is not an identifier: 1 to 128 of the characters a-z A-Z 0-9 . _ - are expected, starting with a letter or digit",
         ],
     );
     check(
@@ -182,21 +182,21 @@ fn contradictions_are_refused() {
     check(
         "name: mine\nextends: default\nlayers:\n  no_new_privileges: off",
         &[
-            "4:22 profile_contradiction: seccomp is asked for while no_new_privileges is off: the kernel takes a filter only together with it",
-            "4:22 profile_contradiction: landlock_files is asked for while no_new_privileges is off: the kernel takes Landlock rules only together with it",
-            "4:22 profile_contradiction: landlock_network is asked for while no_new_privileges is off: the kernel takes Landlock rules only together with it",
-            "4:22 profile_contradiction: landlock_scope is asked for while no_new_privileges is off: the kernel takes Landlock rules only together with it",
+            "4:22 profile_contradiction: seccomp is requested while no_new_privileges is off: the kernel accepts a filter only together with it",
+            "4:22 profile_contradiction: landlock_files is requested while no_new_privileges is off: the kernel accepts Landlock rules only together with it",
+            "4:22 profile_contradiction: landlock_network is requested while no_new_privileges is off: the kernel accepts Landlock rules only together with it",
+            "4:22 profile_contradiction: landlock_scope is requested while no_new_privileges is off: the kernel accepts Landlock rules only together with it",
         ],
     );
     check(
         "name: mine\nextends: default\nlayers:\n  user_namespace: preferred",
         &[
-            "4:19 profile_contradiction: mount_namespace is required while user_namespace is only preferred: the mounts are made inside the user namespace",
+            "4:19 profile_contradiction: mount_namespace is required while user_namespace is only preferred: the mounts are created inside the user namespace",
         ],
     );
     check(
         "name: mine\nextends: default\nlayers:\n  wall_clock: off",
-        &["4:15 profile_contradiction: wall_clock cannot be off: every run ends"],
+        &["4:15 profile_contradiction: wall_clock cannot be off: every run has a time limit"],
     );
     check(
         "name: mine\nextends: default\nnetwork: loopback",
@@ -210,19 +210,19 @@ fn contradictions_are_refused() {
     );
     check(
         "name: mine\nextends: loopback\nnetwork: none",
-        &["3:10 profile_contradiction: network is none, but the rule for the system call socket lets AF_INET through"],
+        &["3:10 profile_contradiction: network is none, but the rule for the system call socket allows AF_INET"],
     );
     check(
         "name: mine\nextends: default\nlimits:\n  wall: 2 h\n  pids: 0",
         &[
             "5:9 profile_limit: the limit pids is too small for any run",
-            "4:9 profile_contradiction: wall is 7200 s, over wall_max of 3600 s",
+            "4:9 profile_contradiction: wall is 7200 s, above the wall_max of 3600 s",
         ],
     );
     check(
         "name: mine\nextends: default\nlimits:\n  memory: 512 MiB",
         &[
-            "4:11 profile_contradiction: memory is 512 MiB, but the files in memory (workspace and /dev/shm) may take 576 MiB: a full workspace would end the run",
+            "4:11 profile_contradiction: memory is 512 MiB, but the files in memory (workspace and /dev/shm) may use 576 MiB: a full workspace would end the run",
         ],
     );
 }
@@ -260,14 +260,14 @@ fn paths_devices_and_calls_are_checked() {
             - {name: \"A=B\", reason: no name}
         ",
         &[
-            "11:7 profile_hides_nothing: /opt is not visible in the first place",
-            "5:7 profile_path: \"etc\" is not an absolute path without `.`, `..` and doubled or trailing slashes",
-            "6:7 profile_path: \"/a/../b\" is not an absolute path without `.`, `..` and doubled or trailing slashes",
+            "11:7 profile_hides_nothing: /opt is not visible in the parent profile",
+            "5:7 profile_path: \"etc\" is not an absolute path without `.`, `..`, double slashes and a trailing slash",
+            "6:7 profile_path: \"/a/../b\" is not an absolute path without `.`, `..`, double slashes and a trailing slash",
             "18:7 profile_contradiction: the system call \"read\" is named twice",
             "18:7 profile_unknown_call: no system call is named \"nonsense\"",
-            "19:7 profile_condition: a system call has the arguments 0 to 5",
-            "20:7 profile_condition: a condition names its argument",
-            "21:7 profile_condition: a condition has exactly one of any_of, none_of and no_bits_of",
+            "19:7 profile_condition: a system call has arguments 0 to 5",
+            "20:7 profile_condition: a condition must name its argument",
+            "21:7 profile_condition: a condition needs exactly one of any_of, none_of and no_bits_of",
             "22:7 profile_unknown_constant: \"AF_NOWHERE\" is neither a known constant nor a 32-bit number",
             "24:29 profile_unknown_constant: \"EWHAT\" is not a known error",
         ],
@@ -293,12 +293,12 @@ fn paths_devices_and_calls_are_checked() {
             - {name: C, value: d, reason: twice}
         ",
         &[
-            "5:7 profile_contradiction: /proc/sys lies in /proc, which the sandbox makes itself",
-            "6:7 profile_contradiction: /usr/local lies in /usr, which is visible as a whole",
+            "5:7 profile_contradiction: /proc/sys is in /proc, which the sandbox creates itself",
+            "6:7 profile_contradiction: /usr/local is in /usr, which is visible as a whole",
             "7:7 profile_contradiction: /etc/passwd is listed as more than one kind of entry",
             "9:7 profile_device: the device \"mem\" is not one of null, zero, full, random, urandom",
             "11:7 profile_path: /etc/passwd is not below /proc",
-            "14:7 profile_environment: \"A=B\" is not a name for a variable",
+            "14:7 profile_environment: \"A=B\" is not a valid variable name",
             "15:7 profile_contradiction: C is both passed and set",
         ],
     );
@@ -309,8 +309,8 @@ fn a_profile_that_extends_nothing_says_everything() {
     check(
         "name: mine",
         &[
-            "1:7 profile_incomplete: a profile that extends nothing names every layer; missing: user_namespace, mount_namespace, pid_namespace, network_namespace, ipc_namespace, uts_namespace, cgroup_namespace, proc, landlock_files, landlock_network, landlock_scope, seccomp, capabilities, no_new_privileges, resource_limits, memory, pids, cpu, workspace_quota, wall_clock",
-            "1:7 profile_incomplete: a profile that extends nothing sets every limit; missing: wall, cpu, memory, pids, open_files, file, output, workspace, workspace_inodes",
+            "1:7 profile_incomplete: a profile without `extends` must name every layer; missing: user_namespace, mount_namespace, pid_namespace, network_namespace, ipc_namespace, uts_namespace, cgroup_namespace, proc, landlock_files, landlock_network, landlock_scope, seccomp, capabilities, no_new_privileges, resource_limits, memory, pids, cpu, workspace_quota, wall_clock",
+            "1:7 profile_incomplete: a profile without `extends` must set every limit; missing: wall, cpu, memory, pids, open_files, file, output, workspace, workspace_inodes",
         ],
     );
 }
@@ -345,8 +345,8 @@ limits: {pids: 7}
     assert!(visible("/opt/tools") && visible("/usr") && !visible("/etc/fonts"));
     assert_eq!(mine.filesystem.shm, ByteSize::mib(1));
     assert_eq!(
-        mine.syscalls.filter().allowed() + 2,
-        default.syscalls.filter().allowed()
+        mine.syscalls.filter().allowed_count() + 2,
+        default.syscalls.filter().allowed_count()
     );
     let environment = mine.environment(|name| (name == "TZ").then(|| "UTC".into()));
     let shown: Vec<String> = environment

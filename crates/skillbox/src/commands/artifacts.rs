@@ -1,4 +1,4 @@
-//! `skillbox artifacts`: what runs produced and somebody kept.
+//! `skillbox artifacts`: stored output files of runs.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -10,23 +10,24 @@ use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Sto
 use skillbox_executor::workspace::mime_type;
 use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
 
-use super::{Answer, Context, show};
-use crate::engine;
+use super::output::{CommandOutput, print_output};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
+use crate::runtime_setup;
 use crate::settings::HostFlags;
 
-/// List, fetch, store and remove artifacts
+/// List, get, put and remove artifacts
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox artifacts list",
     "skillbox artifacts get reports/a.svg --to a.svg     the newest version",
     "skillbox artifacts get reports/a.svg@0 > first.svg",
     "skillbox artifacts put data.csv --name inputs/data.csv",
-    "skillbox artifacts list --artifacts s3://bucket/skillbox    those in an object store",
+    "skillbox artifacts list --artifacts s3://bucket/skillbox    in an object store",
 ))]
 pub struct ArtifactsArgs {
-    /// Artifacts of this session instead of the user's
+    /// Use the artifacts of this session
     #[arg(long, value_name = "ID", global = true)]
     session: Option<String>,
     #[command(subcommand)]
@@ -35,30 +36,30 @@ pub struct ArtifactsArgs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// The newest version of every name
+    /// List the newest version of each artifact
     List,
-    /// Every version of one name
+    /// List all versions of an artifact
     Versions {
-        /// The name
+        /// Name of the artifact
         name: String,
     },
-    /// Write an artifact to stdout, or to a file
+    /// Write an artifact to stdout or to a file
     Get {
         /// NAME or NAME@VERSION
         reference: String,
-        /// Write it here; never overwrites
+        /// Write to this file, which must not exist
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
-    /// Store a file as the next version of a name
+    /// Store a file as a new version
     Put {
-        /// The file
+        /// File to store
         file: PathBuf,
-        /// The name; by default the file's own
+        /// Name of the artifact; default the name of the file
         #[arg(long)]
         name: Option<String>,
     },
-    /// Remove one version, or every version of a name
+    /// Remove one version, or all versions
     Rm {
         /// NAME or NAME@VERSION
         reference: String,
@@ -66,13 +67,13 @@ enum Verb {
 }
 
 #[derive(Serialize)]
-struct Listing {
+struct ArtifactList {
     artifacts: Vec<Artifact>,
 }
 
 pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (host, _) = HostFlags::default().resolve(context.layers)?;
-    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
     let store = runtime.artifacts();
     let scope = match &args.session {
         None => Scope::User,
@@ -81,25 +82,25 @@ pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal)
         ),
     };
     let artifacts = match &args.verb {
-        Verb::List => told(store.list(&scope))?,
+        Verb::List => stored(store.list(&scope))?,
         Verb::Versions { name } => versions(store, &scope, name)?,
         Verb::Get { reference, to } => return get(store, &scope, reference, to.as_ref(), context, terminal),
         Verb::Put { file, name } => vec![put(store, &scope, file, name.as_deref())?],
         Verb::Rm { reference } => {
-            let removed = told(store.remove(&scope, &parse(reference)?))?;
-            // What cannot be freed now is freed, or told of, by `session gc`.
+            let removed = stored(store.remove(&scope, &parse_reference(reference)?))?;
+            // `session gc` retries and reports what cannot be freed now.
             let _freed = store.collect_garbage();
             removed
         }
     };
-    show(&Listing { artifacts }, context, terminal)
+    print_output(&ArtifactList { artifacts }, context, terminal)
 }
 
 fn versions(store: &Store, scope: &Scope, name: &str) -> Result<Vec<Artifact>, Failure> {
-    let reference = parse(name)?;
-    let found = told(store.versions(scope, &reference.name))?;
+    let reference = parse_reference(name)?;
+    let found = stored(store.versions(scope, &reference.name))?;
     if found.is_empty() {
-        return told(Err(StoreError::Missing(reference)));
+        return stored(Err(StoreError::Missing(reference)));
     }
     Ok(found)
 }
@@ -112,27 +113,27 @@ fn get(
     context: &Context<'_>,
     terminal: &mut Terminal,
 ) -> Result<u8, Failure> {
-    let artifact = told(store.resolve(scope, &parse(reference)?))?;
-    let mut content = told(store.open(&artifact))?;
-    let cannot =
+    let artifact = stored(store.resolve(scope, &parse_reference(reference)?))?;
+    let mut content = stored(store.open(&artifact))?;
+    let write_failure =
         |path: &str, error: io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
     match to {
         None => {
-            io::copy(&mut content, &mut io::stdout().lock()).map_err(|error| cannot("to stdout", error))?;
+            io::copy(&mut content, &mut io::stdout().lock()).map_err(|error| write_failure("to stdout", error))?;
             Ok(ExitCode::OK)
         }
         Some(path) => {
             let shown = path.display().to_string();
             let mut file = File::create_new(path).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    Failure::new(ErrorCode::AlreadyExists, format!("{shown} is there already"))
-                        .hint("remove it, or name another file")
+                    Failure::new(ErrorCode::AlreadyExists, format!("{shown} already exists"))
+                        .hint("remove it, or choose another file")
                 }
-                _ => cannot(&shown, error),
+                _ => write_failure(&shown, error),
             })?;
-            io::copy(&mut content, &mut file).map_err(|error| cannot(&shown, error))?;
-            show(
-                &Listing {
+            io::copy(&mut content, &mut file).map_err(|error| write_failure(&shown, error))?;
+            print_output(
+                &ArtifactList {
                     artifacts: vec![artifact],
                 },
                 context,
@@ -151,28 +152,28 @@ fn put(store: &Store, scope: &Scope, path: &PathBuf, name: Option<&str>) -> Resu
     };
     let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
     if !is_file {
-        return Err(unreadable(io::Error::other("it is not a regular file")));
+        return Err(unreadable(io::Error::other("not a regular file")));
     }
     let mut file = File::open(path).map_err(unreadable)?;
-    let own = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = ArtifactName::parse(name.unwrap_or(&own))
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = ArtifactName::parse(name.unwrap_or(&file_name))
         .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))?;
     let mut head = Vec::new();
     (&file).take(8 << 10).read_to_end(&mut head).map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
     let origin = Origin {
-        mime_type: Some(mime_type(&own, &head)),
+        mime_type: Some(mime_type(&file_name, &head)),
         run_id: None,
     };
-    told(store.put(scope, &name, &mut file, origin))
+    stored(store.put(scope, &name, &mut file, origin))
 }
 
-fn parse(reference: &str) -> Result<ArtifactRef, Failure> {
+fn parse_reference(reference: &str) -> Result<ArtifactRef, Failure> {
     let text = reference.strip_prefix("artifact://").unwrap_or(reference);
     ArtifactRef::parse(text).map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))
 }
 
-fn told<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
+fn stored<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
     result.map_err(|error| {
         let failure = Failure::from_error(error.code(), &error);
         match error.hint() {
@@ -182,14 +183,14 @@ fn told<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
     })
 }
 
-impl Answer for Listing {
+impl CommandOutput for ArtifactList {
     fn render(&self, page: &mut Page) {
         if self.artifacts.is_empty() {
-            page.line(&[Span::plain("no artifacts are stored")]);
+            page.line(&[Span::plain("no stored artifacts")]);
             page.paragraph(
                 0,
                 Tone::Dim,
-                "`skillbox run SKILL --output GLOB --save -- …` stores some",
+                "store some with `skillbox run SKILL --output GLOB --save -- COMMAND`",
             );
         }
         for artifact in &self.artifacts {
@@ -200,7 +201,7 @@ impl Answer for Listing {
                 &artifact.sha256.hex()[..12]
             );
             let name = format!("{}@{}", artifact.name, artifact.version);
-            page.beside(0, Span::new(Tone::Name, name), 36, Tone::Plain, &text);
+            page.labelled(0, Span::new(Tone::Name, name), 36, Tone::Plain, &text);
         }
     }
 }

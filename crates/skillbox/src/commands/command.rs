@@ -1,20 +1,18 @@
-//! The list of commands, and the way from a command line to its verb.
-
-use std::cell::Cell;
+//! The commands and their dispatch.
 
 use clap::Subcommand;
 use skillbox_model::ExitCode;
-use skillbox_sandbox::Spawner;
 
+use super::output::print_output;
 use super::{
     artifacts, call, completions, config, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
-    read_properties, run, search, serve, session, show, to_prompt, tools, validate,
+    read_properties, run, search, serve, session, to_prompt, tools, validate,
 };
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::render::{Terminal, Verbosity};
-use crate::settings::{GlobalSettings, Layers, Told};
+use crate::render::Terminal;
 
-/// What to do, in the order of the help.
+/// Every command, in the order of the help.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Demo(demo::DemoArgs),
@@ -44,46 +42,30 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether failures too are told as JSON, asked for or not.
-    pub fn always_speaks_json(&self) -> bool {
+    /// Whether failures are printed as JSON even without `--json`.
+    pub fn always_prints_json(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Tools(_))
     }
 
-    /// Whether the lower exit codes are a script's own.
+    /// Whether the lower exit codes belong to the script.
     pub fn is_run(&self) -> bool {
         matches!(self, Self::Run(_))
     }
 
-    /// Whether the log has more to it than lines, which only the command knows.
-    pub fn starts_its_own_log(&self) -> bool {
+    /// Whether the command starts logging itself, because it also exports traces.
+    pub fn starts_logging_itself(&self) -> bool {
         matches!(self, Self::Serve(_))
     }
 }
 
-/// What every command may need to know, resolved before it starts.
-pub struct Context<'a> {
-    /// The settings in force.
-    pub settings: &'a GlobalSettings,
-    /// The same, each with its origin.
-    pub told_settings: &'a [Told],
-    /// Environment and config file.
-    pub layers: &'a Layers,
-    /// Whether a program reads the answer.
-    pub as_json: bool,
-    /// How much is told on stderr.
-    pub verbosity: Verbosity,
-    /// The spawner of a run, where one was forked off at the start.
-    pub spawner: Cell<Option<Spawner>>,
-}
-
-/// Runs a command and gives the exit code.
+/// Runs a command and returns its exit code.
 pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     match command {
         Command::Demo(_) => return demo::run(context, terminal),
-        Command::List(args) => return show(&list::run(args, context, terminal), context, terminal),
-        Command::Info(args) => return show(&info::run(args, context, terminal)?, context, terminal),
-        Command::Search(args) => return show(&search::run(args, context, terminal), context, terminal),
-        Command::Create(args) => return show(&create::run(args)?, context, terminal),
+        Command::List(args) => return print_output(&list::run(args, context, terminal), context, terminal),
+        Command::Info(args) => return print_output(&info::run(args, context, terminal)?, context, terminal),
+        Command::Search(args) => return print_output(&search::run(args, context, terminal), context, terminal),
+        Command::Create(args) => return print_output(&create::run(args)?, context, terminal),
         Command::Validate(args) => return validate::run(args, context, terminal),
         Command::ReadProperties(args) => return read_properties::run(args, context, terminal),
         Command::ToPrompt(args) => return to_prompt::run(args, context, terminal),
@@ -97,10 +79,10 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),
         Command::Config(args) => return config::run(args, context, terminal),
-        Command::Doctor(args) => return show(&doctor::run(args, context, terminal)?, context, terminal),
+        Command::Doctor(args) => return print_output(&doctor::run(args, context, terminal)?, context, terminal),
         Command::Docker(args) => return docker::run(args, context, terminal),
-        Command::Completions(args) => completions::run(args, terminal)?,
-        Command::Man(args) => man::run(args, terminal)?,
+        Command::Completions(args) => completions::run(args, context, terminal)?,
+        Command::Man(args) => man::run(args, context, terminal)?,
         Command::Help(args) => help::run(args, context, terminal)?,
     }
     Ok(ExitCode::OK)

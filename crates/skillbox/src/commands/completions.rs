@@ -1,13 +1,13 @@
-//! `skillbox completions`: a completion script for a shell.
+//! `skillbox completions`: shell completion scripts.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::args::Line;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::Terminal;
 
-/// Print a completion script for a shell
+/// Print a shell completion script
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox completions bash > /etc/bash_completion.d/skillbox",
@@ -15,12 +15,12 @@ use crate::render::Terminal;
     "skillbox completions fish > ~/.config/fish/completions/skillbox.fish",
 ))]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Shell to complete for
     shell: Shell,
 }
 
-pub fn run(args: &CompletionsArgs, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn run(args: &CompletionsArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Line::command(), "skillbox", &mut script);
-    Ok(terminal.exact_out(&script)?)
+    clap_complete::generate(args.shell, &mut (context.command_line)(), "skillbox", &mut script);
+    Ok(terminal.write_stdout(&script)?)
 }

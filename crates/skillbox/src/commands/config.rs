@@ -1,22 +1,23 @@
-//! `skillbox config`: the settings in force, and who said so.
+//! `skillbox config`: the settings in force, and where each value came from.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{Answer, Context, show};
+use super::output::{CommandOutput, print_output};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
-use crate::settings::{AgentFlags, HostFlags, ServeFlags, Told};
+use crate::settings::{AgentFlags, HostFlags, ResolvedSetting, ServeFlags};
 
-/// Show the settings in force, and where each came from
+/// Show the settings in force and where each value comes from
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox config show",
-    "skillbox config show --executor docker           with a flag, as another command would see it",
+    "skillbox config show --executor docker       with a flag applied",
     "skillbox config show --config staging.toml --json",
-    "skillbox help settings                           what each of them means",
+    "skillbox help settings                       what each setting means",
 ))]
 pub struct ConfigArgs {
     #[command(subcommand)]
@@ -25,7 +26,7 @@ pub struct ConfigArgs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Every setting with its value and origin: a flag, a variable, a place in the config file, or the default
+    /// Print every setting with its value and the origin of the value
     Show {
         #[command(flatten)]
         host: Box<HostFlags>,
@@ -36,78 +37,71 @@ enum Verb {
     },
 }
 
-/// Every setting, resolved.
 #[derive(Serialize)]
-pub struct ShownSettings {
-    /// The config file in force.
-    pub config_file: Option<PathBuf>,
-    /// In the order of the table.
-    pub settings: Vec<ShownSetting>,
+struct SettingsInForce {
+    config_file: Option<PathBuf>,
+    settings: Vec<SettingInForce>,
 }
 
-/// One setting with what is known of it.
 #[derive(Serialize)]
-pub struct ShownSetting {
-    pub key: &'static str,
-    pub flag: String,
-    pub variable: String,
-    pub about: &'static str,
-    pub value: String,
-    pub origin: String,
+struct SettingInForce {
+    key: &'static str,
+    flag: String,
+    variable: String,
+    about: &'static str,
+    value: String,
+    origin: String,
+    #[serde(skip)]
+    value_with_origin: String,
 }
 
 pub fn run(args: &ConfigArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let Verb::Show { host, agent, serve } = &args.verb;
-    show(&ShownSettings::gather(context, host, agent, serve)?, context, terminal)
+    let (_, host) = host.resolve(context.layers)?;
+    let (_, agent) = agent.resolve(context.layers)?;
+    let (_, serve) = serve.resolve(context.layers)?;
+    let settings = context
+        .resolved_settings
+        .iter()
+        .chain(&host)
+        .chain(&agent)
+        .chain(&serve);
+    let in_force = SettingsInForce {
+        config_file: context.layers.config_path().map(ToOwned::to_owned),
+        settings: settings.map(SettingInForce::from).collect(),
+    };
+    print_output(&in_force, context, terminal)
 }
 
-impl ShownSettings {
-    /// The settings of every group, with these flags on top.
-    pub fn gather(
-        context: &Context<'_>,
-        host: &HostFlags,
-        agent: &AgentFlags,
-        serve: &ServeFlags,
-    ) -> Result<Self, Failure> {
-        let (_, of_runs) = host.resolve(context.layers)?;
-        let (_, of_agents) = agent.resolve(context.layers)?;
-        let (_, of_servers) = serve.resolve(context.layers)?;
-        let groups = [&of_runs, &of_agents, &of_servers];
-        let everything = context.told_settings.iter().chain(groups.into_iter().flatten());
-        Ok(Self {
-            config_file: context.layers.config_path().map(ToOwned::to_owned),
-            settings: everything.map(ShownSetting::of).collect(),
-        })
-    }
-
-    /// Which file, for people.
-    pub fn config_file_line(&self, page: &mut Page) {
-        let path = self.config_file.as_ref();
-        let shown = path.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
-        page.line(&[Span::new(Tone::Heading, "config file in force: "), Span::plain(shown)]);
-    }
-}
-
-impl ShownSetting {
-    fn of(told: &Told) -> Self {
+impl From<&ResolvedSetting> for SettingInForce {
+    fn from(setting: &ResolvedSetting) -> Self {
+        let declaration = setting.declaration;
         Self {
-            key: told.key,
-            flag: told.flag.clone(),
-            variable: told.variable.clone(),
-            about: told.about,
-            value: told.value.clone(),
-            origin: told.origin.to_string(),
+            key: declaration.key,
+            flag: format!("{} {}", declaration.flag(), declaration.placeholder),
+            variable: declaration.variable(),
+            about: declaration.description(),
+            value: setting.value.clone(),
+            origin: setting.origin.to_string(),
+            value_with_origin: setting.value_with_origin(),
         }
     }
 }
 
-impl Answer for ShownSettings {
+impl CommandOutput for SettingsInForce {
     fn render(&self, page: &mut Page) {
-        self.config_file_line(page);
-        page.gap();
+        let path = self.config_file.as_ref();
+        let shown = path.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+        page.line(&[Span::new(Tone::Heading, "config file: "), Span::plain(shown)]);
+        page.blank_line();
         for setting in &self.settings {
-            let text = format!("{} ({})", setting.value, setting.origin);
-            page.beside(2, Span::new(Tone::Name, setting.key), 22, Tone::Plain, &text);
+            page.labelled(
+                2,
+                Span::new(Tone::Name, setting.key),
+                22,
+                Tone::Plain,
+                &setting.value_with_origin,
+            );
         }
     }
 }

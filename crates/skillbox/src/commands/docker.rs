@@ -1,14 +1,15 @@
-//! `skillbox docker`: the image that runs in containers take place in.
+//! `skillbox docker`: the image for runs in containers.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use skillbox_executor::docker::{BuildOptions, DOCKERFILE};
 use skillbox_model::{ErrorBody, ExitCode, with_causes};
 
-use super::{Answer, Context, show};
-use crate::engine;
+use super::output::{CommandOutput, print_output};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone, Verbosity};
+use crate::runtime_setup;
 use crate::settings::HostFlags;
 
 /// Build the image for runs in containers
@@ -16,7 +17,7 @@ use crate::settings::HostFlags;
 #[command(after_help = crate::examples!(
     "skillbox docker build-runner",
     "skillbox docker build-runner --base my-python:3.12",
-    "skillbox docker dockerfile > Dockerfile.runner       the recipe, to change it",
+    "skillbox docker dockerfile > Dockerfile.runner       a Dockerfile to adapt",
 ))]
 pub struct DockerArgs {
     #[command(subcommand)]
@@ -25,20 +26,20 @@ pub struct DockerArgs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Build the image from the recipe and the runner inside this program
+    /// Build the image from the built-in Dockerfile and runner
     BuildRunner {
-        /// Start from this image instead of the recipe's
+        /// Base image instead of the default one
         #[arg(long, value_name = "IMAGE")]
         base: Option<String>,
         #[command(flatten)]
         host: Box<HostFlags>,
     },
-    /// Print the recipe
+    /// Print the built-in Dockerfile
     Dockerfile,
 }
 
 #[derive(Serialize)]
-struct Built {
+struct BuiltImage {
     image: String,
     id: String,
 }
@@ -46,35 +47,42 @@ struct Built {
 pub fn run(args: &DockerArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     match &args.verb {
         Verb::Dockerfile => {
-            terminal.exact_out(DOCKERFILE.as_bytes())?;
+            terminal.write_stdout(DOCKERFILE.as_bytes())?;
             Ok(ExitCode::OK)
         }
         Verb::BuildRunner { base, host } => {
             let (host, _) = host.resolve(context.layers)?;
-            let how = BuildOptions {
+            let options = BuildOptions {
                 image: host.docker_image.clone(),
                 base: base.clone(),
             };
-            let is_told = context.verbosity != Verbosity::Quiet;
-            let mut tell = |words: &str| {
-                if is_told {
-                    // A listener that went away does not end the build.
-                    let _gone = terminal.exact_err(format!("{words}\n").as_bytes());
+            let is_printed = context.verbosity != Verbosity::Quiet;
+            let mut print_line = |line: &str| {
+                if is_printed {
+                    // A closed stderr does not end the build.
+                    let _closed = terminal.write_stderr(format!("{line}\n").as_bytes());
                 }
             };
-            let id = engine::docker(context, &host, 0)
-                .build_image(&how, &mut tell)
+            let id = runtime_setup::docker_executor(context, &host, 0)
+                .build_image(&options, &mut print_line)
                 .map_err(|error| {
                     let mut body = ErrorBody::new(error.code(), with_causes(&error));
                     body.hint = error.hint().or(body.hint);
                     Failure::from_body(body)
                 })?;
-            show(&Built { image: how.image, id }, context, terminal)
+            print_output(
+                &BuiltImage {
+                    image: options.image,
+                    id,
+                },
+                context,
+                terminal,
+            )
         }
     }
 }
 
-impl Answer for Built {
+impl CommandOutput for BuiltImage {
     fn render(&self, page: &mut Page) {
         page.line(&[
             Span::plain("built "),

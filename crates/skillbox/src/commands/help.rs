@@ -1,29 +1,30 @@
-//! `skillbox help`: the help of a command, or of a topic that is no command.
+//! `skillbox help`: help for a command or a topic.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use serde::Serialize;
 use skillbox_model::{ErrorCode, ExitCode, Severity};
 use skillbox_repository::{ParseCode, ScanCode};
 
-use super::Context;
-use super::config::ShownSettings;
-use crate::args::Line;
+use super::help_settings;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::render::{Page, Span, Terminal, Tone};
-use crate::settings::{AgentFlags, HostFlags, ServeFlags};
+use crate::render::{Span, Terminal, Tone};
 
 /// Print help for a command or a topic
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
-    "skillbox help validate       the same as `skillbox validate --help`",
-    "skillbox help errors         every error code, what it means, what to do",
-    "skillbox help findings       every code of a finding about a skill",
-    "skillbox help settings       every setting: flag, variable, key, value",
-    "skillbox help exit-codes     what the exit code says",
+    "skillbox help validate       same as `skillbox validate --help`",
+    "skillbox help errors         error codes, their meaning and remedy",
+    "skillbox help findings       codes of diagnostics about skills",
+    "skillbox help settings       flag, variable, key, default and value of settings",
+    "skillbox help exit-codes     exit codes and their meaning",
 ))]
 pub struct HelpArgs {
-    /// A command, or one of the topics `errors`, `findings`, `settings`, `exit-codes`
+    /// A command, or a topic: `errors`, `findings`, `settings` or `exit-codes`
     topic: Vec<String>,
+    /// Print the topic `settings` as a Markdown document
+    #[arg(long, hide = true)]
+    markdown: bool,
 }
 
 const TOPICS: &[&str] = &["errors", "findings", "settings", "exit-codes"];
@@ -31,28 +32,36 @@ const TOPICS: &[&str] = &["errors", "findings", "settings", "exit-codes"];
 pub fn run(args: &HelpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let words: Vec<_> = args.topic.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["errors"] => errors(context, terminal),
-        ["findings"] => findings(context, terminal),
-        ["settings"] => settings(context, terminal),
-        ["exit-codes"] => exit_codes(context, terminal),
-        path => command_help(path, terminal),
+        ["settings"] if args.markdown => help_settings::print_markdown(context, terminal),
+        _ if args.markdown => Err(Failure::usage(
+            "--markdown works with the topic `settings` only",
+            "run `skillbox help settings --markdown`",
+        )),
+        ["errors"] => print_errors(context, terminal),
+        ["findings"] => print_diagnostic_codes(context, terminal),
+        ["settings"] => help_settings::run(context, terminal),
+        ["exit-codes"] => print_exit_codes(context, terminal),
+        path => print_command_help(path, context, terminal),
     }
 }
 
-fn command_help(path: &[&str], terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut command = Line::command();
+fn print_command_help(path: &[&str], context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut command = (context.command_line)();
     command.build();
     for word in path {
         command = match command.find_subcommand(word) {
             Some(found) => found.clone(),
             None => {
-                let message = format!("there is no command or topic `{}`", path.join(" "));
-                let hint = format!("`skillbox --help` lists the commands; topics are {}", TOPICS.join(", "));
+                let message = format!("no command or topic is named `{}`", path.join(" "));
+                let hint = format!(
+                    "run `skillbox --help` for the commands; the topics are {}",
+                    TOPICS.join(", ")
+                );
                 return Err(Failure::usage(message, hint));
             }
         };
     }
-    Ok(terminal.own_text(false, &command.render_help().ansi().to_string())?)
+    Ok(terminal.print_styled(&command.render_help().ansi().to_string())?)
 }
 
 #[derive(Serialize)]
@@ -62,7 +71,7 @@ struct ErrorEntry {
     remedy: &'static str,
 }
 
-fn errors(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+fn print_errors(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let entries: Vec<_> = ErrorCode::ALL
         .iter()
         .map(|code| ErrorEntry {
@@ -72,119 +81,92 @@ fn errors(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure>
         })
         .collect();
     if context.as_json {
-        return Ok(terminal.json(&entries)?);
+        return Ok(terminal.print_json(&entries)?);
     }
     let mut page = terminal.page();
     page.paragraph(
         0,
         Tone::Plain,
-        "Errors are told as `error: …` on stderr, and with --json as one object on stdout:",
+        "An error is printed as `error: …` on stderr. With --json, it is one object on stdout:",
     );
-    page.gap();
+    page.blank_line();
     page.verbatim(
         2,
         Tone::Plain,
         r#"{"error": {"code": …, "message": …, "hint"?: …, "field"?: …}}"#,
     );
-    page.gap();
-    page.paragraph(0, Tone::Plain, "A code never changes its meaning; new ones may come.");
-    page.gap();
+    page.blank_line();
+    page.paragraph(
+        0,
+        Tone::Plain,
+        "Codes are stable: none changes its meaning, and new ones may be added.",
+    );
+    page.blank_line();
     for entry in entries {
-        page.beside(
+        page.labelled(
             2,
             Span::new(Tone::Name, entry.code.as_str()),
             26,
             Tone::Plain,
             entry.meaning,
         );
-        page.beside(26, Span::new(Tone::Hint, "→"), 28, Tone::Dim, entry.remedy);
+        page.labelled(26, Span::new(Tone::Hint, "→"), 28, Tone::Dim, entry.remedy);
     }
-    Ok(terminal.show(page)?)
+    Ok(terminal.print(page)?)
 }
 
 #[derive(Serialize)]
-struct FindingEntry {
+struct DiagnosticCodeEntry {
     code: &'static str,
     severity: Severity,
     meaning: &'static str,
 }
 
-fn findings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let of_texts = ParseCode::ALL
+fn print_diagnostic_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let parse_codes = ParseCode::ALL
         .iter()
         .map(|code| (code.as_str(), code.severity(), code.description()));
-    let of_scans = ScanCode::ALL
+    let scan_codes = ScanCode::ALL
         .iter()
         .map(|code| (code.as_str(), code.severity(), code.description()));
-    let entries = of_texts.chain(of_scans).map(|(code, severity, meaning)| FindingEntry {
-        code,
-        severity,
-        meaning,
-    });
+    let entries = parse_codes
+        .chain(scan_codes)
+        .map(|(code, severity, meaning)| DiagnosticCodeEntry {
+            code,
+            severity,
+            meaning,
+        });
     let entries: Vec<_> = entries.collect();
     if context.as_json {
-        return Ok(terminal.json(&entries)?);
+        return Ok(terminal.print_json(&entries)?);
     }
     let mut page = terminal.page();
     for (severity, title) in [
-        (Severity::Error, "errors: the skill or file is not used"),
-        (Severity::Warning, "warnings: it is used, and something was odd"),
-        (Severity::Info, "advice"),
+        (Severity::Error, "errors: the skill or file is skipped"),
+        (
+            Severity::Warning,
+            "warnings: the skill or file is used, but has a problem",
+        ),
+        (Severity::Info, "notes: advice for authors"),
     ] {
         page.heading(title);
         for entry in entries.iter().filter(|entry| entry.severity == severity) {
-            page.beside(2, Span::new(Tone::Name, entry.code), 28, Tone::Plain, entry.meaning);
+            page.labelled(2, Span::new(Tone::Name, entry.code), 28, Tone::Plain, entry.meaning);
         }
     }
-    Ok(terminal.show(page)?)
-}
-
-fn settings(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let shown = ShownSettings::gather(
-        context,
-        &HostFlags::default(),
-        &AgentFlags::default(),
-        &ServeFlags::default(),
-    )?;
-    if context.as_json {
-        return Ok(terminal.json(&shown.settings)?);
-    }
-    let mut page = terminal.page();
-    page.paragraph(
-        0,
-        Tone::Plain,
-        "A flag wins over its environment variable, that over the config file, that over the default. The config file \
-         is the one of --config or SKILLBOX_CONFIG, else ./skillbox.toml, else skillbox/skillbox.toml in the user's \
-         config directory. Relative paths in it start at the file. Lists in variables are separated by colons where \
-         they are paths, by commas otherwise.",
-    );
-    page.gap();
-    shown.config_file_line(&mut page);
-    for entry in &shown.settings {
-        page.gap();
-        page.line(&[Span::plain("  "), Span::new(Tone::Name, entry.flag.as_str())]);
-        page.paragraph(6, Tone::Plain, entry.about);
-        field(&mut page, "variable", &entry.variable);
-        field(&mut page, "key", entry.key);
-        field(&mut page, "value", &format!("{} ({})", entry.value, entry.origin));
-    }
-    Ok(terminal.show(page)?)
-}
-
-fn field(page: &mut Page, label: &str, value: &str) {
-    page.beside(6, Span::new(Tone::Dim, label), 17, Tone::Plain, value);
+    Ok(terminal.print(page)?)
 }
 
 #[derive(Serialize)]
 struct ExitCodeEntry {
     code: u8,
-    /// The one command that has it, where it is not every other.
+    /// The command that uses the code; all others if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'static str>,
     meaning: &'static str,
 }
 
-fn exit_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+fn print_exit_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let other = |code, meaning| ExitCodeEntry {
         code,
         command: None,
@@ -196,30 +178,27 @@ fn exit_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Fail
         meaning,
     };
     let entries = [
-        other(ExitCode::OK, "all is well"),
-        other(ExitCode::BAD, "the thing asked about is bad, or could not be had"),
-        other(ExitCode::USAGE, "the command line or a setting is wrong"),
-        run(ExitCode::OK, "and up to 123: the script's own"),
-        run(ExitCode::TIMED_OUT, "the deadline passed"),
-        run(ExitCode::REFUSED, "skillbox refused the run, or failed"),
-        run(126, "the command cannot be executed"),
-        run(127, "there is no such command"),
-        run(
-            ExitCode::SIGNAL_BASE,
-            "and more: ended by the signal of the number above it",
-        ),
-        run(ExitCode::LIMIT, "a limit ended it, or it was cancelled"),
+        other(ExitCode::OK, "success"),
+        other(ExitCode::FAILURE, "the checked object is bad, or the request was refused"),
+        other(ExitCode::USAGE, "wrong usage or setting"),
+        run(ExitCode::OK, "to 123: the script's own exit code"),
+        run(ExitCode::TIMED_OUT, "timed out"),
+        run(ExitCode::REFUSED, "skillbox refused the run or failed"),
+        run(126, "the command is not executable"),
+        run(127, "the command was not found"),
+        run(ExitCode::SIGNAL_BASE, "+ N: ended by signal N"),
+        run(ExitCode::LIMIT, "ended by a limit, or cancelled"),
     ];
     if context.as_json {
-        return Ok(terminal.json(&entries)?);
+        return Ok(terminal.print_json(&entries)?);
     }
     let mut page = terminal.page();
     for (title, command) in [("skillbox run", Some("run")), ("all other commands", None)] {
         page.line(&[Span::new(Tone::Heading, title)]);
         for entry in entries.iter().filter(|entry| entry.command == command) {
             let code = Span::new(Tone::Name, entry.code.to_string());
-            page.beside(2, code, 7, Tone::Plain, entry.meaning);
+            page.labelled(2, code, 7, Tone::Plain, entry.meaning);
         }
     }
-    Ok(terminal.show(page)?)
+    Ok(terminal.print(page)?)
 }

@@ -1,30 +1,31 @@
-//! `skillbox info`: everything there is to know about one skill.
+//! `skillbox info`: the details of one skill.
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use skillbox_model::{Diagnostic, Digest, ErrorCode, RelPath};
-use skillbox_repository::{Catalog, Resource, ResourceKind, Scope, Shadowed, SkillEntry, SkillMeta, SkillReadError};
+use skillbox_repository::{Catalog, Resource, ResourceKind, Scope, ShadowedSkill, SkillEntry, SkillMeta, SkillReadError};
 
-use super::{Answer, Context};
-use crate::catalogue;
+use super::output::CommandOutput;
+use crate::catalog;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
 
-/// Show everything about one skill
+/// Show the details of a skill
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox info csv-report",
     "skillbox info csv-report --json | jq -r .digest",
 ))]
 pub struct InfoArgs {
-    /// The skill's name
+    /// Name of the skill
     name: String,
 }
 
-/// One skill.
+/// The details of one skill.
 #[derive(Serialize)]
-pub struct Info {
+pub struct SkillInfo {
     #[serde(flatten)]
     meta: SkillMeta,
     path: String,
@@ -33,7 +34,7 @@ pub struct Info {
     digest: Digest,
     resources: ResourceLists,
     docs: Vec<RelPath>,
-    overrides: Vec<Shadowed>,
+    overrides: Vec<ShadowedSkill>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -45,14 +46,14 @@ struct ResourceLists {
     other: Vec<RelPath>,
 }
 
-pub fn run(args: &InfoArgs, context: &Context<'_>, terminal: &Terminal) -> Result<Info, Failure> {
-    Info::read(&catalogue::open(context, terminal).catalog(), &args.name)
+pub fn run(args: &InfoArgs, context: &Context<'_>, terminal: &Terminal) -> Result<SkillInfo, Failure> {
+    SkillInfo::read(&catalog::open(context, terminal).catalog(), &args.name)
 }
 
-impl Info {
-    /// Reads everything about the skill of this name.
+impl SkillInfo {
+    /// Reads the details of the skill with this name.
     pub fn read(catalog: &Catalog, name: &str) -> Result<Self, Failure> {
-        let entry = catalogue::find(catalog, name)?;
+        let entry = catalog::find(catalog, name)?;
         Self::of(catalog, entry).map_err(|error| Failure::from_error(ErrorCode::SkillUnreadable, &error))
     }
 
@@ -92,16 +93,16 @@ impl ResourceLists {
     }
 }
 
-impl Answer for Info {
+impl CommandOutput for SkillInfo {
     fn render(&self, page: &mut Page) {
         page.line(&[Span::new(Tone::Name, self.meta.name.as_str())]);
         page.paragraph(2, Tone::Plain, &self.meta.description);
-        page.gap();
-        field(page, "source", &page.short(self.source.as_ref()));
-        field(page, "path", &page.short(self.path.as_ref()));
+        page.blank_line();
+        field(page, "source", &page.short_path(self.source.as_ref()));
+        field(page, "path", &page.short_path(self.path.as_ref()));
         field(page, "digest", &self.digest.to_string());
-        for hidden in &self.overrides {
-            field(page, "hides", &page.short(&hidden.path));
+        for shadowed in &self.overrides {
+            field(page, "shadows", &page.short_path(&shadowed.path));
         }
         self.render_fields(page);
         let ResourceLists {
@@ -125,13 +126,13 @@ impl Answer for Info {
         }
     }
 
-    fn findings(&self) -> &[Diagnostic] {
+    fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 }
 
-impl Info {
-    /// What the frontmatter says beyond name and description.
+impl SkillInfo {
+    /// The frontmatter beyond name and description.
     fn render_fields(&self, page: &mut Page) {
         let meta = &self.meta;
         let text = |value: Option<&str>| value.map(str::to_owned);
@@ -163,7 +164,7 @@ impl Info {
             .extra
             .iter()
             .flat_map(|extra| extra.iter())
-            .map(|(key, value)| (key.as_str(), plain(value)));
+            .map(|(key, value)| (key.as_str(), value_text(value)));
         let metadata = meta.metadata.iter().map(|(key, value)| (&**key, value.to_string()));
         for (title, pairs) in [
             ("metadata", metadata.collect::<Vec<_>>()),
@@ -173,26 +174,26 @@ impl Info {
                 page.heading(title);
             }
             for (key, value) in pairs {
-                page.beside(2, Span::plain(key), 20, Tone::Plain, &value);
+                page.labelled(2, Span::plain(key), 20, Tone::Plain, &value);
             }
         }
     }
 }
 
-/// Said only where it is not the usual.
+/// Who may invoke the skill, unless both may.
 fn invocation(meta: &SkillMeta) -> Option<String> {
     match (meta.disable_model_invocation(), meta.user_invocable()) {
         (false, true) => None,
-        (true, true) => Some("by people only".to_owned()),
+        (true, true) => Some("by users only".to_owned()),
         (false, false) => Some("by models only".to_owned()),
         (true, false) => Some("by nobody".to_owned()),
     }
 }
 
-fn plain(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn field(page: &mut Page, label: &str, value: &str) {
-    page.beside(0, Span::new(Tone::Dim, label), 9, Tone::Plain, value);
+    page.labelled(0, Span::new(Tone::Dim, label), 9, Tone::Plain, value);
 }

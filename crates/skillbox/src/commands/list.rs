@@ -1,4 +1,4 @@
-//! `skillbox list`: every skill that is found, and what was odd on the way.
+//! `skillbox list`: all skills, with diagnostics.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,30 +6,31 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use skillbox_model::{Diagnostic, Digest};
-use skillbox_repository::{Catalog, Scope, Shadowed, SkillEntry, SkillReadError};
+use skillbox_repository::{Catalog, Scope, ShadowedSkill, SkillEntry, SkillReadError};
 
-use super::{Answer, Context};
-use crate::catalogue::{self, ResourceCounts};
+use super::output::CommandOutput;
+use crate::catalog::{self, ResourceCounts};
+use crate::context::Context;
 use crate::render::{Page, Progress, Span, Terminal, Tone, display_width, plural};
 
-/// List the skills that are found
+/// List all skills
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
-    "skillbox list                             the customary places",
+    "skillbox list                             the default directories",
     "skillbox list --skills ./skills           one directory only",
     "skillbox list --json | jq '.skills[].name'",
 ))]
 pub struct ListArgs {
-    /// Give each skill's digest too (reads every file)
+    /// Include the digest of each skill (reads every file)
     #[arg(long)]
     digest: bool,
 }
 
-/// What was found.
+/// All skills of a catalog.
 #[derive(Serialize)]
-pub struct Listing {
+pub struct SkillList {
     skills: Vec<Skill>,
-    shadowed: Vec<Shadowed>,
+    shadowed: Vec<ShadowedSkill>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -45,19 +46,19 @@ struct Skill {
     resources: ResourceCounts,
 }
 
-pub fn run(args: &ListArgs, context: &Context<'_>, terminal: &Terminal) -> Listing {
-    let catalog = catalogue::open(context, terminal).catalog();
-    Progress::during(terminal.is_watched(), "counting resources", |progress| {
-        Listing::of(&catalog, args.digest, progress)
+pub fn run(args: &ListArgs, context: &Context<'_>, terminal: &Terminal) -> SkillList {
+    let catalog = catalog::open(context, terminal).catalog();
+    Progress::show_during(terminal.is_stderr_terminal(), "counting resources", |progress| {
+        SkillList::of(&catalog, args.digest, progress)
     })
 }
 
-impl Listing {
-    /// Describes a whole catalogue.
+impl SkillList {
+    /// Describes a whole catalog.
     pub fn of(catalog: &Catalog, with_digest: bool, progress: &Progress) -> Self {
-        progress.expect(catalog.len());
-        let described = catalogue::for_each(catalog, |entry| {
-            progress.step();
+        progress.set_total(catalog.len());
+        let described = catalog::for_each(catalog, |entry| {
+            progress.advance();
             describe(entry, with_digest)
         });
         let (skills, unreadable): (Vec<_>, Vec<_>) = described.into_iter().unzip();
@@ -73,23 +74,23 @@ impl Listing {
         }
     }
 
-    /// What each name hides.
-    fn hidden(&self) -> HashMap<&str, Vec<&Shadowed>> {
-        let mut hidden = HashMap::<_, Vec<_>>::new();
+    /// The shadowed skills by name.
+    fn shadowed_by_name(&self) -> HashMap<&str, Vec<&ShadowedSkill>> {
+        let mut by_name = HashMap::<_, Vec<_>>::new();
         for shadowed in &self.shadowed {
-            hidden.entry(shadowed.name.as_str()).or_default().push(shadowed);
+            by_name.entry(shadowed.name.as_str()).or_default().push(shadowed);
         }
-        hidden
+        by_name
     }
 }
 
 fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>) {
-    let (resources, digest, finding) = match look_into(entry, with_digest) {
+    let (resources, digest, diagnostic) = match read_resources(entry, with_digest) {
         Ok((resources, digest)) => (resources, digest, None),
         Err(error) => (
             ResourceCounts::default(),
             None,
-            Some(catalogue::unreadable(entry, &error)),
+            Some(catalog::unreadable(entry, &error)),
         ),
     };
     let skill = Skill {
@@ -101,46 +102,46 @@ fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>
         digest,
         resources,
     };
-    (skill, finding)
+    (skill, diagnostic)
 }
 
-fn look_into(entry: &SkillEntry, with_digest: bool) -> Result<(ResourceCounts, Option<Digest>), SkillReadError> {
+fn read_resources(entry: &SkillEntry, with_digest: bool) -> Result<(ResourceCounts, Option<Digest>), SkillReadError> {
     let dir = entry.open()?;
     let digest = if with_digest { Some(dir.digest()?) } else { None };
     Ok((ResourceCounts::of(&dir.resources()?), digest))
 }
 
 impl Skill {
-    /// Resources, what the skill hides, digest.
-    fn facts(&self, hidden: &[&Shadowed], page: &Page) -> String {
+    /// Resources, shadowed skills and digest in one line.
+    fn facts(&self, shadowed: &[&ShadowedSkill], page: &Page) -> String {
         let resources = Some(self.resources.to_string()).filter(|text| !text.is_empty());
-        let hides = hidden.iter().map(|shadowed| {
+        let shadows = shadowed.iter().map(|shadowed| {
             let from_elsewhere = shadowed.source != shadowed.by_source;
             let what = if from_elsewhere {
                 Path::new(&*shadowed.source)
             } else {
                 shadowed.path.as_path()
             };
-            format!("hides the one of {}", page.short(what))
+            format!("shadows the one in {}", page.short_path(what))
         });
         let digest = self.digest.as_ref().map(Digest::to_string);
         resources
             .into_iter()
-            .chain(hides)
+            .chain(shadows)
             .chain(digest)
             .collect::<Vec<_>>()
             .join(" · ")
     }
 }
 
-impl Answer for Listing {
+impl CommandOutput for SkillList {
     fn render(&self, page: &mut Page) {
         if self.skills.is_empty() {
             page.line(&[Span::plain("no skills found")]);
             page.paragraph(
                 0,
                 Tone::Dim,
-                "`skillbox create NAME --dir skills` makes one; --skills PATH looks elsewhere",
+                "create one with `skillbox create NAME --dir skills`, or search elsewhere with --skills PATH",
             );
             return;
         }
@@ -151,26 +152,29 @@ impl Answer for Listing {
             .max()
             .unwrap_or(0);
         let column = 2 + widest.min(24) + 2;
-        let hidden = self.hidden();
+        let shadowed = self.shadowed_by_name();
         let mut source = None;
         for skill in &self.skills {
             if source != Some(&skill.source) {
-                page.heading(&page.short(skill.source.as_ref()));
+                page.heading(&page.short_path(skill.source.as_ref()));
                 source = Some(&skill.source);
             }
-            page.summary(2, Span::new(Tone::Name, &skill.name), column, 2, &skill.description);
-            let facts = skill.facts(hidden.get(skill.name.as_str()).map_or(&[], Vec::as_slice), page);
+            page.labelled_summary(2, Span::new(Tone::Name, &skill.name), column, 2, &skill.description);
+            let facts = skill.facts(shadowed.get(skill.name.as_str()).map_or(&[], Vec::as_slice), page);
             page.paragraph(column, Tone::Dim, &facts);
         }
-        page.gap();
+        page.blank_line();
         let mut total = plural(self.skills.len(), "skill");
         if !self.shadowed.is_empty() {
-            total.push_str(&format!(", {} hidden by others of the same name", self.shadowed.len()));
+            total.push_str(&format!(
+                ", {} shadowed by others of the same name",
+                self.shadowed.len()
+            ));
         }
         page.line(&[Span::plain(total)]);
     }
 
-    fn findings(&self) -> &[Diagnostic] {
+    fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 }

@@ -1,34 +1,34 @@
-//! `skillbox man`: manual pages, made from the same declarations as `--help`.
+//! `skillbox man`: manual pages, generated from the same declarations as `--help`.
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use skillbox_model::ErrorCode;
 
-use crate::args::Line;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Span, Terminal};
 
-/// Print a manual page, or write all of them
+/// Print a manual page, or write all pages
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
-    "skillbox man | man -l -             read it",
-    "skillbox man validate | man -l -    one command's page",
-    "skillbox man --out-dir man1         every page, for packagers",
+    "skillbox man | man -l -             read the main page",
+    "skillbox man validate | man -l -    read the page of a command",
+    "skillbox man --out-dir man1         write all pages",
 ))]
 pub struct ManArgs {
-    /// The page of this command
+    /// Command to print the page of
     #[arg(conflicts_with = "out_dir")]
     command: Option<String>,
-    /// Write every page to this directory
+    /// Write all pages to this directory
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
 }
 
-pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut program = Line::command();
-    // Building gives the subcommands their full names and the global options.
+pub fn run(args: &ManArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut program = (context.command_line)();
+    // Building propagates full names and global options to the subcommands.
     program.build();
     if let Some(dir) = &args.out_dir {
         return write_all(&program, dir, terminal);
@@ -39,27 +39,27 @@ pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<(), Failure> {
             Some(command) => page(command)?,
             None => {
                 return Err(Failure::usage(
-                    format!("there is no command `{name}`"),
-                    "`skillbox --help` lists the commands",
+                    format!("no command is named `{name}`"),
+                    "run `skillbox --help` for the commands",
                 ));
             }
         },
     };
-    Ok(terminal.exact_out(&page)?)
+    Ok(terminal.write_stdout(&page)?)
 }
 
 fn write_all(program: &Command, dir: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
-    let written = |path: &Path, result: std::io::Result<()>| {
+    let check_write = |path: &Path, result: std::io::Result<()>| {
         result.map_err(|error| Failure::new(ErrorCode::Storage, format!("cannot write {}: {error}", path.display())))
     };
-    written(dir, std::fs::create_dir_all(dir))?;
-    let mut told = terminal.page();
+    check_write(dir, std::fs::create_dir_all(dir))?;
+    let mut written_paths = terminal.page();
     for command in std::iter::once(program).chain(program.get_subcommands().filter(|command| !command.is_hide_set())) {
         let path = dir.join(format!("{}.1", page_name(command)));
-        written(&path, std::fs::write(&path, page(command)?))?;
-        told.line(&[Span::plain(path.display().to_string())]);
+        check_write(&path, std::fs::write(&path, page(command)?))?;
+        written_paths.line(&[Span::plain(path.display().to_string())]);
     }
-    Ok(terminal.show(told)?)
+    Ok(terminal.print(written_paths)?)
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {

@@ -1,7 +1,6 @@
-//! The commands, one verb one file.
+//! The commands, one file for each.
 
-mod agent;
-mod answer;
+mod agent_session;
 mod artifacts;
 mod call;
 mod command;
@@ -9,17 +8,16 @@ mod completions;
 mod config;
 mod create;
 mod demo;
-mod demo_disclose;
-mod demo_run;
 mod docker;
 mod doctor;
 mod help;
+mod help_settings;
 mod info;
-mod lenient;
 mod list;
 mod man;
 mod mcp;
-mod named_paths;
+mod output;
+mod path_arguments;
 mod profiles;
 mod prompt;
 mod read_properties;
@@ -31,9 +29,8 @@ mod serve;
 mod session;
 mod to_prompt;
 mod tools;
-mod unpack;
 mod validate;
+mod validate_lenient;
 
-pub use answer::{Answer, show};
-pub use command::{Command, Context, dispatch};
+pub use command::{Command, dispatch};
 pub use run::RunArgs;

@@ -1,4 +1,4 @@
-//! `skillbox profiles`: what the sandbox allows, and what it would do.
+//! `skillbox profiles`: sandbox profiles and their launch plans.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,22 @@ use serde::Serialize;
 use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, Layer, LayerState};
 use skillbox_sandbox::{
     Access, Backing, Bind, BindKind, HostFacts, Job, LaunchPlan, Need, Ownership, Profile, Profiles, SpawnerOptions,
-    Unconfined, Workspace,
+    Unconfined, WorkspaceSource,
 };
 
-use super::{Answer, Context, show};
-use crate::engine;
+use super::output::{CommandOutput, print_output};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone, plural};
+use crate::runtime_setup;
 
-/// List, show and check sandbox profiles, or print what one would do
+/// List, show, check and plan sandbox profiles
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox profiles list",
     "skillbox profiles show strict",
     "skillbox profiles check my-profile.yaml",
-    "skillbox profiles plan default            every step, in order, without taking one",
+    "skillbox profiles plan default            print every step without applying it",
 ))]
 pub struct ProfilesArgs {
     #[command(subcommand)]
@@ -30,69 +31,69 @@ pub struct ProfilesArgs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Every profile
+    /// List all profiles
     List,
-    /// One profile, resolved
+    /// Show a profile with everything it extends
     Show {
-        /// The profile
+        /// Name of the profile
         name: String,
     },
-    /// Whether a file is a good profile
+    /// Validate a profile
     Check {
-        /// The file
+        /// Profile to validate
         file: PathBuf,
     },
-    /// What would be applied on this host, step by step
+    /// Print the steps that a run would apply on this host
     Plan {
-        /// The profile
+        /// Name of the profile
         name: String,
     },
 }
 
 #[derive(Serialize)]
-struct Listing<'a> {
+struct ProfileList<'a> {
     profiles: Vec<&'a Profile>,
 }
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Shown<'a>(&'a Profile);
+struct ProfileDetails<'a>(&'a Profile);
 
 #[derive(Serialize)]
-struct Checked {
+struct ProfileCheck {
     valid: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Planned(LaunchPlan);
+struct PlanOutput(LaunchPlan);
 
 pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    let (profiles, _) = engine::profiles(context, terminal)?;
+    let profiles = runtime_setup::load_profiles(context, terminal)?.usable;
     match &args.verb {
-        Verb::List => show(
-            &Listing {
+        Verb::List => print_output(
+            &ProfileList {
                 profiles: profiles.iter().collect(),
             },
             context,
             terminal,
         ),
-        Verb::Show { name } => show(&Shown(find(&profiles, name)?), context, terminal),
-        Verb::Check { file } => show(&check(&profiles, file)?, context, terminal),
-        Verb::Plan { name } => show(&Planned(plan(&profiles, find(&profiles, name)?)?), context, terminal),
+        Verb::Show { name } => print_output(&ProfileDetails(find(&profiles, name)?), context, terminal),
+        Verb::Check { file } => print_output(&check(&profiles, file)?, context, terminal),
+        Verb::Plan { name } => print_output(&PlanOutput(plan(&profiles, find(&profiles, name)?)?), context, terminal),
     }
 }
 
 fn find<'a>(profiles: &'a Profiles, name: &str) -> Result<&'a Profile, Failure> {
     profiles.get(name).ok_or_else(|| {
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        Failure::new(ErrorCode::ProfileUnknown, format!("no profile is named {name:?}"))
-            .hint(format!("known are {}", known.join(", ")))
+        Failure::new(ErrorCode::ProfileUnknown, format!("unknown profile {name:?}"))
+            .hint(format!("available profiles: {}", known.join(", ")))
     })
 }
 
-fn check(profiles: &Profiles, file: &PathBuf) -> Result<Checked, Failure> {
+fn check(profiles: &Profiles, file: &PathBuf) -> Result<ProfileCheck, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::new(
             ErrorCode::ProfileInvalid,
@@ -100,30 +101,30 @@ fn check(profiles: &Profiles, file: &PathBuf) -> Result<Checked, Failure> {
         )
     })?;
     let diagnostics = profiles.check(file, &text).err().unwrap_or_default();
-    Ok(Checked {
+    Ok(ProfileCheck {
         valid: diagnostics.is_empty(),
         diagnostics,
     })
 }
 
-/// The plan of a small run: what a real one adds is its own skill, inputs and command.
+/// The plan of a run with placeholders for skill and command, and without inputs.
 fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
-    let facts = HostFacts::gather(&SpawnerOptions::default()).with_paths_of(profiles.iter());
-    let shows_own_root = profile.need(Layer::MountNamespace) != Need::Off;
+    let facts = HostFacts::probe(SpawnerOptions::default().script).with_profile_paths(profiles.iter());
+    let has_own_root = profile.need(Layer::MountNamespace) != Need::Off;
     let job = Job {
         argv: ["bash", "-c", "COMMAND"].map(Into::into).to_vec(),
         env: profile.environment(|_| None),
         cwd: "/workspace/skills/SKILL".to_owned(),
         workspace: match profile.workspace.backing {
-            Backing::Tmpfs => Workspace::Tmpfs,
-            Backing::Disk => Workspace::Directory {
+            Backing::Tmpfs => WorkspaceSource::Tmpfs,
+            Backing::Disk => WorkspaceSource::Directory {
                 quota: LayerState::Partial {
-                    reason: "looked at while the run writes".to_owned(),
+                    reason: "measured while the run writes".to_owned(),
                 },
             },
         },
         workspace_target: "/workspace".to_owned(),
-        binds: Vec::from_iter(shows_own_root.then(|| Bind {
+        binds: Vec::from_iter(has_own_root.then(|| Bind {
             target: "/workspace/skills/SKILL".to_owned(),
             kind: BindKind::Directory,
             access: Access::ReadOnly,
@@ -138,10 +139,10 @@ fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
     })
 }
 
-impl Answer for Listing<'_> {
+impl CommandOutput for ProfileList<'_> {
     fn render(&self, page: &mut Page) {
         for profile in &self.profiles {
-            page.beside(
+            page.labelled(
                 0,
                 Span::new(Tone::Name, profile.name.as_str()),
                 14,
@@ -152,7 +153,7 @@ impl Answer for Listing<'_> {
     }
 }
 
-impl Answer for Shown<'_> {
+impl CommandOutput for ProfileDetails<'_> {
     fn render(&self, page: &mut Page) {
         let profile = self.0;
         page.line(&[Span::new(Tone::Name, profile.name.as_str())]);
@@ -164,7 +165,7 @@ impl Answer for Shown<'_> {
                 Need::Preferred => (Tone::Warning, "preferred"),
                 Need::Off => (Tone::Dim, "off"),
             };
-            page.beside(2, Span::plain(layer.as_str()), 24, tone, word);
+            page.labelled(2, Span::plain(layer.as_str()), 24, tone, word);
         }
         page.heading("limits");
         let limits = &profile.limits.default;
@@ -172,7 +173,7 @@ impl Answer for Shown<'_> {
             (
                 "wall",
                 format!(
-                    "{} s, at most {} s",
+                    "{} s, maximum {} s",
                     limits.wall.as_secs(),
                     profile.limits.wall_max.as_secs()
                 ),
@@ -186,43 +187,43 @@ impl Answer for Shown<'_> {
                 "workspace",
                 format!("{}, {} inodes", limits.workspace, limits.workspace_inodes),
             ),
-            ("output", format!("{} kept of each stream", limits.output)),
+            ("output", format!("{} of each stream", limits.output)),
         ] {
-            page.beside(2, Span::plain(label), 24, Tone::Plain, &value);
+            page.labelled(2, Span::plain(label), 24, Tone::Plain, &value);
         }
-        page.heading("visible of the host, read-only");
+        page.heading("host paths, read-only");
         for path in &profile.filesystem.visible {
-            page.beside(2, Span::plain(&path.path), 32, Tone::Dim, &path.reason);
+            page.labelled(2, Span::plain(&path.path), 32, Tone::Dim, &path.reason);
         }
         page.heading("system calls");
         page.paragraph(
             2,
             Tone::Plain,
             &format!(
-                "{} named; all others do not exist",
+                "{}; all other system calls fail with ENOSYS",
                 plural(profile.syscalls.rules().len(), "rule")
             ),
         );
     }
 }
 
-impl Answer for Checked {
+impl CommandOutput for ProfileCheck {
     fn render(&self, page: &mut Page) {
         if self.valid {
             page.line(&[Span::new(Tone::Good, "valid")]);
         }
     }
 
-    fn findings(&self) -> &[Diagnostic] {
+    fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
     fn exit_code(&self) -> u8 {
-        if self.valid { ExitCode::OK } else { ExitCode::BAD }
+        if self.valid { ExitCode::OK } else { ExitCode::FAILURE }
     }
 }
 
-impl Answer for Planned {
+impl CommandOutput for PlanOutput {
     fn render(&self, page: &mut Page) {
         for line in self.0.to_string().lines() {
             page.line(&[Span::plain(line)]);

@@ -1,27 +1,27 @@
-//! `skillbox prompt`: the section that an agent's system prompt would get.
+//! `skillbox prompt`: the section for an agent's system prompt.
 
 use clap::Args;
 use serde::Serialize;
 use skillbox_model::{ErrorCode, ExitCode};
 use skillbox_runtime::{AgentName, AgentSession, Dialect, History, LoadInput, StateDelta};
 
-use super::Context;
-use super::agent::{AgentArgs, refused};
-use crate::engine;
+use super::agent_session::{AgentArgs, tool_failure};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::Terminal;
+use crate::runtime_setup;
 use crate::settings::{AgentFlags, HostFlags};
 
-/// Print the system-prompt section that an agent would be given
+/// Print the system prompt section for an agent
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
-    "skillbox prompt                           what an agent is told first",
-    "skillbox prompt --loaded csv-report       as if that skill were loaded",
+    "skillbox prompt                           at the start of a session",
+    "skillbox prompt --loaded csv-report       with a skill loaded",
     "skillbox prompt --dialect deepagents --budget 4000",
     "skillbox prompt --session s1 --json       with its size in characters",
 ))]
 pub struct PromptArgs {
-    /// Show this skill as loaded, without loading it; may be repeated
+    /// Render this skill as loaded, without loading it; repeatable
     #[arg(long, value_name = "NAME")]
     loaded: Vec<String>,
     #[command(flatten)]
@@ -33,38 +33,38 @@ pub struct PromptArgs {
 #[derive(Serialize)]
 struct Section {
     dialect: Dialect,
-    /// Empty where there is nothing to say.
+    /// Empty if there is nothing to disclose.
     prompt: String,
     characters: usize,
     loaded: Vec<String>,
-    /// What showing it changed: skills that were loaded for one prompt are gone.
+    /// The change by rendering: skills loaded for one prompt are unloaded.
     state_delta: StateDelta,
 }
 
 pub fn run(args: &PromptArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = HostFlags::default().resolve(context.layers)?;
-    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
     let agent = args.agent.agent()?;
     let mut session = args.agent.open(settings, runtime, context)?;
     if !args.loaded.is_empty() {
         session = with_loaded(&session, &args.loaded, &agent)?;
     }
-    let section = section(&session, &agent)?;
+    let section = render_section(&session, &agent)?;
     if context.as_json {
-        terminal.json(&section)?;
+        terminal.print_json(&section)?;
     } else {
-        terminal.exact_out(section.prompt.as_bytes())?;
+        terminal.write_stdout(section.prompt.as_bytes())?;
         if !section.prompt.is_empty() && !section.prompt.ends_with('\n') {
-            terminal.exact_out(b"\n")?;
+            terminal.write_stdout(b"\n")?;
         }
     }
     Ok(ExitCode::OK)
 }
 
-/// The same session with more skills loaded, of which it never hears.
+/// A detached copy of the session with more skills loaded; the stored session does not change.
 fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> Result<AgentSession, Failure> {
-    let session = session.detached().map_err(|error| refused(&error, session))?;
+    let session = session.detached().map_err(|error| tool_failure(&error, session))?;
     for name in names {
         let input = LoadInput {
             skill: name.clone(),
@@ -73,7 +73,7 @@ fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> R
         session.load_for_user(agent, &input).map_err(|error| {
             let mut body = error.body(session.settings().dialect).in_field("loaded");
             if body.code == ErrorCode::UnknownSkill {
-                body.hint = Some("`skillbox list` names every skill".to_owned());
+                body.hint = Some("run `skillbox list` for all skills".to_owned());
             }
             Failure::from_body(body)
         })?;
@@ -81,15 +81,15 @@ fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> R
     Ok(session)
 }
 
-fn section(session: &AgentSession, agent: &AgentName) -> Result<Section, Failure> {
-    let told = |error| refused(&error, session);
+fn render_section(session: &AgentSession, agent: &AgentName) -> Result<Section, Failure> {
+    let failure = |error| tool_failure(&error, session);
     let loaded = session
         .state()
-        .map_err(told)?
+        .map_err(failure)?
         .loaded(agent)
         .map(|loaded| loaded.skill.to_string())
         .collect();
-    let section = session.modify_request(agent, History::Whole).map_err(told)?;
+    let section = session.modify_request(agent, History::Whole).map_err(failure)?;
     let (prompt, state_delta) = section.map(|section| (section.text, section.delta)).unwrap_or_default();
     Ok(Section {
         dialect: session.settings().dialect,

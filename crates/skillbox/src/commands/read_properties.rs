@@ -1,4 +1,4 @@
-//! `skillbox read-properties`: a skill's frontmatter as the reference tool prints it.
+//! `skillbox read-properties`: the frontmatter of a skill, as the reference tool prints it.
 
 use std::path::PathBuf;
 
@@ -6,37 +6,38 @@ use clap::Args;
 use skillbox_model::{ErrorCode, ExitCode};
 use skillbox_repository::strict;
 
-use super::{Context, named_paths};
+use super::path_arguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::Terminal;
 
-/// Print a skill's fields as JSON, as agentskills does
+/// Print the frontmatter as JSON like `agentskills`
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox read-properties skills/csv-report",
     "skillbox read-properties skills/csv-report | jq -r .description",
 ))]
 pub struct ReadPropertiesArgs {
-    /// The skill's directory, or its SKILL.md
+    /// Skill directory or SKILL.md
     path: PathBuf,
 }
 
 pub fn run(args: &ReadPropertiesArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    named_paths::check(std::slice::from_ref(&args.path))?;
+    path_arguments::check_paths(std::slice::from_ref(&args.path))?;
     match strict::read_properties(&args.path) {
         Ok(json) => {
-            terminal.exact_out(format!("{json}\n").as_bytes())?;
+            terminal.write_stdout(format!("{json}\n").as_bytes())?;
             Ok(ExitCode::OK)
         }
-        Err(message) => reference_error(&message, context, terminal),
+        Err(message) => print_reference_error(&message, context, terminal),
     }
 }
 
-/// An error in the reference's words; programs get our error object.
-pub fn reference_error(message: &str, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+/// Prints an error as the reference tool does, or with `--json` as our error object.
+pub fn print_reference_error(message: &str, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     if context.as_json {
         return Err(Failure::new(ErrorCode::SkillUnreadable, message));
     }
-    terminal.exact_err(format!("Error: {message}\n").as_bytes())?;
-    Ok(ExitCode::BAD)
+    terminal.write_stderr(format!("Error: {message}\n").as_bytes())?;
+    Ok(ExitCode::FAILURE)
 }

@@ -1,41 +1,41 @@
-//! `skillbox run`: one skill's command in the sandbox.
+//! `skillbox run`: runs a command of a skill in the sandbox.
 
 use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use skillbox_executor::{Cancel, EventSink};
+use skillbox_executor::{CancelToken, EventSink};
 use skillbox_model::{
     ErrorBody, ErrorCode, ExecutorKind, ExitCode, RunEvent, RunReport, RunRequest, SessionId, Stream,
 };
 use skillbox_runtime::{RunContext, new_run_id};
 use skillbox_sandbox::SpawnerOptions;
 
-use super::Context;
 use super::run_request::RequestArgs;
-use super::run_summary::tell_summary;
-use crate::engine;
+use super::run_summary::print_summary;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::render::Terminal;
+use crate::runtime_setup;
 use crate::settings::HostFlags;
 
-/// Run a skill's command in the sandbox and bring its outputs back
+/// Run a command of a skill in the sandbox
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox run python-math -- 'python3 scripts/fib.py 10'",
     "skillbox run csv-report --input data.csv --output 'out/**' --out-dir results \\",
     "    -- 'python3 scripts/report.py inputs/data.csv --svg out/chart.svg'",
-    "skillbox run python-math --script scripts/fib.py -- 10     no shell involved",
-    "skillbox run --request request.json --json                 the whole request",
+    "skillbox run python-math --script scripts/fib.py -- 10     without a shell",
+    "skillbox run --request request.json --json                 request as JSON",
 ))]
 pub struct RunArgs {
     #[command(flatten)]
     request: RequestArgs,
-    /// Keep the workspace under this name, for later runs
+    /// Use the persistent workspace of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Write the collected files below this directory
+    /// Write the output files to this directory
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -45,25 +45,26 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let spawner = match context.spawner.take() {
         Some(spawner) => Ok(spawner),
-        None => engine::spawner(SpawnerOptions::one_shot()),
+        None => runtime_setup::fork_spawner(SpawnerOptions::one_shot()),
     };
     let (host, _) = args.host.resolve(context.layers)?;
-    let asked = args.request.to_request()?;
-    let profile = asked.request.profile.as_deref();
-    let executor = asked.request.executor.unwrap_or(host.executor);
-    // A host without the kernel's sandbox still has containers, perhaps.
+    let parsed = args.request.to_request()?;
+    let profile = parsed.request.profile.as_deref();
+    let executor = parsed.request.executor.unwrap_or(host.executor);
+    // A host that cannot sandbox processes can still run containers.
     let spawner = match (spawner, executor) {
         (Err(_), ExecutorKind::Docker) => None,
         (spawner, _) => Some(spawner?),
     };
-    let wanted = (executor, profile);
-    let runtime = engine::open_for_one(context, &host, &asked.used_directories, spawner, wanted, terminal)?;
-    let session = args.session.as_deref().map(session_id).transpose()?;
-    let cancel = Cancel::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).refusal())?;
+    let target = (executor, profile);
+    let runtime = runtime_setup::open_for_run(context, &host, &parsed.input_directories, spawner, target, terminal)?;
+    let session = args.session.as_deref().map(parse_session_id).transpose()?;
+    let cancel =
+        CancelToken::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).with_run_exit_code())?;
     interrupt::cancel_on_signal(&cancel);
-    let mut lost = None;
+    let mut write_error = None;
     let ran = {
-        let mut stream = |event: RunEvent| pass_on(event, terminal, &mut lost);
+        let mut stream = |event: RunEvent| write_output(event, terminal, &mut write_error);
         let events = if context.as_json {
             EventSink::silent()
         } else {
@@ -76,22 +77,22 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
             export: args.out_dir.clone(),
         };
         runtime
-            .run_as(new_run_id(), &asked.request, around)
-            .map_err(|error| Failure::refused(error.body()))?
+            .run_with_id(new_run_id(), &parsed.request, around)
+            .map_err(|error| Failure::of_run(error.body()))?
     };
-    let code = answer(&ran.report, args, &asked.request, context, terminal)?;
-    if let Some(error) = lost {
+    let code = print_report(&ran.report, args, &parsed.request, context, terminal)?;
+    if let Some(error) = write_error {
         return Err(error.into());
     }
-    // Its files are not where they were wanted, whatever the script says of itself.
-    Ok(if ran.unwritten.is_empty() {
+    // The output files could not be written, so the run failed whatever the exit code of the script.
+    Ok(if ran.export_failures.is_empty() {
         code
     } else {
         ExitCode::REFUSED
     })
 }
 
-fn answer(
+fn print_report(
     report: &RunReport,
     args: &RunArgs,
     request: &RunRequest,
@@ -99,31 +100,31 @@ fn answer(
     terminal: &mut Terminal,
 ) -> Result<u8, Failure> {
     if context.as_json {
-        terminal.json(report)?;
+        terminal.print_json(report)?;
     } else {
-        let asked = args.out_dir.is_some() || request.outputs.is_some() || !request.output_files.is_empty();
-        tell_summary(report, asked, context.verbosity, terminal)?;
+        let outputs_requested = args.out_dir.is_some() || request.outputs.is_some() || !request.output_files.is_empty();
+        print_summary(report, outputs_requested, context.verbosity, terminal)?;
     }
     Ok(report.outcome().process_exit_code())
 }
 
-/// What the script writes goes where it would have gone without us, as it comes.
-fn pass_on(event: RunEvent, terminal: &mut Terminal, lost: &mut Option<io::Error>) {
+/// Writes the output of the script to the same stream of this process, as it arrives.
+fn write_output(event: RunEvent, terminal: &mut Terminal, write_error: &mut Option<io::Error>) {
     if let RunEvent::Output { stream, text, .. } = event {
         let written = match stream {
-            Stream::Stdout => terminal.exact_out(&text.0),
-            Stream::Stderr => terminal.exact_err(&text.0),
+            Stream::Stdout => terminal.write_stdout(&text.0),
+            Stream::Stderr => terminal.write_stderr(&text.0),
         };
         match written {
-            // A reader that went away does not end the run; its outputs are still wanted.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => *lost = Some(error),
+            // A closed pipe does not end the run: its output files are still collected.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => *write_error = Some(error),
             _ => {}
         }
     }
 }
 
-fn session_id(text: &str) -> Result<SessionId, Failure> {
+fn parse_session_id(text: &str) -> Result<SessionId, Failure> {
     SessionId::parse(text).map_err(|error| {
-        Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, error.to_string()).in_field("session"))
+        Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, error.to_string()).in_field("session"))
     })
 }

@@ -1,4 +1,4 @@
-//! The request of `skillbox run`, from its options or from a file.
+//! Builds the request of `skillbox run` from its options or from a file.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -7,70 +7,70 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use skillbox_model::{ByteSize, ErrorBody, ErrorCode, InputMode, InputSpec, OutputSpec, RunRequest, Stdin};
-use skillbox_runtime::wrong_field;
+use skillbox_runtime::find_invalid_field;
 
 use crate::failure::Failure;
 
-/// A request, or what a command reads, is held in memory as a whole.
-const MAX_READ: u64 = 256 << 20;
+/// The maximum size of a request or of standard input, which are held in memory.
+const MAX_INPUT_BYTES: u64 = 256 << 20;
 
-/// What is run, with which inputs, and what comes back.
+/// The command, its inputs and its outputs.
 #[derive(Args, Debug)]
 pub struct RequestArgs {
-    /// The skill
+    /// Name of the skill
     #[arg(required_unless_present = "request")]
     skill: Option<String>,
-    /// One word is a shell command line; several are a program and its arguments
+    /// One word: a shell command line; several words: a program and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Run this script of the skill without a shell; the words after -- are its arguments
+    /// Run this script of the skill without a shell; words after -- are its arguments
     #[arg(long, value_name = "PATH")]
     script: Option<String>,
-    /// Working directory: below the skill, or $WORK_DIR, $OUTPUT_DIR, …
+    /// Working directory: relative to the skill, or below $WORK_DIR, $OUTPUT_DIR, …
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// Set a variable; may be repeated
+    /// Set an environment variable; repeatable
     #[arg(long, value_name = "K=V")]
     env: Vec<String>,
-    /// What the command reads; - is our own standard input
+    /// File for standard input; - is the standard input of skillbox
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
-    /// Place a file or directory in the workspace: a path, or artifact://, host://, workspace://, skill://; may be repeated
+    /// Copy a file or directory into the workspace: a path, or an artifact://, host://, workspace:// or skill:// URL; repeatable
     #[arg(long, value_name = "FROM[=TO][,link]")]
     input: Vec<String>,
-    /// Bring back files that match, relative to the workspace; may be repeated
+    /// Collect the files that match, relative to the workspace; repeatable
     #[arg(long, value_name = "GLOB")]
     output: Vec<String>,
-    /// End the run after so many seconds
+    /// End the run after this time
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
-    /// Store the files as artifacts, with this before their names
+    /// Save the collected files as artifacts, with this name prefix
     #[arg(long, value_name = "PREFIX", num_args = 0..=1, default_missing_value = "")]
     save: Option<String>,
-    /// Read the whole request as JSON from this file; - is standard input. A skill that is named too must be the same
+    /// Read the whole request as JSON from this file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "script", "cwd", "env", "stdin", "input", "output", "timeout", "save"])]
     request: Option<PathBuf>,
 }
 
-/// A request, and the directories that the person allowed by naming files in them.
+/// A request, and the directories that the user allowed by naming files in them.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ParsedRequest {
     /// The request.
     pub request: RunRequest,
-    /// Directories of files that were given as plain paths.
-    pub used_directories: Vec<PathBuf>,
+    /// The directories of inputs that were given as plain paths.
+    pub input_directories: Vec<PathBuf>,
 }
 
 impl RequestArgs {
-    /// The request that these options make.
-    pub fn to_request(&self) -> Result<Asked, Failure> {
+    /// Builds the request.
+    pub fn to_request(&self) -> Result<ParsedRequest, Failure> {
         if let Some(path) = &self.request {
-            return Ok(Asked {
-                request: self.agreeing(parse_request(&read(path, "request")?)?)?,
-                used_directories: Vec::new(),
+            return Ok(ParsedRequest {
+                request: self.check_skill(parse_request(&read(path, "request")?)?)?,
+                input_directories: Vec::new(),
             });
         }
-        let mut used_directories = Vec::new();
+        let mut input_directories = Vec::new();
         let mut request = RunRequest {
             skill: self.skill.clone().unwrap_or_default(),
             ..RunRequest::default()
@@ -85,15 +85,18 @@ impl RequestArgs {
         }
         request.cwd.clone_from(&self.cwd);
         for (index, pair) in self.env.iter().enumerate() {
-            let (name, value) = pair
-                .split_once('=')
-                .ok_or_else(|| wrong(&format!("env[{index}]"), format!("{pair:?} has no `=`")))?;
+            let (name, value) = pair.split_once('=').ok_or_else(|| {
+                invalid_field(
+                    &format!("env[{index}]"),
+                    format!("{pair:?} is not of the form NAME=VALUE"),
+                )
+            })?;
             request.env.insert(name.to_owned(), value.to_owned());
         }
         let stdin = self.stdin.as_deref().map(|path| read(path, "stdin"));
         request.stdin = stdin.transpose()?.map(Stdin);
         for (index, text) in self.input.iter().enumerate() {
-            request.inputs.push(input(text, index, &mut used_directories)?);
+            request.inputs.push(parse_input(text, index, &mut input_directories)?);
         }
         request.timeout = self.timeout;
         if !self.output.is_empty() || self.save.is_some() {
@@ -104,46 +107,46 @@ impl RequestArgs {
                 ..OutputSpec::default()
             });
         }
-        Ok(Asked {
+        Ok(ParsedRequest {
             request,
-            used_directories,
+            input_directories,
         })
     }
 
-    /// A skill that stands on the command line too must be the one of the request.
-    fn agreeing(&self, request: RunRequest) -> Result<RunRequest, Failure> {
+    /// Checks that a skill on the command line is the one in the request.
+    fn check_skill(&self, request: RunRequest) -> Result<RunRequest, Failure> {
         match &self.skill {
             Some(skill) if *skill != request.skill => {
-                let message = format!("the request is for {:?}, the command line for {skill:?}", request.skill);
-                Err(wrong("skill", message))
+                let message = format!("the request names {:?}, the command line {skill:?}", request.skill);
+                Err(invalid_field("skill", message))
             }
             _ => Ok(request),
         }
     }
 }
 
-/// Parses a request's JSON; what is wrong is named by its path in the document.
+/// Parses a request from JSON; an error names the field.
 pub fn parse_request(text: &[u8]) -> Result<RunRequest, Failure> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let body = ErrorBody::new(ErrorCode::InvalidRequest, error.inner().to_string());
-        Failure::refused(match wrong_field(&error) {
+        Failure::of_run(match find_invalid_field(&error) {
             Some(field) => body.in_field(field),
             None => ErrorBody {
-                hint: Some("a request is one JSON object; `skillbox tools --json` tells its fields".to_owned()),
+                hint: Some("a request is one JSON object; `skillbox tools --json` describes its fields".to_owned()),
                 ..body
             },
         })
     })?;
     reader.end().map_err(|error| {
-        let message = format!("there is more than one request: {error}");
-        Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, message))
+        let message = format!("unexpected text after the request: {error}");
+        Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message))
     })?;
     Ok(request)
 }
 
-/// `FROM[=TO][,link]`. A source without a scheme is a path of this host, and naming it allows it.
-fn input(text: &str, index: usize, used: &mut Vec<PathBuf>) -> Result<InputSpec, Failure> {
+/// Parses `FROM[=TO][,link]`. A source without a scheme is a path on this host, and naming it allows it.
+fn parse_input(text: &str, index: usize, directories: &mut Vec<PathBuf>) -> Result<InputSpec, Failure> {
     let (rest, mode) = match text.strip_suffix(",link") {
         Some(rest) => (rest, InputMode::Link),
         None => (text, InputMode::Copy),
@@ -155,10 +158,11 @@ fn input(text: &str, index: usize, used: &mut Vec<PathBuf>) -> Result<InputSpec,
     let from = if from.contains("://") {
         from.to_owned()
     } else {
-        let refused = |why: &dyn Display| wrong(&format!("inputs[{index}].from"), format!("{from:?}: {why}"));
-        let path = host_path(Path::new(from)).map_err(|error| refused(&error))?;
-        used.push(path.parent().unwrap_or(&path).to_owned());
-        let text = path.to_str().ok_or_else(|| refused(&"its path is not UTF-8"))?;
+        let invalid =
+            |reason: &dyn Display| invalid_field(&format!("inputs[{index}].from"), format!("{from:?}: {reason}"));
+        let path = host_path(Path::new(from)).map_err(|error| invalid(&error))?;
+        directories.push(path.parent().unwrap_or(&path).to_owned());
+        let text = path.to_str().ok_or_else(|| invalid(&"the path is not UTF-8"))?;
         format!("host://{text}")
     };
     Ok(InputSpec {
@@ -169,10 +173,10 @@ fn input(text: &str, index: usize, used: &mut Vec<PathBuf>) -> Result<InputSpec,
     })
 }
 
-/// An absolute path without `..`, which is what the way to the file means; the file itself may be a link, and is looked
-/// at later.
-fn host_path(typed: &Path) -> std::io::Result<PathBuf> {
-    let path = std::path::absolute(typed)?;
+/// An absolute path without `..`. The parent directory is resolved; the last component may be a link and is checked
+/// later.
+fn host_path(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
     if !path.components().any(|part| part == Component::ParentDir) {
         return Ok(path);
     }
@@ -183,27 +187,27 @@ fn host_path(typed: &Path) -> std::io::Result<PathBuf> {
 }
 
 fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
-    let refused = |message| Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field));
+    let invalid = |message| Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field));
     let file: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(path).map_err(|error| refused(format!("cannot read {}: {error}", path.display())))?;
+        let file = File::open(path).map_err(|error| invalid(format!("cannot read {}: {error}", path.display())))?;
         Box::new(file)
     };
     let mut bytes = Vec::new();
-    file.take(MAX_READ + 1)
+    file.take(MAX_INPUT_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| refused(format!("cannot read {}: {error}", path.display())))?;
-    if bytes.len() as u64 > MAX_READ {
-        return Err(refused(format!(
-            "{} has more than {}",
+        .map_err(|error| invalid(format!("cannot read {}: {error}", path.display())))?;
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        return Err(invalid(format!(
+            "{} is larger than {}",
             path.display(),
-            ByteSize(MAX_READ)
+            ByteSize(MAX_INPUT_BYTES)
         )));
     }
     Ok(bytes)
 }
 
-fn wrong(field: &str, message: String) -> Failure {
-    Failure::refused(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field))
+fn invalid_field(field: &str, message: String) -> Failure {
+    Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field))
 }

@@ -1,16 +1,17 @@
-//! `skillbox search`: skills by what they are about.
+//! `skillbox search`: ranked search over all skills.
 
 use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::Serialize;
-use skillbox_repository::{Catalog, Hit, Rank, search};
+use skillbox_repository::{Catalog, SearchHit, SearchRank, search};
 
-use super::{Answer, Context};
-use crate::catalogue;
+use super::output::CommandOutput;
+use crate::catalog;
+use crate::context::Context;
 use crate::render::{Page, Progress, Span, Terminal, Tone, display_width};
 
-/// Search names, descriptions, paths and bodies, best first
+/// Search names, descriptions, paths and instructions
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox search csv",
@@ -18,44 +19,44 @@ use crate::render::{Page, Progress, Span, Terminal, Tone, display_width};
     "skillbox search 数据 --json",
 ))]
 pub struct SearchArgs {
-    /// What to look for
+    /// Words to search for
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
-    /// Show at most this many
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value = "10")]
     limit: NonZeroUsize,
 }
 
-/// What was found, best first.
+/// The matches, best first.
 #[derive(Serialize)]
-pub struct Hits {
+pub struct SearchResult {
     query: String,
-    hits: Vec<Found>,
+    hits: Vec<Match>,
 }
 
 #[derive(Serialize)]
-struct Found {
+struct Match {
     #[serde(flatten)]
-    hit: Hit,
+    hit: SearchHit,
     description: String,
     path: String,
     source: String,
 }
 
-pub fn run(args: &SearchArgs, context: &Context<'_>, terminal: &Terminal) -> Hits {
-    let catalog = catalogue::open(context, terminal).catalog();
+pub fn run(args: &SearchArgs, context: &Context<'_>, terminal: &Terminal) -> SearchResult {
+    let catalog = catalog::open(context, terminal).catalog();
     let query = args.query.join(" ");
-    Progress::during(terminal.is_watched(), "searching", |_| {
-        Hits::of(&catalog, &query, args.limit.get())
+    Progress::show_during(terminal.is_stderr_terminal(), "searching", |_| {
+        SearchResult::of(&catalog, &query, args.limit.get())
     })
 }
 
-impl Hits {
-    /// Searches a catalogue.
+impl SearchResult {
+    /// Searches a catalog.
     pub fn of(catalog: &Catalog, query: &str, limit: usize) -> Self {
         let hits = search(catalog, query, limit).into_iter().filter_map(|hit| {
             let entry = catalog.get(hit.name.as_str())?;
-            Some(Found {
+            Some(Match {
                 hit,
                 description: entry.meta.description.to_string(),
                 path: entry.path().display().to_string(),
@@ -69,11 +70,11 @@ impl Hits {
     }
 }
 
-impl Answer for Hits {
+impl CommandOutput for SearchResult {
     fn render(&self, page: &mut Page) {
         if self.hits.is_empty() {
-            page.line(&[Span::plain("nothing found for "), Span::new(Tone::Name, &self.query)]);
-            page.paragraph(0, Tone::Dim, "try fewer words; `skillbox list` shows everything");
+            page.line(&[Span::plain("no skill matches "), Span::new(Tone::Name, &self.query)]);
+            page.paragraph(0, Tone::Dim, "try fewer words, or run `skillbox list` for all skills");
         }
         let widest = self
             .hits
@@ -83,28 +84,28 @@ impl Answer for Hits {
             .unwrap_or(0);
         let column = 2 + widest.min(24) + 2;
         for found in &self.hits {
-            page.summary(
+            page.labelled_summary(
                 2,
                 Span::new(Tone::Name, found.hit.name.as_str()),
                 column,
                 2,
                 &found.description,
             );
-            let why = format!("{} · {}", reason(&found.hit), page.short(found.source.as_ref()));
+            let why = format!("{} · {}", reason(&found.hit), page.short_path(found.source.as_ref()));
             page.paragraph(column, Tone::Dim, &why);
         }
     }
 }
 
-/// Why a skill was found.
-fn reason(hit: &Hit) -> String {
+/// Why the skill matches.
+fn reason(hit: &SearchHit) -> String {
     let words = match hit.rank {
-        Rank::ExactName => "is the name",
-        Rank::NamePrefix => "begins the name",
-        Rank::Name => "in the name",
-        Rank::DescriptionOrPath => "in description or path",
-        Rank::Body => "in the instructions",
-        Rank::Listed => "listed",
+        SearchRank::ExactName => "exact name",
+        SearchRank::NamePrefix => "start of the name",
+        SearchRank::Name => "name",
+        SearchRank::DescriptionOrPath => "description or path",
+        SearchRank::Body => "instructions",
+        SearchRank::Listed => "listed",
     };
     match &hit.excerpt {
         Some(excerpt) => format!("{words}: {excerpt}"),

@@ -1,4 +1,4 @@
-//! `skillbox serve`: the HTTP API.
+//! `skillbox serve`: the HTTP server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,28 +10,29 @@ use serde::Serialize;
 use skillbox_http::{Limits, NewToken, ServeError, Server};
 use skillbox_model::{ErrorCode, ExitCode, TenantName};
 
-use super::agent::server_options;
-use super::{Answer, Context, show};
-use crate::engine;
+use super::agent_session::server_options;
+use super::output::{CommandOutput, print_output};
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::log_lines;
+use crate::logging;
 use crate::render::{Page, Span, Terminal, Tone};
+use crate::runtime_setup;
 use crate::settings::{AgentFlags, HostFlags, ServeFlags, ServeSettings};
-use crate::traces::Traces;
+use crate::trace_export::TraceExport;
 
-/// Descriptors that are not for connections: runs, files, the log.
-const OTHER_DESCRIPTORS: u64 = 512;
+/// File descriptors reserved for runs, files and the log.
+const RESERVED_DESCRIPTORS: u64 = 512;
 
 /// Serve skills, sessions, runs and artifacts over HTTP
 #[derive(Args, Debug)]
 #[command(after_help = concat!(
-    "GET /docs describes the API, GET /openapi.json the same for programs. Without tokens only programs of this \
-     machine are let in, and all of them are one user; with tokens each belongs to a tenant, and no tenant sees \
-     anything of another.\n\n",
+    "The API is described at /docs, and for programs at /openapi.json. Without tokens, the server accepts connections \
+     from this host only and treats all clients as one user. With tokens, each client belongs to a tenant, and tenants \
+     are isolated from each other.\n\n",
     crate::examples!(
-    "skillbox serve                            on 127.0.0.1:8484, for this machine",
-    "skillbox serve token alice                a new token, and its line for skillbox.toml",
-    "skillbox serve --listen 0.0.0.0:8484      refused until there is a token",
+    "skillbox serve                            on 127.0.0.1:8484, this host only",
+    "skillbox serve token alice                create a token for a tenant",
+    "skillbox serve --listen 0.0.0.0:8484      for other hosts; needs a token",
     )
 ))]
 pub struct ServeArgs {
@@ -47,16 +48,16 @@ pub struct ServeArgs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Make a token and print it with its line for the configuration
+    /// Create a token and print its entry for the config file
     Token {
-        /// Whose token it is: those with the same name share everything
+        /// Tenant of the token; tokens of one tenant share everything
         tenant: String,
     },
 }
 
 pub fn run(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     match &args.verb {
-        Some(Verb::Token { tenant }) => show(&Issued::to(tenant)?, context, terminal),
+        Some(Verb::Token { tenant }) => print_output(&IssuedToken::for_tenant(tenant)?, context, terminal),
         None => serve(args, context, terminal),
     }
 }
@@ -65,30 +66,35 @@ fn serve(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let (serve, _) = args.serve.resolve(context.layers)?;
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = args.host.resolve(context.layers)?;
-    let traces = serve.otlp_endpoint.as_deref().map(Traces::to).transpose()?;
-    log_lines::start(context.settings.log, traces.as_ref());
+    let trace_export = serve
+        .otlp_endpoint
+        .as_deref()
+        .map(TraceExport::to_collector)
+        .transpose()?;
+    logging::start(context.settings.log, trace_export.as_ref());
     if serve.tokens.is_empty() && !serve.listen.ip().is_loopback() {
-        return Err(refused(&ServeError::NoTokens(serve.listen)));
+        return Err(serve_failure(&ServeError::NoTokens(serve.listen)));
     }
-    let spawner = engine::lasting_spawner()?;
-    let runtime = engine::open_server(context, &host, spawner, terminal)?;
+    let spawner = runtime_setup::start_server_spawner()?;
+    let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
     let options = server_options(settings, context);
     let limits = limits(&serve);
-    let server = Server::new(Arc::new(runtime), options, serve.tokens, limits).map_err(|error| refused(&error))?;
-    let served = server.serve(serve.listen, |address| tell_address(address, terminal));
-    served.map_err(|error| refused(&error))?;
+    let server =
+        Server::new(Arc::new(runtime), options, serve.tokens, limits).map_err(|error| serve_failure(&error))?;
+    let served = server.serve(serve.listen, |address| print_address(address, terminal));
+    served.map_err(|error| serve_failure(&error))?;
     Ok(ExitCode::OK)
 }
 
 fn limits(settings: &ServeSettings) -> Limits {
     let seconds = |count: usize| Duration::from_secs(count as u64);
-    // More connections than the system gives us descriptors for are no connections.
-    let descriptors = take_every_descriptor();
-    let possible = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX);
+    // Each connection needs a file descriptor.
+    let descriptors = raise_descriptor_limit();
+    let available = usize::try_from(descriptors.saturating_sub(RESERVED_DESCRIPTORS)).unwrap_or(usize::MAX);
     Limits {
         runs: settings.max_runs,
         queued: settings.max_queued,
-        connections: settings.max_connections.min(possible.max(64)),
+        connections: settings.max_connections.min(available.max(64)),
         body: settings.max_body,
         upload: settings.max_upload as u64,
         head_time: seconds(settings.head_time),
@@ -97,69 +103,69 @@ fn limits(settings: &ServeSettings) -> Limits {
     }
 }
 
-/// Takes as many descriptors as this process may have; gives how many there are.
-fn take_every_descriptor() -> u64 {
+/// Raises the soft limit of file descriptors to the hard limit and returns the limit in force.
+fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    let most = Rlimit {
+    let raised = Rlimit {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    let granted = if setrlimit(Resource::Nofile, most).is_ok() {
-        most
+    let granted = if setrlimit(Resource::Nofile, raised).is_ok() {
+        raised
     } else {
         limit
     };
     granted.current.unwrap_or(u64::MAX)
 }
 
-fn refused(error: &ServeError) -> Failure {
+fn serve_failure(error: &ServeError) -> Failure {
     let failure = Failure::from_error(ErrorCode::Internal, error);
     match error {
         ServeError::NoTokens(_) => Failure::usage(
             error.to_string(),
-            "`skillbox serve token TENANT` makes one; or listen on 127.0.0.1",
+            "create a token with `skillbox serve token TENANT`, or listen on 127.0.0.1",
         ),
         ServeError::Listen { .. } => failure.hint("choose another address with --listen"),
         _ => failure,
     }
 }
 
-/// Where clients connect: on stderr, since it is talk.
-fn tell_address(address: SocketAddr, terminal: &mut Terminal) {
+/// Prints the address for clients on stderr.
+fn print_address(address: SocketAddr, terminal: &mut Terminal) {
     let mut page = terminal.page();
     let text = format!("http://{address}");
-    page.beside(0, Span::new(Tone::Plain, "serving"), 8, Tone::Plain, &text);
-    // A server is of use without anybody who reads this.
-    let _unread = terminal.tell(page);
+    page.labelled(0, Span::new(Tone::Plain, "serving"), 8, Tone::Plain, &text);
+    // The server works even if stderr is closed.
+    let _closed = terminal.print_message(page);
 }
 
 /// A new token, shown once.
 #[derive(Serialize)]
-struct Issued {
+struct IssuedToken {
     tenant: String,
     token: String,
     line: String,
 }
 
-impl Issued {
-    fn to(tenant: &str) -> Result<Self, Failure> {
+impl IssuedToken {
+    fn for_tenant(tenant: &str) -> Result<Self, Failure> {
         let name = TenantName::parse(tenant)
             .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error).hint("choose another name"))?;
-        let made = NewToken::make(name).map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
+        let created = NewToken::generate(name).map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
         Ok(Self {
             tenant: tenant.to_owned(),
-            token: made.token,
-            line: made.line.to_string(),
+            token: created.token,
+            line: created.entry.to_string(),
         })
     }
 }
 
-impl Answer for Issued {
+impl CommandOutput for IssuedToken {
     fn render(&self, page: &mut Page) {
-        page.paragraph(0, Tone::Dim, "The token, for the client; it is shown only now:");
+        page.paragraph(0, Tone::Dim, "Token for the client; it is not shown again:");
         page.line(&[Span::new(Tone::Name, &self.token)]);
-        page.gap();
-        page.paragraph(0, Tone::Dim, "Its line for skillbox.toml:");
+        page.blank_line();
+        page.paragraph(0, Tone::Dim, "Entry for skillbox.toml:");
         page.line(&[Span::plain(format!("tokens = [\"{}\"]", self.line))]);
     }
 }

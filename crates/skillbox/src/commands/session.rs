@@ -1,26 +1,27 @@
-//! `skillbox session`: what is kept between runs.
+//! `skillbox session`: stored sessions and their workspaces.
 
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_artifacts::Freed;
+use skillbox_artifacts::FreedContent;
 use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, SessionId, SkillName};
 use skillbox_runtime::session::SessionRecord;
 use skillbox_runtime::{AgentName, DocSelection, LoadMode, RunError, Runtime};
 
-use super::{Answer, Context, show};
-use crate::engine;
+use super::output::{CommandOutput, print_output};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone, plural};
+use crate::runtime_setup;
 use crate::settings::HostFlags;
 
-/// List, show and remove stored sessions and their workspaces
+/// List, show and remove stored sessions
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox session list",
     "skillbox session show s1 --json",
-    "skillbox session gc --idle 3600           remove what was not used for an hour",
+    "skillbox session gc --idle 3600           remove sessions unused for an hour",
 ))]
 pub struct SessionArgs {
     #[command(subcommand)]
@@ -29,113 +30,113 @@ pub struct SessionArgs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Every stored session
+    /// List all sessions
     List,
-    /// One session: its runs, and what its agents have loaded
+    /// Show a session, its runs and its loaded skills
     Show {
-        /// The session
+        /// ID of the session
         id: String,
     },
     /// Remove a session with its workspace and artifacts
     Rm {
-        /// The session
+        /// ID of the session
         id: String,
     },
-    /// Remove sessions that were not used for long, content that no artifact has, and what interrupted runs left
+    /// Remove idle sessions, unreferenced content and leftovers of interrupted runs
     Gc {
-        /// Seconds without use after which a session is removed
+        /// Remove sessions unused for this many seconds
         #[arg(long, value_name = "SECONDS", default_value_t = 7 * 24 * 3600)]
         idle: u64,
     },
 }
 
 #[derive(Serialize)]
-struct Listing {
+struct SessionList {
     sessions: Vec<SessionRecord>,
 }
 
-/// One session with what its agents have loaded.
+/// A session with the skills that its agents have loaded.
 #[derive(Serialize)]
-struct Shown {
+struct SessionDetails {
     #[serde(flatten)]
     record: SessionRecord,
-    loaded: Vec<Loaded>,
+    loaded: Vec<LoadedSkill>,
     disabled: Vec<SkillName>,
 }
 
 #[derive(Serialize)]
-struct Loaded {
+struct LoadedSkill {
     agent: AgentName,
     skill: SkillName,
     mode: LoadMode,
-    /// Paths of documents, or `*` for all of them.
+    /// Paths of the selected documents, or `*` for all.
     docs: DocSelection,
 }
 
 #[derive(Serialize)]
-struct Removed {
+struct GarbageReport {
     removed: Vec<SessionId>,
-    /// Content that no artifact has any more.
-    freed: Freed,
-    /// Containers that ended runs had left.
+    /// Content that no artifact refers to any more.
+    freed: FreedContent,
+    /// The number of removed containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     containers: Option<usize>,
 }
 
 pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (host, _) = HostFlags::default().resolve(context.layers)?;
-    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
     match &args.verb {
-        Verb::List => show(
-            &Listing {
-                sessions: told(runtime.sessions().list())?,
+        Verb::List => print_output(
+            &SessionList {
+                sessions: stored(runtime.sessions().list())?,
             },
             context,
             terminal,
         ),
-        Verb::Show { id } => show(&one(&runtime, id)?, context, terminal),
+        Verb::Show { id } => print_output(&session_details(&runtime, id)?, context, terminal),
         Verb::Rm { id } => {
             let id = parse(id)?;
-            let freed = told(runtime.remove_session(&id))?;
-            let removed = Removed {
+            let freed = stored(runtime.remove_session(&id))?;
+            let removed = GarbageReport {
                 removed: vec![id],
                 freed,
                 containers: None,
             };
-            show(&removed, context, terminal)
+            print_output(&removed, context, terminal)
         }
         Verb::Gc { idle } => {
-            let garbage = told(runtime.collect_garbage(Duration::from_secs(*idle)))?;
-            let containers = match (runtime.sweep_containers(), host.executor) {
+            let garbage = stored(runtime.collect_garbage(Duration::from_secs(*idle)))?;
+            let containers = match (runtime.remove_abandoned_containers(), host.executor) {
                 (Ok(count), _) => Some(count),
-                // A host that does not use Docker need not have it.
+                // A host that does not use Docker need not have a daemon.
                 (Err(_), ExecutorKind::Local) => None,
                 (Err(error), ExecutorKind::Docker) => return Err(Failure::from_body(error.body())),
             };
-            let removed = Removed {
+            let removed = GarbageReport {
                 removed: garbage.sessions,
                 freed: garbage.artifacts,
                 containers,
             };
-            show(&removed, context, terminal)
+            print_output(&removed, context, terminal)
         }
     }
 }
 
-fn one(runtime: &Runtime, id: &str) -> Result<Shown, Failure> {
+fn session_details(runtime: &Runtime, id: &str) -> Result<SessionDetails, Failure> {
     let id = parse(id)?;
-    let record = told(runtime.sessions().open(&id).and_then(|session| session.record()))?;
-    let state = told(runtime.session_state(&id))?;
+    let record = stored(runtime.sessions().open(&id).and_then(|session| session.record()))?;
+    let state = stored(runtime.session_state(&id))?;
     let mut all = Vec::new();
     for agent in state.agents() {
-        all.extend(state.loaded(agent).map(|loaded| Loaded {
+        all.extend(state.loaded(agent).map(|loaded| LoadedSkill {
             agent: agent.clone(),
             skill: loaded.skill.clone(),
             mode: loaded.mode,
             docs: state.docs(agent, &loaded.skill).cloned().unwrap_or_default(),
         }));
     }
-    Ok(Shown {
+    Ok(SessionDetails {
         record,
         loaded: all,
         disabled: state.disabled().iter().cloned().collect(),
@@ -146,15 +147,19 @@ fn parse(id: &str) -> Result<SessionId, Failure> {
     SessionId::parse(id).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))
 }
 
-fn told<T>(result: Result<T, impl Into<RunError>>) -> Result<T, Failure> {
+fn stored<T>(result: Result<T, impl Into<RunError>>) -> Result<T, Failure> {
     result.map_err(|error| Failure::from_body(error.into().body()))
 }
 
-impl Answer for Listing {
+impl CommandOutput for SessionList {
     fn render(&self, page: &mut Page) {
         if self.sessions.is_empty() {
-            page.line(&[Span::plain("no sessions are stored")]);
-            page.paragraph(0, Tone::Dim, "`skillbox run SKILL --session ID -- …` makes one");
+            page.line(&[Span::plain("no stored sessions")]);
+            page.paragraph(
+                0,
+                Tone::Dim,
+                "create one with `skillbox run SKILL --session ID -- COMMAND`",
+            );
         }
         for session in &self.sessions {
             session.render(page);
@@ -162,19 +167,19 @@ impl Answer for Listing {
     }
 }
 
-impl Answer for SessionRecord {
+impl CommandOutput for SessionRecord {
     fn render(&self, page: &mut Page) {
-        let idle = self.idle().as_secs();
+        let idle = self.idle_time().as_secs();
         let text = format!(
             "{}, last used {} ago",
             plural(usize::try_from(self.runs).unwrap_or(usize::MAX), "run"),
             duration(idle)
         );
-        page.beside(0, Span::new(Tone::Name, self.id.as_str()), 24, Tone::Plain, &text);
+        page.labelled(0, Span::new(Tone::Name, self.id.as_str()), 24, Tone::Plain, &text);
     }
 }
 
-impl Answer for Shown {
+impl CommandOutput for SessionDetails {
     fn render(&self, page: &mut Page) {
         self.record.render(page);
         for loaded in &self.loaded {
@@ -197,15 +202,15 @@ impl Answer for Shown {
                 format!(" by {}", loaded.agent)
             };
             let text = format!("loaded{whose}{stays}{docs}");
-            page.beside(2, Span::new(Tone::Name, loaded.skill.as_str()), 24, Tone::Plain, &text);
+            page.labelled(2, Span::new(Tone::Name, loaded.skill.as_str()), 24, Tone::Plain, &text);
         }
         for skill in &self.disabled {
-            page.beside(2, Span::new(Tone::Name, skill.as_str()), 24, Tone::Dim, "disabled");
+            page.labelled(2, Span::new(Tone::Name, skill.as_str()), 24, Tone::Dim, "disabled");
         }
     }
 }
 
-impl Answer for Removed {
+impl CommandOutput for GarbageReport {
     fn render(&self, page: &mut Page) {
         for id in &self.removed {
             page.line(&[Span::plain("removed "), Span::new(Tone::Name, id.as_str())]);
@@ -214,17 +219,17 @@ impl Answer for Removed {
         if containers > 0 {
             page.line(&[Span::plain(format!("removed {}", plural(containers, "container")))]);
         }
-        if self.freed != Freed::default() {
+        if self.freed != FreedContent::default() {
             let (contents, size) = (plural(self.freed.contents, "stored file"), ByteSize(self.freed.bytes));
             page.line(&[Span::plain(format!("freed {contents}, {size}"))]);
         }
-        if self.removed.is_empty() && containers == 0 && self.freed == Freed::default() {
+        if self.removed.is_empty() && containers == 0 && self.freed == FreedContent::default() {
             page.line(&[Span::plain("nothing to remove")]);
         }
     }
 }
 
-/// A length of time, to the unit that matters.
+/// A duration in its largest unit.
 fn duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -1,26 +1,26 @@
-//! `skillbox tools`: the definitions of the tools that a model is offered.
+//! `skillbox tools`: the tool definitions for a model.
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use skillbox_model::ExitCode;
 use skillbox_runtime::ToolFormat;
 
-use super::Context;
-use super::agent::{AgentArgs, refused};
-use crate::engine;
+use super::agent_session::{AgentArgs, tool_failure};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::Terminal;
+use crate::runtime_setup;
 use crate::settings::{AgentFlags, HostFlags};
 
-/// Print the definitions of the tools as JSON
+/// Print the tool definitions as JSON
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox tools                            for an MCP client",
-    "skillbox tools --format openai            for OpenAI's interfaces",
+    "skillbox tools --format openai            for the OpenAI API",
     "skillbox tools --dialect deepagents --format anthropic",
 ))]
 pub struct ToolsArgs {
-    /// In whose shape
+    /// Format of the definitions
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -40,17 +40,17 @@ enum Format {
 pub fn run(args: &ToolsArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = HostFlags::default().resolve(context.layers)?;
-    let runtime = engine::open(context, &host, &[], None, terminal)?;
+    let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
     let session = args.agent.open(settings, runtime, context)?;
     let tools = session
         .tools(&args.agent.agent()?)
-        .map_err(|error| refused(&error, &session))?;
+        .map_err(|error| tool_failure(&error, &session))?;
     let format = match args.format {
         Format::Mcp => ToolFormat::Mcp,
         Format::Openai => ToolFormat::OpenAi,
         Format::Anthropic => ToolFormat::Anthropic,
     };
     let definitions: Vec<Value> = tools.iter().map(|tool| tool.to_format(format)).collect();
-    terminal.json(&definitions)?;
+    terminal.print_json(&definitions)?;
     Ok(ExitCode::OK)
 }

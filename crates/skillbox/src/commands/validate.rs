@@ -1,4 +1,4 @@
-//! `skillbox validate`: the reference tool's verdicts, or with `--lenient` our own findings.
+//! `skillbox validate`: the reference tool's results, or with `--lenient` our own diagnostics.
 
 use std::path::PathBuf;
 
@@ -7,76 +7,78 @@ use serde::Serialize;
 use skillbox_model::ExitCode;
 use skillbox_repository::strict;
 
-use super::{Context, lenient, named_paths, show};
+use super::output::print_output;
+use super::{path_arguments, validate_lenient};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::Terminal;
 
-/// Check skills against the specification, as agentskills does
+/// Validate skills like the reference tool `agentskills`
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox validate skills/csv-report       one skill",
-    "skillbox validate skills/*                many",
-    "skillbox validate --lenient skills        everything below, with excerpts and hints",
+    "skillbox validate skills/*                many skills",
+    "skillbox validate --lenient skills        all skills, with hints",
 ))]
 pub struct ValidateArgs {
-    /// Skill directories, or their SKILL.md; with --lenient also directories of skills
+    /// Skill directory or SKILL.md; with --lenient also a directory of skills
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Say what the catalogue makes of them, with places, excerpts and hints
+    /// Report how the catalog loads the skills, with excerpts and hints
     #[arg(long)]
     lenient: bool,
 }
 
 #[derive(Serialize)]
-struct Verdicts {
+struct ValidationResults {
     valid: bool,
-    results: Vec<Verdict>,
+    results: Vec<ValidationResult>,
 }
 
 #[derive(Serialize)]
-struct Verdict {
+struct ValidationResult {
     path: String,
     valid: bool,
     errors: Vec<String>,
 }
 
 pub fn run(args: &ValidateArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    named_paths::check(&args.paths)?;
+    path_arguments::check_paths(&args.paths)?;
     if args.lenient {
-        return show(&lenient::run(&args.paths), context, terminal);
+        return print_output(&validate_lenient::run(&args.paths), context, terminal);
     }
-    let mut verdicts = Verdicts {
+    let mut results = ValidationResults {
         valid: true,
         results: Vec::new(),
     };
     for path in &args.paths {
         let errors = strict::validate(path);
-        let path = strict::without_escapes(&strict::skill_path(path).to_string_lossy());
-        let verdict = Verdict {
+        let path = strict::strip_terminal_escapes(&strict::skill_directory(path).to_string_lossy());
+        let result = ValidationResult {
             path,
             valid: errors.is_empty(),
             errors,
         };
         if !context.as_json {
-            tell(&verdict, terminal)?;
+            print_result(&result, terminal)?;
         }
-        verdicts.valid &= verdict.valid;
-        verdicts.results.push(verdict);
+        results.valid &= result.valid;
+        results.results.push(result);
     }
     if context.as_json {
-        terminal.json(&verdicts)?;
+        terminal.print_json(&results)?;
     }
-    Ok(if verdicts.valid { ExitCode::OK } else { ExitCode::BAD })
+    Ok(if results.valid { ExitCode::OK } else { ExitCode::FAILURE })
 }
 
-/// Byte for byte like the reference: success on stdout, failure on stderr.
-fn tell(verdict: &Verdict, terminal: &mut Terminal) -> std::io::Result<()> {
-    if verdict.valid {
-        return terminal.exact_out(format!("Valid skill: {}\n", verdict.path).as_bytes());
+/// Byte for byte as the reference tool: success on stdout, failure on stderr.
+fn print_result(result: &ValidationResult, terminal: &mut Terminal) -> std::io::Result<()> {
+    if result.valid {
+        return terminal.write_stdout(format!("Valid skill: {}\n", result.path).as_bytes());
     }
-    let mut text = format!("Validation failed for {}:\n", verdict.path);
-    for error in &verdict.errors {
+    let mut text = format!("Validation failed for {}:\n", result.path);
+    for error in &result.errors {
         text.push_str(&format!("  - {error}\n"));
     }
-    terminal.exact_err(text.as_bytes())
+    terminal.write_stderr(text.as_bytes())
 }

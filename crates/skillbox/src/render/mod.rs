@@ -1,16 +1,16 @@
-//! How answers look: safe text, layout for a terminal's width, colour only where somebody sees it.
+//! Output for a terminal: escaped text, layout for its width, colour only where it is shown.
 
-pub mod findings;
+pub mod diagnostics;
+mod escape;
 mod page;
-mod places;
 mod progress;
+mod short_path;
 mod terminal;
-mod visible;
 mod wrap;
 
+pub use escape::escape_path;
 pub use page::{Page, Span, Tone};
-pub use places::Places;
 pub use progress::Progress;
-pub use terminal::{Terminal, Verbosity, without_acting};
-pub use visible::{one_line, visible, visible_path};
-pub use wrap::{cut, display_width, plural, wrap};
+pub use short_path::PathShortener;
+pub use terminal::{Terminal, Verbosity, escape_json};
+pub use wrap::{display_width, plural, wrap};

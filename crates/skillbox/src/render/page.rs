@@ -1,17 +1,19 @@
-//! A page of human output under construction.
+//! Builds text output for people.
 //!
-//! Callers give text and its tone; the page makes every text visible and is the only place that writes escape
-//! sequences, so that no skill's text can smuggle one in.
+//! Callers pass text and its tone. The page escapes control characters in every text, and only the page itself writes
+//! escape sequences, so that text from a skill cannot inject one.
 
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use skillbox_model::Diagnostic;
-use skillbox_repository::render as render_excerpts;
+use skillbox_repository::render_diagnostics;
 
-use super::{Places, cut, display_width, one_line, visible, wrap};
+use super::escape::{escape_controls, to_one_line};
+use super::short_path::PathShortener;
+use super::wrap::{display_width, truncate_words, wrap};
 
-/// What a piece of text is, which decides its colour.
+/// The role of a piece of text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// Ordinary text.
@@ -20,15 +22,15 @@ pub enum Tone {
     Heading,
     /// The name of a thing.
     Name,
-    /// Side information.
+    /// Secondary information.
     Dim,
     /// Success.
     Good,
-    /// Something to look at.
+    /// A warning.
     Warning,
-    /// Something failed.
+    /// A failure.
     Bad,
-    /// What to do next.
+    /// A suggested action.
     Hint,
 }
 
@@ -47,7 +49,7 @@ impl Tone {
     }
 }
 
-/// A piece of one line.
+/// A piece of a line.
 #[derive(Clone, Debug)]
 pub struct Span {
     tone: Tone,
@@ -55,11 +57,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// A text in a tone; control characters become visible.
+    /// A text in a tone; control characters are escaped.
     pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
         Self {
             tone,
-            text: visible(text.as_ref()).into_owned(),
+            text: escape_controls(text.as_ref()).into_owned(),
         }
     }
 
@@ -78,22 +80,22 @@ impl Span {
 pub struct Page {
     text: String,
     width: usize,
-    places: Places,
+    shortener: PathShortener,
 }
 
 impl Page {
-    /// An empty page for a terminal of that many columns.
-    pub fn new(width: usize, places: Places) -> Self {
+    /// An empty page for a terminal with that many columns.
+    pub fn new(width: usize, shortener: PathShortener) -> Self {
         Self {
             text: String::new(),
             width: width.clamp(40, 100),
-            places,
+            shortener,
         }
     }
 
-    /// A path as people know it.
-    pub fn short(&self, path: &Path) -> String {
-        self.places.short(path)
+    /// A path relative to the working directory or the home directory, where that is shorter.
+    pub fn short_path(&self, path: &Path) -> String {
+        self.shortener.shorten(path)
     }
 
     /// The finished text, with escape sequences for its tones.
@@ -101,20 +103,20 @@ impl Page {
         self.text
     }
 
-    /// An empty line, unless the page is empty or one stands there already.
-    pub fn gap(&mut self) {
+    /// Adds a blank line, unless the page is empty or ends with one.
+    pub fn blank_line(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
-    /// A heading, set apart from what stands above.
+    /// Adds a heading after a blank line.
     pub fn heading(&mut self, text: &str) {
-        self.gap();
+        self.blank_line();
         self.line(&[Span::new(Tone::Heading, text)]);
     }
 
-    /// One line as given; too long a line is the terminal's to break.
+    /// Adds one line without wrapping it.
     pub fn line(&mut self, spans: &[Span]) {
         if let Some((last, before)) = spans.split_last() {
             for span in before {
@@ -125,34 +127,34 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A paragraph, flattened and wrapped, each line after `indent` blanks.
+    /// Adds a paragraph, joined and wrapped, with each line indented.
     pub fn paragraph(&mut self, indent: usize, tone: Tone, text: &str) {
-        for line in wrap(&one_line(text), self.width - indent) {
+        for line in wrap(&to_one_line(text), self.width - indent) {
             self.push(Tone::Plain, &" ".repeat(indent));
             self.push(tone, &line);
             self.text.push('\n');
         }
     }
 
-    /// A label in a column of its own, and the whole text wrapped beside it.
-    pub fn beside(&mut self, indent: usize, label: Span, column: usize, tone: Tone, text: &str) {
-        let lines = wrap(&one_line(text), self.room(column));
+    /// Adds a label, and the wrapped text in a column next to it.
+    pub fn labelled(&mut self, indent: usize, label: Span, column: usize, tone: Tone, text: &str) {
+        let lines = wrap(&to_one_line(text), self.text_width(column));
         self.columns(indent, label, column, tone, &lines);
     }
 
-    /// The same with at most `limit` lines of text; what is cut ends in an ellipsis.
-    pub fn summary(&mut self, indent: usize, label: Span, column: usize, limit: usize, text: &str) {
-        let mut lines = wrap(&one_line(text), self.room(column));
-        if lines.len() > limit {
-            lines.truncate(limit);
+    /// Adds a label and at most `max_lines` lines of text; truncated text ends in an ellipsis.
+    pub fn labelled_summary(&mut self, indent: usize, label: Span, column: usize, max_lines: usize, text: &str) {
+        let mut lines = wrap(&to_one_line(text), self.text_width(column));
+        if lines.len() > max_lines {
+            lines.truncate(max_lines);
             if let Some(last) = lines.last_mut() {
-                *last = cut(last, self.room(column));
+                *last = truncate_words(last, self.text_width(column));
             }
         }
         self.columns(indent, label, column, Tone::Plain, &lines);
     }
 
-    fn room(&self, column: usize) -> usize {
+    fn text_width(&self, column: usize) -> usize {
         self.width.saturating_sub(column).max(20)
     }
 
@@ -160,7 +162,7 @@ impl Page {
         let mut at = indent + label.width();
         self.push(Tone::Plain, &" ".repeat(indent));
         self.push(label.tone, &label.text);
-        // A label that is wider than its column has its line to itself.
+        // A label wider than its column gets a line of its own.
         if at + 1 > column || lines.is_empty() {
             self.text.push('\n');
             at = 0;
@@ -173,16 +175,16 @@ impl Page {
         }
     }
 
-    /// Lines that stay as they are (code, file content), each made visible and indented; too long a line is folded.
+    /// Adds lines as they are (code, file content), escaped and indented; lines that are too long are wrapped.
     pub fn verbatim(&mut self, indent: usize, tone: Tone, text: &str) {
         for line in text.lines() {
-            let line = visible(line);
-            let folded = if indent + display_width(&line) > self.width {
+            let line = escape_controls(line);
+            let wrapped = if indent + display_width(&line) > self.width {
                 wrap(&line, self.width - indent)
             } else {
                 vec![line.into_owned()]
             };
-            for line in folded {
+            for line in wrapped {
                 self.push(Tone::Plain, &" ".repeat(indent));
                 self.push(tone, &line);
                 self.text.push('\n');
@@ -190,18 +192,18 @@ impl Page {
         }
     }
 
-    /// A finding with the line it is about. The renderer makes every text visible itself.
-    pub fn excerpt(&mut self, finding: &Diagnostic, source: &str) {
-        let mut finding = finding.clone();
-        finding.path = self.short(&finding.path).into();
+    /// Adds a diagnostic with the source line it refers to. The renderer escapes all text itself.
+    pub fn excerpt(&mut self, diagnostic: &Diagnostic, source: &str) {
+        let mut diagnostic = diagnostic.clone();
+        diagnostic.path = self.short_path(&diagnostic.path).into();
         self.text
-            .push_str(&render_excerpts(&[finding], source, true, self.width));
+            .push_str(&render_diagnostics(&[diagnostic], source, true, self.width));
         self.text.push('\n');
     }
 
-    fn push(&mut self, tone: Tone, shown: &str) {
+    fn push(&mut self, tone: Tone, escaped: &str) {
         let style = tone.style();
-        self.text.push_str(&format!("{style}{shown}{style:#}"));
+        self.text.push_str(&format!("{style}{escaped}{style:#}"));
     }
 }
 
@@ -214,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn no_text_smuggles_an_escape_sequence() {
-        let evil = "x\u{1b}]0;owned\u{7}\u{1b}[2J";
-        let mut page = Page::new(80, Places::default());
-        page.line(&[Span::plain(evil)]);
-        page.paragraph(2, Tone::Plain, evil);
-        page.beside(2, Span::plain(evil), 10, Tone::Dim, evil);
-        page.verbatim(0, Tone::Plain, evil);
-        page.heading(evil);
+    fn no_text_injects_an_escape_sequence() {
+        let hostile = "x\u{1b}]0;owned\u{7}\u{1b}[2J";
+        let mut page = Page::new(80, PathShortener::default());
+        page.line(&[Span::plain(hostile)]);
+        page.paragraph(2, Tone::Plain, hostile);
+        page.labelled(2, Span::plain(hostile), 10, Tone::Dim, hostile);
+        page.verbatim(0, Tone::Plain, hostile);
+        page.heading(hostile);
         let text = plain(page);
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
         assert_eq!(text.matches("\\u{1b}[2J").count(), 6);
@@ -229,16 +231,16 @@ mod tests {
 
     #[test]
     fn a_wide_label_gets_its_own_line() {
-        let mut page = Page::new(40, Places::default());
-        page.beside(
+        let mut page = Page::new(40, PathShortener::default());
+        page.labelled(
             2,
             Span::plain("short"),
             10,
             Tone::Plain,
             "some text that goes over the edge of it",
         );
-        page.beside(2, Span::plain("rather-long"), 10, Tone::Plain, "text");
-        page.beside(2, Span::plain("alone"), 10, Tone::Plain, "");
+        page.labelled(2, Span::plain("rather-long"), 10, Tone::Plain, "text");
+        page.labelled(2, Span::plain("alone"), 10, Tone::Plain, "");
         assert_eq!(
             plain(page),
             "  short   some text that goes over the\n          edge of it\n  rather-long\n          text\n  alone\n"

@@ -1,4 +1,4 @@
-//! Progress on stderr for work that takes longer than people wait in silence.
+//! Shows progress on stderr for work that takes more than a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Work that is quicker than this shows nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
-const TICK: Duration = Duration::from_millis(100);
+/// Shorter work shows no progress.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A counter that the work moves and a line on the terminal shows.
+/// A counter that the work advances and a line on the terminal shows.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -18,50 +18,50 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Runs the work. When `watched`, a line appears after a second and vanishes with the work; otherwise no thread
-    /// is started.
-    pub fn during<T>(watched: bool, label: &'static str, work: impl FnOnce(&Self) -> T) -> T {
+    /// Runs the work. If `is_visible`, a progress line appears after a second and disappears with the end of the work;
+    /// otherwise no thread is started.
+    pub fn show_during<T>(is_visible: bool, label: &'static str, work: impl FnOnce(&Self) -> T) -> T {
         let progress = Self::default();
-        if !watched {
+        if !is_visible {
             return work(&progress);
         }
         std::thread::scope(|scope| {
             let (done, finished) = mpsc::channel::<()>();
-            scope.spawn(|| progress.show(label, finished));
+            scope.spawn(|| progress.draw(label, finished));
             let result = work(&progress);
             drop(done);
             result
         })
     }
 
-    /// Says how many steps there are.
-    pub fn expect(&self, steps: usize) {
+    /// Sets the number of steps.
+    pub fn set_total(&self, steps: usize) {
         self.total.store(steps as u64, Ordering::Relaxed);
     }
 
-    /// One step is done.
-    pub fn step(&self) {
+    /// Counts one completed step.
+    pub fn advance(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn show(&self, label: &'static str, finished: mpsc::Receiver<()>) {
-        if finished.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+    fn draw(&self, label: &'static str, finished: mpsc::Receiver<()>) {
+        if finished.recv_timeout(SHOW_AFTER) != Err(RecvTimeoutError::Timeout) {
             return;
         }
         let bar = ProgressBar::new(0);
         bar.set_style(style("{spinner} {msg} {elapsed}"));
         bar.set_message(label);
-        let mut counted = false;
+        let mut has_bar = false;
         loop {
             let total = self.total.load(Ordering::Relaxed);
-            if total > 0 && !counted {
+            if total > 0 && !has_bar {
                 bar.set_style(style("{spinner} {msg} {wide_bar} {pos}/{len}"));
-                counted = true;
+                has_bar = true;
             }
             bar.set_length(total);
             bar.set_position(self.done.load(Ordering::Relaxed));
             bar.tick();
-            if finished.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+            if finished.recv_timeout(REDRAW_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! The two streams of the process: data on stdout, talk on stderr.
+//! The two output streams of the process: data on stdout, messages on stderr.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,142 +7,144 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
-use super::visible::acts_or_hides;
-use super::{Page, Places};
+use super::escape::{escape_controls, is_control_or_invisible};
+use super::page::Page;
+use super::short_path::PathShortener;
 
-/// How much is told on stderr.
+/// How much is printed on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Errors only.
     Quiet,
     /// Errors and warnings.
     Normal,
-    /// Advice too.
+    /// Errors, warnings and notes.
     Verbose,
 }
 
-/// Where everything that the program says goes.
+/// All output of the program.
 ///
-/// A reader that went away (`skillbox list | head`) is no failure: what follows is dropped in silence, and the exit
-/// code stays the command's own.
+/// A closed pipe (`skillbox list | head`) is not an error: later output is dropped silently, and the exit code stays
+/// that of the command.
 pub struct Terminal {
-    out: Channel<io::Stdout>,
-    err: Channel<io::Stderr>,
+    out: OutputStream<io::Stdout>,
+    err: OutputStream<io::Stderr>,
     width: usize,
-    places: Places,
+    shortener: PathShortener,
 }
 
 impl Terminal {
     /// The streams that the process was started with.
-    pub fn of_process(places: Places) -> Self {
+    pub fn of_process(shortener: PathShortener) -> Self {
         let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
         Self {
-            out: Channel::new(io::stdout()),
-            err: Channel::new(io::stderr()),
+            out: OutputStream::new(io::stdout()),
+            err: OutputStream::new(io::stderr()),
             width,
-            places,
+            shortener,
         }
     }
 
     /// An empty page of this terminal's width.
     pub fn page(&self) -> Page {
-        Page::new(self.width, self.places.clone())
+        Page::new(self.width, self.shortener.clone())
     }
 
-    /// Shows paths as seen from this directory.
-    pub fn stand_in(&mut self, dir: &Path) {
-        self.places.working_dir = dir.to_owned();
+    /// Shortens paths relative to this directory from now on.
+    pub fn set_working_dir(&mut self, dir: &Path) {
+        self.shortener.working_dir = dir.to_owned();
     }
 
-    /// Whether somebody watches stderr, so that progress is worth showing.
-    pub fn is_watched(&self) -> bool {
-        self.err.on_terminal
+    /// Whether stderr is a terminal, so that progress can be shown.
+    pub fn is_stderr_terminal(&self) -> bool {
+        self.err.is_terminal
     }
 
-    /// Whether answer and talk appear on one screen, one below the other.
-    pub fn is_one_screen(&self) -> bool {
-        self.out.on_terminal && self.err.on_terminal
+    /// Whether stdout and stderr are both terminals, so that messages appear below the output.
+    pub fn are_both_terminals(&self) -> bool {
+        self.out.is_terminal && self.err.is_terminal
     }
 
-    /// The answer, for people.
-    pub fn show(&mut self, page: Page) -> io::Result<()> {
-        self.out.styled(&page.into_text())
+    /// Prints output for people on stdout.
+    pub fn print(&mut self, page: Page) -> io::Result<()> {
+        self.out.write_styled(&page.into_text())
     }
 
-    /// What is worth knowing beside the answer.
-    pub fn tell(&mut self, page: Page) -> io::Result<()> {
-        self.err.styled(&page.into_text())
+    /// Prints a message for people on stderr.
+    pub fn print_message(&mut self, page: Page) -> io::Result<()> {
+        self.err.write_styled(&page.into_text())
     }
 
-    /// The answer, for programs. Characters that a terminal would obey are written as JSON escapes.
-    pub fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+    /// Prints output for programs on stdout. Control characters are written as JSON escapes.
+    pub fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        self.out.write(without_acting(&text).as_bytes())?;
+        self.out.write(escape_json(&text).as_bytes())?;
         self.out.write(b"\n")
     }
 
-    /// Exact bytes to stdout; what a terminal would obey is made visible only where it is one.
-    pub fn exact_out(&mut self, text: &[u8]) -> io::Result<()> {
-        self.out.exact(text)
+    /// Writes exact bytes to stdout; control characters are escaped only if it is a terminal.
+    pub fn write_stdout(&mut self, text: &[u8]) -> io::Result<()> {
+        self.out.write_exact(text)
     }
 
-    /// Exact bytes to stderr; what a terminal would obey is made visible only where it is one.
-    pub fn exact_err(&mut self, text: &[u8]) -> io::Result<()> {
-        self.err.exact(text)
+    /// Writes exact bytes to stderr; control characters are escaped only if it is a terminal.
+    pub fn write_stderr(&mut self, text: &[u8]) -> io::Result<()> {
+        self.err.write_exact(text)
     }
 
-    /// Styled text of our own making, such as clap's help.
-    pub fn own_text(&mut self, to_stderr: bool, text: &str) -> io::Result<()> {
-        if to_stderr {
-            self.err.styled(text)
-        } else {
-            self.out.styled(text)
-        }
+    /// Prints trusted text with escape sequences, such as clap's help, on stdout.
+    pub fn print_styled(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_styled(text)
+    }
+
+    /// Prints trusted text with escape sequences, such as clap's errors, on stderr.
+    pub fn print_styled_message(&mut self, text: &str) -> io::Result<()> {
+        self.err.write_styled(text)
     }
 }
 
-struct Channel<S> {
+struct OutputStream<S> {
     stream: S,
-    on_terminal: bool,
-    colour: bool,
-    closed: bool,
+    is_terminal: bool,
+    has_colour: bool,
+    is_closed: bool,
 }
 
-impl<S: Write + RawStream> Channel<S> {
+impl<S: Write + RawStream> OutputStream<S> {
     fn new(stream: S) -> Self {
-        let colour = AutoStream::choice(&stream) != ColorChoice::Never;
+        let has_colour = AutoStream::choice(&stream) != ColorChoice::Never;
         Self {
-            on_terminal: stream.is_terminal(),
-            colour,
-            closed: false,
+            is_terminal: stream.is_terminal(),
+            has_colour,
+            is_closed: false,
             stream,
         }
     }
 
-    fn styled(&mut self, text: &str) -> io::Result<()> {
-        if self.colour {
+    fn write_styled(&mut self, text: &str) -> io::Result<()> {
+        if self.has_colour {
             self.write(text.as_bytes())
         } else {
             self.write(anstream::adapter::strip_str(text).to_string().as_bytes())
         }
     }
 
-    fn exact(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if !self.on_terminal {
+    fn write_exact(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.is_terminal {
             return self.write(bytes);
         }
         let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<_> = text.split('\n').map(super::visible).collect();
+        let lines: Vec<_> = text.split('\n').map(escape_controls).collect();
         self.write(lines.join("\n").as_bytes())
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.closed {
+        if self.is_closed {
             return Ok(());
         }
         match self.stream.write_all(bytes).and_then(|()| self.stream.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
+                self.is_closed = true;
                 Ok(())
             }
             result => result,
@@ -150,20 +152,20 @@ impl<S: Write + RawStream> Channel<S> {
     }
 }
 
-/// JSON in which nothing acts on a terminal. Outside strings JSON is ASCII, so every such character stands in one and
-/// may be written as an escape.
-pub fn without_acting(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
+/// Escapes control and invisible characters in JSON. Outside strings JSON is ASCII, so every such character is inside a
+/// string and may be written as an escape.
+pub fn escape_json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if c != '\n' && acts_or_hides(c) {
+        if c != '\n' && is_control_or_invisible(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                safe.push_str(&format!("\\u{unit:04x}"));
+                escaped.push_str(&format!("\\u{unit:04x}"));
             }
         } else {
-            safe.push(c);
+            escaped.push(c);
         }
     }
-    safe
+    escaped
 }
 
 #[cfg(test)]
@@ -171,10 +173,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_stays_the_same_value_and_carries_nothing_that_acts() {
+    fn escaped_json_has_the_same_value_and_no_control_characters() {
         let value = serde_json::json!({"name": "a\u{1b}[2J\u{9b}\u{202e}\u{e0041}\u{7f}", "lines": "x\ny"});
-        let text = without_acting(&serde_json::to_string_pretty(&value).unwrap());
-        assert!(text.chars().all(|c| c == '\n' || !acts_or_hides(c)), "{text}");
+        let text = escape_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(text.chars().all(|c| c == '\n' || !is_control_or_invisible(c)), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

@@ -1,13 +1,13 @@
-//! Breaking and cutting text by the columns it takes on a terminal.
+//! Wraps and truncates text by its width on a terminal.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The columns that a text takes.
+/// The number of columns that a text takes.
 pub fn display_width(text: &str) -> usize {
     text.width()
 }
 
-/// Breaks a text into lines of at most `width` columns, at blanks where there are any.
+/// Wraps a text into lines of at most `width` columns, at blanks if possible.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut lines = Vec::new();
@@ -24,9 +24,9 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         if used > 0 {
             lines.push(std::mem::take(&mut line));
         }
-        // A word wider than a line (a path, or a script without blanks) is broken where it must be.
+        // A word wider than a line (a path, or text in a script without blanks) is split anywhere.
         while word.width() > width {
-            let (head, tail) = word.split_at(prefix_that_fits(word, width));
+            let (head, tail) = word.split_at(fitting_prefix_len(word, width));
             lines.push(head.to_owned());
             word = tail;
         }
@@ -39,13 +39,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// As many words of a text that goes on as fit before an ellipsis; of a single long word, as many characters.
-pub fn cut(text: &str, width: usize) -> String {
+/// As many words of a text as fit before an ellipsis; as many characters if the first word does not fit.
+pub fn truncate_words(text: &str, width: usize) -> String {
     let mut head = text;
     while head.width() + 2 > width {
         match head.rsplit_once(' ') {
             Some((shorter, _)) => head = shorter,
-            None => return format!("{}…", &head[..prefix_that_fits(head, width.saturating_sub(1))]),
+            None => return format!("{}…", &head[..fitting_prefix_len(head, width.saturating_sub(1))]),
         }
     }
     format!("{head} …")
@@ -56,8 +56,8 @@ pub fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Bytes of the longest prefix that takes at most `width` columns; at least one character, to make progress.
-fn prefix_that_fits(text: &str, width: usize) -> usize {
+/// The length in bytes of the longest prefix that takes at most `width` columns, but at least one character.
+fn fitting_prefix_len(text: &str, width: usize) -> usize {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_at_blanks_and_never_exceed_the_width() {
+    fn lines_are_wrapped_at_blanks_and_within_the_width() {
         assert_eq!(wrap("one two  three", 8), ["one two", "three"]);
         assert_eq!(wrap("", 8), Vec::<String>::new());
         assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
@@ -81,10 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn cutting_keeps_whole_words_where_there_are_any() {
-        assert_eq!(cut("two words", 20), "two words …");
-        assert_eq!(cut("two words", 9), "two …");
-        assert_eq!(cut("unbreakable", 6), "unbre…");
-        assert_eq!(cut("表格数据", 5), "表格…");
+    fn truncation_keeps_whole_words_if_possible() {
+        assert_eq!(truncate_words("two words", 20), "two words …");
+        assert_eq!(truncate_words("two words", 9), "two …");
+        assert_eq!(truncate_words("unbreakable", 6), "unbre…");
+        assert_eq!(truncate_words("表格数据", 5), "表格…");
     }
 }

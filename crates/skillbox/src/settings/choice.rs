@@ -1,16 +1,16 @@
-//! Settings that take one of a few words.
+//! Settings whose value is one of a few words.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 
+use super::log_level::LogLevel;
 use super::value::SettingValue;
-use crate::log_lines::LogLevel;
 
-/// A type with a word for each of its values.
+/// A type that has a word for each of its values.
 trait Choice: Copy + PartialEq + 'static {
-    /// What it is a choice of.
+    /// What is chosen, for error messages.
     const NOUN: &'static str;
     /// Each value with its word.
     const WORDS: &'static [(&'static str, Self)];
@@ -37,7 +37,7 @@ impl Choice for PolicyKind {
 }
 
 impl Choice for AtLimit {
-    const NOUN: &'static str = "way to keep the limit";
+    const NOUN: &'static str = "limit action";
     const WORDS: &'static [(&'static str, Self)] = &[("refuse", Self::Refuse), ("evict", Self::EvictLeastRecent)];
 }
 
@@ -48,12 +48,12 @@ impl Choice for LoadMode {
 }
 
 impl Choice for CommandHooks {
-    const NOUN: &'static str = "way to treat hooks";
+    const NOUN: &'static str = "hook action";
     const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("offer", Self::Offer)];
 }
 
 impl Choice for LogLevel {
-    const NOUN: &'static str = "level of a log";
+    const NOUN: &'static str = "log level";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("off", Self::Off),
         ("error", Self::Error),
@@ -66,13 +66,25 @@ impl Choice for LogLevel {
 fn parse<T: Choice>(words: Vec<OsString>, base: &Path) -> Result<T, String> {
     let word = String::parse(words, base)?;
     let found = T::WORDS.iter().find(|(known, _)| *known == word);
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let known: Vec<_> = T::WORDS.iter().map(|(known, _)| *known).collect();
-        format!("{word:?} is no {}: {} are known", T::NOUN, known.join(", "))
-    })
+    found
+        .map(|(_, value)| *value)
+        .ok_or_else(|| format!("{word:?} is not a {}: use {}", T::NOUN, alternatives::<T>("")))
 }
 
-fn show<T: Choice>(value: &T) -> String {
+/// The words as `a, b or c`, each between `quote`s.
+fn alternatives<T: Choice>(quote: &str) -> String {
+    let words: Vec<_> = T::WORDS
+        .iter()
+        .map(|(word, _)| format!("{quote}{word}{quote}"))
+        .collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn display_text<T: Choice>(value: &T) -> String {
     let found = T::WORDS.iter().find(|(_, known)| known == value);
     found.map_or_else(String::new, |(word, _)| (*word).to_owned())
 }
@@ -80,12 +92,16 @@ fn show<T: Choice>(value: &T) -> String {
 macro_rules! setting_values {
     ($($kind:ty),+) => {
         $(impl SettingValue for $kind {
+            fn type_name() -> String {
+                alternatives::<$kind>("`")
+            }
+
             fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
                 parse(words, base)
             }
 
-            fn show(&self) -> String {
-                show(self)
+            fn display_text(&self) -> String {
+                display_text(self)
             }
         })+
     };
@@ -101,10 +117,10 @@ mod tests {
     fn every_value_has_its_word() {
         let check = |word: &str| {
             let dialect: Dialect = parse(vec![word.into()], Path::new("")).unwrap();
-            assert_eq!((show(&dialect).as_str(), dialect.as_str()), (word, word));
+            assert_eq!((display_text(&dialect).as_str(), dialect.as_str()), (word, word));
         };
         Dialect::ALL.iter().for_each(|dialect| check(dialect.as_str()));
         let error = parse::<PolicyKind>(vec!["lax".into()], Path::new("")).unwrap_err();
-        assert_eq!(error, "\"lax\" is no policy: recommend, restrict, strict are known");
+        assert_eq!(error, "\"lax\" is not a policy: use recommend, restrict or strict");
     }
 }

@@ -1,4 +1,4 @@
-//! The config file: which one, and what it says.
+//! Finds and parses the config file.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::layers::{Declared, nearest};
-use super::{Environment, table};
+use super::environment::Environment;
+use super::suggestion::closest_name;
 
 const FILE_NAME: &str = "skillbox.toml";
 
-/// A config file that was read: words for each key, with the key's place.
+/// A parsed config file: words for each key, with the key's position.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     path: PathBuf,
@@ -22,12 +22,12 @@ pub struct ConfigFile {
 struct Entry {
     key: String,
     words: Vec<OsString>,
-    place: Place,
+    position: Position,
 }
 
-/// A place in a config file, counted from 1.
+/// A position in a config file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     line: usize,
     column: usize,
 }
@@ -35,60 +35,64 @@ pub struct Place {
 /// Why a config file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Asked for, or there, but not readable.
+    /// The file was named or exists, but cannot be read.
     #[error("cannot read the config file {path}")]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// Not TOML.
-    #[error("{path}:{place}: {message}")]
+    /// The file is not valid TOML.
+    #[error("{path}:{position}: {message}")]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
-        /// What the parser said.
+        /// The position in the file.
+        position: Position,
+        /// The parser's message.
         message: String,
     },
     /// A key that no setting has.
-    #[error("{path}:{place}: unknown key `{key}`")]
+    #[error("{path}:{position}: unknown key `{key}`")]
     UnknownKey {
         /// The file.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
+        /// The position in the file.
+        position: Position,
         /// The key as written.
         key: String,
         /// The setting that was probably meant.
-        nearest: Option<&'static str>,
+        suggestion: Option<&'static str>,
     },
-    /// A value that is no word and no list of words.
-    #[error("{path}:{place}: `{key}` cannot be {found}")]
-    NotWords {
+    /// A value that is neither a scalar nor a list of scalars.
+    #[error("{path}:{position}: `{key}` cannot be of type {found}")]
+    UnsupportedType {
         /// The file.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
+        /// The position in the file.
+        position: Position,
         /// The key.
         key: String,
-        /// The kind of value that stands there.
+        /// The TOML type found.
         found: &'static str,
     },
 }
 
 impl ConfigFile {
-    /// The file asked for, else the one in the working directory, else the user's; none of them is fine.
-    pub fn find(asked: Option<&Path>, environment: &Environment) -> Result<Option<Self>, ConfigError> {
-        if let Some(path) = asked {
-            return Self::read(environment.working_dir().join(path)).map(Some);
+    /// The file at `config_path`, else the one in the working directory, else the user's; `None` if there is none.
+    pub fn find(
+        config_path: Option<&Path>,
+        environment: &Environment,
+        known_keys: &[&'static str],
+    ) -> Result<Option<Self>, ConfigError> {
+        if let Some(path) = config_path {
+            return Self::read(environment.working_dir().join(path), known_keys).map(Some);
         }
-        let here = environment.working_dir().join(FILE_NAME);
-        let users = environment.config_dir().map(|dir| dir.join(FILE_NAME));
-        for path in std::iter::once(here).chain(users) {
-            match Self::read(path) {
+        let project_file = environment.working_dir().join(FILE_NAME);
+        let user_file = environment.config_dir().map(|dir| dir.join(FILE_NAME));
+        for path in std::iter::once(project_file).chain(user_file) {
+            match Self::read(path, known_keys) {
                 Err(ConfigError::Unreadable { source, .. })
                     if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
                 result => return result.map(Some),
@@ -97,38 +101,36 @@ impl ConfigFile {
         Ok(None)
     }
 
-    fn read(path: PathBuf) -> Result<Self, ConfigError> {
+    fn read(path: PathBuf, known_keys: &[&'static str]) -> Result<Self, ConfigError> {
         match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(path, &text),
+            Ok(text) => Self::parse(path, &text, known_keys),
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }
     }
 
-    fn parse(path: PathBuf, text: &str) -> Result<Self, ConfigError> {
-        let place = |offset: usize| Place::of(text, offset);
+    fn parse(path: PathBuf, text: &str, known_keys: &[&'static str]) -> Result<Self, ConfigError> {
         let document = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
-            place: place(error.span().map_or(0, |span| span.start)),
+            position: Position::of(text, error.span().map_or(0, |span| span.start)),
             message: error.message().to_owned(),
             path: path.clone(),
         })?;
         let mut entries = Vec::new();
         for (key, value) in document.get_ref() {
-            let (name, place) = (key.get_ref().to_string(), place(key.span().start));
-            let known: Vec<_> = table::all().map(|setting| setting.key).collect();
-            if !known.contains(&name.as_str()) {
-                let nearest = nearest(&name, known);
+            let (name, position) = (key.get_ref().to_string(), Position::of(text, key.span().start));
+            if !known_keys.contains(&name.as_str()) {
+                let suggestion = closest_name(&name, known_keys.iter().copied());
                 return Err(ConfigError::UnknownKey {
                     path,
-                    place,
+                    position,
                     key: name,
-                    nearest,
+                    suggestion,
                 });
             }
-            let Some(words) = words_of(value.get_ref()) else {
+            let Some(words) = value_words(value.get_ref()) else {
                 let found = value.get_ref().type_str();
-                return Err(ConfigError::NotWords {
+                return Err(ConfigError::UnsupportedType {
                     path,
-                    place,
+                    position,
                     key: name,
                     found,
                 });
@@ -136,16 +138,16 @@ impl ConfigFile {
             entries.push(Entry {
                 key: name,
                 words,
-                place,
+                position,
             });
         }
         Ok(Self { path, entries })
     }
 
-    /// The words of a setting, and where they stand.
-    pub fn get(&self, setting: &Declared) -> Option<(Vec<OsString>, Place)> {
-        let entry = self.entries.iter().find(|entry| entry.key == setting.key)?;
-        Some((entry.words.clone(), entry.place))
+    /// The words of a key and the key's position.
+    pub fn get(&self, key: &str) -> Option<(Vec<OsString>, Position)> {
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        Some((entry.words.clone(), entry.position))
     }
 
     /// The file.
@@ -154,8 +156,8 @@ impl ConfigFile {
     }
 }
 
-/// A scalar is one word and a list of scalars is several; nothing else is.
-fn words_of(value: &DeValue<'_>) -> Option<Vec<OsString>> {
+/// One word for a scalar, several for a list of scalars, `None` for anything else.
+fn value_words(value: &DeValue<'_>) -> Option<Vec<OsString>> {
     let word = |value: &DeValue<'_>| match value {
         DeValue::String(text) => Some(OsString::from(text.as_ref())),
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().into()),
@@ -168,7 +170,7 @@ fn words_of(value: &DeValue<'_>) -> Option<Vec<OsString>> {
     }
 }
 
-impl Place {
+impl Position {
     fn of(text: &str, offset: usize) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -179,7 +181,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Position {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
@@ -190,7 +192,11 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<ConfigFile, ConfigError> {
-        ConfigFile::parse("skillbox.toml".into(), text)
+        ConfigFile::parse(
+            "skillbox.toml".into(),
+            text,
+            &["skills", "state_dir", "max_directories"],
+        )
     }
 
     fn error(text: &str) -> String {
@@ -202,9 +208,12 @@ mod tests {
         assert_eq!(error("\nskils = \"x\""), "skillbox.toml:2:1: unknown key `skils`");
         assert_eq!(
             error("skills = 2024-01-01"),
-            "skillbox.toml:1:1: `skills` cannot be datetime"
+            "skillbox.toml:1:1: `skills` cannot be of type datetime"
         );
-        assert_eq!(error("[skills]\na = 1"), "skillbox.toml:1:2: `skills` cannot be table");
+        assert_eq!(
+            error("[skills]\na = 1"),
+            "skillbox.toml:1:2: `skills` cannot be of type table"
+        );
         assert!(
             error("skills = ").starts_with("skillbox.toml:1:10: "),
             "{}",
@@ -213,23 +222,22 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_gets_the_nearest_name() {
-        let nearest = |text| match parse(text) {
-            Err(ConfigError::UnknownKey { nearest, .. }) => nearest,
+    fn an_unknown_key_gets_a_suggestion() {
+        let suggestion = |text| match parse(text) {
+            Err(ConfigError::UnknownKey { suggestion, .. }) => suggestion,
             other => panic!("{other:?}"),
         };
-        assert_eq!(nearest("skils = 1"), Some("skills"));
-        assert_eq!(nearest("state-dir = 1"), Some("state_dir"));
-        assert_eq!(nearest("zzzzzz = 1"), None);
+        assert_eq!(suggestion("skils = 1"), Some("skills"));
+        assert_eq!(suggestion("state-dir = 1"), Some("state_dir"));
+        assert_eq!(suggestion("zzzzzz = 1"), None);
     }
 
     #[test]
     fn scalars_and_lists_become_words() {
         let file = parse("skills = [\"a\", \"b\"]\nmax_directories = 7").unwrap();
-        let words: Vec<_> = table::all()
-            .filter_map(|setting| file.get(setting))
-            .map(|(words, _)| words.len())
-            .collect();
-        assert_eq!(words, [2, 1]);
+        let word_count = |key| file.get(key).map(|(words, _)| words.len());
+        assert_eq!(word_count("skills"), Some(2));
+        assert_eq!(word_count("max_directories"), Some(1));
+        assert_eq!(word_count("state_dir"), None);
     }
 }

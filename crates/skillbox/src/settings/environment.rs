@@ -14,13 +14,13 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What the process was started with.
+    /// The environment that the process was started with.
     pub fn of_process() -> Self {
-        // A working directory that was removed is the empty path: relative paths then fail where they are used.
+        // A removed working directory becomes the empty path: relative paths then fail where they are used.
         Self::new(std::env::vars_os(), std::env::current_dir().unwrap_or_default())
     }
 
-    /// An environment made by hand.
+    /// An environment with the given variables.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>, working_dir: PathBuf) -> Self {
         Self {
             variables: variables.into_iter().collect(),
@@ -36,15 +36,25 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
+    /// The same environment without the variables of a prefix.
+    pub fn without_prefix(&self, prefix: &str) -> Self {
+        let has_prefix = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(prefix));
+        let kept = self.variables.iter().filter(|(name, _)| !has_prefix(name));
+        Self {
+            variables: kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            working_dir: self.working_dir.clone(),
+        }
+    }
+
     /// The names of all variables with a prefix.
-    pub fn names_with(&self, prefix: &str) -> impl Iterator<Item = &str> {
+    pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = &str> {
         self.variables
             .keys()
             .filter_map(|name| name.to_str())
             .filter(move |name| name.starts_with(prefix))
     }
 
-    /// The variables that object stores know, for whoever may have them.
+    /// The variables that configure clients of object stores.
     pub fn object_store_variables(&self) -> BTreeMap<String, String> {
         let is_known = |name: &str| {
             let is_proxy = BucketOptions::PROXIES.contains(&name.to_ascii_uppercase().as_str());
@@ -60,12 +70,12 @@ impl Environment {
             .collect()
     }
 
-    /// Where relative paths of the command line start.
+    /// The directory that relative paths of the command line start from.
     pub fn working_dir(&self) -> &Path {
         &self.working_dir
     }
 
-    /// The user's own directory.
+    /// The user's home directory.
     pub fn home(&self) -> Option<&Path> {
         self.get("HOME").map(Path::new).filter(|home| home.is_absolute())
     }
@@ -75,19 +85,19 @@ impl Environment {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
-    /// `$XDG_STATE_HOME/skillbox`, or its default; below the working directory where there is no home.
+    /// `$XDG_STATE_HOME/skillbox`, or its default; below the working directory if there is no home directory.
     pub fn default_state_dir(&self) -> PathBuf {
         self.xdg("XDG_STATE_HOME", ".local/state")
             .unwrap_or_else(|| self.working_dir.join(".skillbox"))
     }
 
-    /// `DOCKER_HOST`, as every client of Docker takes it, or where a daemon listens by default.
+    /// `DOCKER_HOST`, as every Docker client reads it, or the default socket of the daemon.
     pub fn default_docker_host(&self) -> String {
         let given = self.get("DOCKER_HOST").and_then(OsStr::to_str);
         given.unwrap_or("unix:///var/run/docker.sock").to_owned()
     }
 
-    /// The specification of these directories says that relative values are invalid and must be ignored.
+    /// The XDG Base Directory Specification requires that relative values are ignored.
     fn xdg(&self, variable: &str, default: &str) -> Option<PathBuf> {
         let given = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         given

@@ -1,44 +1,25 @@
-//! The layers of a setting, and how one is picked.
+//! Resolves a setting from its layers: flag, environment variable, config file, default.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::config_file::{ConfigError, ConfigFile, Place};
+use super::config_file::{ConfigError, ConfigFile, Position};
+use super::declaration::{SettingDeclaration, VARIABLE_PREFIX};
+use super::environment::Environment;
+use super::suggestion::closest_name;
 use super::value::{self, SettingValue};
-use super::{Environment, table};
-
-const PREFIX: &str = "SKILLBOX_";
-
-/// One setting as its declaration gives it.
-#[derive(Debug)]
-pub struct Declared {
-    pub(super) key: &'static str,
-    pub(super) placeholder: &'static str,
-    pub(super) about: &'static str,
-    pub(super) separator: Option<char>,
-}
-
-impl Declared {
-    pub(super) fn flag(&self) -> String {
-        format!("--{}", self.key.replace('_', "-"))
-    }
-
-    fn variable(&self) -> String {
-        format!("{PREFIX}{}", self.key.to_ascii_uppercase())
-    }
-}
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The command line.
+    /// A flag on the command line.
     Flag(String),
-    /// A variable.
+    /// An environment variable.
     Variable(String),
-    /// The config file.
-    File(PathBuf, Place),
-    /// Nobody said anything.
+    /// A position in the config file.
+    File(PathBuf, Position),
+    /// The default.
     Default,
 }
 
@@ -46,74 +27,96 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(name) | Self::Variable(name) => f.write_str(name),
-            Self::File(path, place) => write!(f, "{}:{place}", path.display()),
+            Self::File(path, position) => write!(f, "{}:{position}", path.display()),
             Self::Default => f.write_str("default"),
         }
     }
 }
 
-/// A resolved setting, for `skillbox help settings`.
+/// A setting with its value and where the value came from.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// The config key.
-    pub key: &'static str,
-    /// The flag with its placeholder.
-    pub flag: String,
-    /// The variable.
-    pub variable: String,
-    /// What it does.
-    pub about: &'static str,
-    /// The value in force.
+pub struct ResolvedSetting {
+    /// The setting.
+    pub declaration: &'static SettingDeclaration,
+    /// The value in force, for people.
     pub value: String,
-    /// Where it came from.
+    /// Where the value came from.
     pub origin: Origin,
+}
+
+impl ResolvedSetting {
+    /// The value with its origin, such as `7 (--budget)`.
+    pub fn value_with_origin(&self) -> String {
+        let value = self.value.strip_prefix('(').and_then(|value| value.strip_suffix(')'));
+        format!("{} ({})", value.unwrap_or(&self.value), self.origin)
+    }
 }
 
 /// Why a setting cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
-    /// The config file is unusable.
+    /// The config file cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A value that its type refuses.
+    /// A value of the wrong type.
     #[error("{origin}: {message}")]
     Value {
-        /// Who said it.
+        /// Where the value came from.
         origin: Origin,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         message: String,
     },
 }
 
 impl SettingError {
-    /// What to do about it.
+    /// A suggestion for the user.
     pub fn hint(&self) -> String {
         match self {
-            Self::Config(ConfigError::UnknownKey { nearest: Some(key), .. }) => format!("did you mean `{key}`?"),
+            Self::Config(ConfigError::UnknownKey {
+                suggestion: Some(key), ..
+            }) => format!("did you mean `{key}`?"),
             Self::Config(ConfigError::Unreadable { .. }) => {
-                "check `--config`, SKILLBOX_CONFIG and the rights of the file".to_owned()
+                "check --config, SKILLBOX_CONFIG and the permissions of the file".to_owned()
             }
-            _ => "`skillbox help settings` lists every setting and its value".to_owned(),
+            _ => "run `skillbox help settings` for all settings and their values".to_owned(),
         }
     }
 }
 
-/// Everything below the flags.
+/// The layers below the flags.
 #[derive(Debug)]
 pub struct Layers {
     environment: Environment,
     file: Option<ConfigFile>,
+    known_keys: Vec<&'static str>,
 }
 
 impl Layers {
-    /// Reads the config file that was asked for, or that stands where one is looked for.
-    pub fn read(environment: Environment, asked: Option<&Path>) -> Result<Self, SettingError> {
-        let asked = asked.or_else(|| environment.get("SKILLBOX_CONFIG").map(Path::new));
-        let file = ConfigFile::find(asked, &environment)?;
-        Ok(Self { environment, file })
+    /// Reads the config file at `config_path`, else the one of `SKILLBOX_CONFIG`, else one in a default place.
+    pub(super) fn read(
+        environment: Environment,
+        config_path: Option<&Path>,
+        known_keys: Vec<&'static str>,
+    ) -> Result<Self, SettingError> {
+        let config_path = config_path.or_else(|| environment.get("SKILLBOX_CONFIG").map(Path::new));
+        let file = ConfigFile::find(config_path, &environment, &known_keys)?;
+        Ok(Self {
+            environment,
+            file,
+            known_keys,
+        })
     }
 
-    /// The environment that the process was started with.
+    /// The same environment without config file and without any variable of a setting: every setting has its default.
+    pub fn without_values(&self) -> Self {
+        Self {
+            environment: self.environment.without_prefix(VARIABLE_PREFIX),
+            file: None,
+            known_keys: self.known_keys.clone(),
+        }
+    }
+
+    /// The environment of the process.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -123,50 +126,51 @@ impl Layers {
         self.file.as_ref().map(ConfigFile::path)
     }
 
-    /// Variables that look like a misspelt setting, each with the one that was probably meant.
-    pub fn misspelt_variables(&self) -> Vec<(String, String)> {
-        let known: Vec<_> = table::all().map(|setting| setting.key).chain(["config"]).collect();
-        let mut misspelt = Vec::new();
-        for name in self.environment.names_with(PREFIX) {
-            let key = name[PREFIX.len()..].to_ascii_lowercase();
-            if let Some(meant) = nearest(&key, known.iter().copied()).filter(|meant| *meant != key) {
-                misspelt.push((name.to_owned(), format!("{PREFIX}{}", meant.to_ascii_uppercase())));
+    /// Variables that look like a misspelled setting, each with the one that was probably meant.
+    pub fn misspelled_variables(&self) -> Vec<(String, String)> {
+        let known = || self.known_keys.iter().copied().chain(["config"]);
+        let mut misspelled = Vec::new();
+        for name in self.environment.names_with_prefix(VARIABLE_PREFIX) {
+            let key = name[VARIABLE_PREFIX.len()..].to_ascii_lowercase();
+            if let Some(meant) = closest_name(&key, known()).filter(|meant| *meant != key) {
+                misspelled.push((
+                    name.to_owned(),
+                    format!("{VARIABLE_PREFIX}{}", meant.to_ascii_uppercase()),
+                ));
             }
         }
-        misspelt
+        misspelled
     }
 
-    pub(super) fn pick<T: SettingValue>(
+    /// The value of a setting from the highest layer that has one, else its default.
+    pub(super) fn resolve<T: SettingValue>(
         &self,
-        setting: &Declared,
+        setting: &'static SettingDeclaration,
         flag: &[OsString],
-        told: &mut Vec<Told>,
+        resolved: &mut Vec<ResolvedSetting>,
         default: impl FnOnce() -> T,
     ) -> Result<T, SettingError> {
-        let (value, origin) = match self.given(setting, flag) {
+        let (value, origin) = match self.highest_layer(setting, flag) {
             None => (default(), Origin::Default),
-            Some(Given { words, base, origin }) => match T::parse(words, &base) {
+            Some(LayerValue { words, base, origin }) => match T::parse(words, &base) {
                 Ok(value) => (value, origin),
                 Err(message) => return Err(SettingError::Value { origin, message }),
             },
         };
-        told.push(Told {
-            key: setting.key,
-            flag: format!("{} {}", setting.flag(), setting.placeholder),
-            variable: setting.variable(),
-            about: setting.about.trim(),
-            value: value.show(),
+        resolved.push(ResolvedSetting {
+            declaration: setting,
+            value: value.display_text(),
             origin,
         });
         Ok(value)
     }
 
-    /// The highest layer that says something.
-    fn given(&self, setting: &Declared, flag: &[OsString]) -> Option<Given> {
-        // Relative paths of the command line stay as they were written: that is how people know them.
+    fn highest_layer(&self, setting: &SettingDeclaration, flag: &[OsString]) -> Option<LayerValue> {
+        // Relative paths from the command line and the environment stay as written, so that messages show what the
+        // user typed.
         let as_written = PathBuf::new();
         if !flag.is_empty() {
-            return Some(Given {
+            return Some(LayerValue {
                 words: flag.to_vec(),
                 base: as_written,
                 origin: Origin::Flag(setting.flag()),
@@ -175,48 +179,38 @@ impl Layers {
         let variable = setting.variable();
         if let Some(text) = self.environment.get(&variable) {
             let words = value::split(text.to_owned(), setting.separator);
-            return Some(Given {
+            return Some(LayerValue {
                 words,
                 base: as_written,
                 origin: Origin::Variable(variable),
             });
         }
         let file = self.file.as_ref()?;
-        let (words, place) = file.get(setting)?;
+        let (words, position) = file.get(setting.key)?;
         let base = file.path().parent().unwrap_or(Path::new("")).to_owned();
-        Some(Given {
+        Some(LayerValue {
             words,
             base,
-            origin: Origin::File(file.path().to_owned(), place),
+            origin: Origin::File(file.path().to_owned(), position),
         })
     }
 }
 
-struct Given {
+/// The unparsed value of one layer; relative paths in it start at `base`.
+struct LayerValue {
     words: Vec<OsString>,
     base: PathBuf,
     origin: Origin,
 }
 
-/// The candidate that was probably meant.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let close = candidates
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate));
-    close
-        .filter(|(score, _)| *score > 0.85)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::GlobalFlags;
+    use super::super::{GlobalFlags, read_layers};
     use super::*;
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         flags: GlobalFlags,
     }
@@ -231,16 +225,16 @@ mod tests {
             .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let environment = Environment::new(variables, dir.path().to_owned());
-        let layers = Layers::read(environment, None).map_err(|error| error.to_string())?;
-        let flags = Line::parse_from(std::iter::once(&"skillbox").chain(line)).flags;
-        let (settings, told) = flags.resolve(&layers).map_err(|error| error.to_string())?;
+        let layers = read_layers(environment, None).map_err(|error| error.to_string())?;
+        let flags = CommandLine::parse_from(std::iter::once(&"skillbox").chain(line)).flags;
+        let (settings, resolved) = flags.resolve(&layers).map_err(|error| error.to_string())?;
         let paths = settings.skills.iter().map(|path| {
             let below = path
                 .strip_prefix(dir.path())
                 .map(|rest| Path::new("<config dir>").join(rest));
             below.unwrap_or_else(|_| path.clone()).display().to_string()
         });
-        let origin = told[0]
+        let origin = resolved[0]
             .origin
             .to_string()
             .replace(&dir.path().display().to_string(), "<config dir>");
@@ -290,17 +284,17 @@ mod tests {
         );
         assert!(
             error("max_directories = [1, 2]", &[], &[])
-                .ends_with("skillbox.toml:1:1: one value is expected, not a list")
+                .ends_with("skillbox.toml:1:1: expected one value, found a list")
         );
     }
 
     #[test]
-    fn misspelt_variables_are_noticed() {
+    fn misspelled_variables_are_reported() {
         let variables = ["SKILLBOX_SKILS", "SKILLBOX_SKILLS", "SKILLBOX_QQQ", "OTHER"];
         let variables = variables.map(|name| (OsString::from(name), OsString::from("x")));
-        let layers = Layers::read(Environment::new(variables, "/nowhere".into()), None).unwrap();
+        let layers = read_layers(Environment::new(variables, "/nowhere".into()), None).unwrap();
         assert_eq!(
-            layers.misspelt_variables(),
+            layers.misspelled_variables(),
             [("SKILLBOX_SKILS".to_owned(), "SKILLBOX_SKILLS".to_owned())]
         );
     }

@@ -1,12 +1,13 @@
-//! Every setting there is.
+//! Every setting.
 //!
-//! `state_dir` below is the flag `--state-dir`, the variable `SKILLBOX_STATE_DIR` and the config key `state_dir`:
-//! one line declares all three, its type says how it is read, and its default closes the row. A new setting is a
-//! new line; settings that only some commands take are a new group, whose flags those commands flatten.
+//! `state_dir` below is the flag `--state-dir`, the variable `SKILLBOX_STATE_DIR` and the config key `state_dir`: one
+//! line declares all three. Its type determines how it is parsed, and its default ends the row. A new setting is a new
+//! line. Settings that only some commands accept are a new group, whose flags those commands flatten.
+//! `skillbox help settings --markdown` prints this table as a document.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use skillbox_artifacts::Location;
 use skillbox_http::{Limits, TokenHash};
@@ -14,18 +15,23 @@ use skillbox_model::ExecutorKind;
 use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
 use skillbox_sandbox::SpawnerOptions;
 
-use super::layers::{Declared, Layers, SettingError, Told};
+use super::declaration::{SettingDeclaration, SettingGroup};
+use super::environment::Environment;
+use super::layers::{Layers, ResolvedSetting, SettingError};
+use super::log_level::LogLevel;
 use super::tool_set::ToolSet;
 use super::value::SettingValue;
-use crate::log_lines::LogLevel;
 
 macro_rules! settings {
     (
         $(#[doc = $group_doc:literal])*
-        $flags:ident => $settings:ident, shown from $first:literal;
-        $( $(#[doc = $doc:literal])+ $name:ident: $kind:ty, $placeholder:literal, default $default:expr; )*
+        $flags:ident => $settings:ident, $title:literal, accepted by $commands:literal, help order from $first:literal;
+        $(
+            $(#[doc = $doc:literal])+
+            $name:ident: $kind:ty, $placeholder:literal, default $default:expr $(, documented as $documented:literal)?;
+        )*
     ) => {
-        /// The flags as they were written; [`Self::resolve`] merges them with the other layers.
+        /// The flags as written on the command line; [`Self::resolve`] merges them with the other layers.
         #[derive(clap::Args, Clone, Debug, Default)]
         pub struct $flags {
             $(
@@ -35,9 +41,9 @@ macro_rules! settings {
                     global = true,
                     value_name = $placeholder,
                     help_heading = "Settings",
-                    display_order = Self::place(stringify!($name)),
-                    action = <$kind as SettingValue>::action(),
-                    num_args = <$kind as SettingValue>::words(),
+                    display_order = Self::display_order(stringify!($name)),
+                    action = <$kind as SettingValue>::flag_action(),
+                    num_args = <$kind as SettingValue>::flag_value_count(),
                     default_missing_value = "true",
                     value_parser = clap::value_parser!(OsString),
                 )]
@@ -52,182 +58,209 @@ macro_rules! settings {
         }
 
         impl $flags {
-            const DECLARED: &'static [Declared] = &[
-                $( Declared {
+            const GROUP: SettingGroup = SettingGroup {
+                title: $title,
+                accepted_by: $commands,
+                settings: Self::DECLARATIONS,
+            };
+
+            const DECLARATIONS: &'static [SettingDeclaration] = &[
+                $( SettingDeclaration {
                     key: stringify!($name),
                     placeholder: $placeholder,
-                    about: concat!($($doc, " "),+),
+                    description: concat!($($doc, " "),+),
                     separator: <$kind as SettingValue>::SEPARATOR,
+                    type_name: <$kind as SettingValue>::type_name,
+                    documented_default: [$(Some($documented),)? None][0],
                 }, )*
             ];
 
-            /// Where the help shows a flag: those of a group stand together, in the order of the table.
-            fn place(key: &str) -> usize {
-                $first + Self::DECLARED.iter().take_while(|setting| setting.key != key).count()
+            /// The position of a flag in the help: a group stays together, in the order of the table.
+            fn display_order(key: &str) -> usize {
+                $first + Self::DECLARATIONS.iter().take_while(|setting| setting.key != key).count()
             }
 
-            /// Merges the layers, highest first, and says where each value came from.
-            pub fn resolve(&self, layers: &Layers) -> Result<($settings, Vec<Told>), SettingError> {
-                let mut told = Vec::new();
-                let mut declared = Self::DECLARED.iter();
+            /// Merges the layers, highest first, and records where each value came from.
+            pub fn resolve(&self, layers: &Layers) -> Result<($settings, Vec<ResolvedSetting>), SettingError> {
+                let mut resolved = Vec::new();
+                let mut declarations = Self::DECLARATIONS.iter();
                 let settings = $settings {
                     $( $name: {
-                        let setting = declared.next().expect("one declaration for each field");
-                        layers.pick(setting, &self.$name, &mut told, || $default(layers))?
+                        let setting = declarations.next().expect("one declaration for each field");
+                        layers.resolve(setting, &self.$name, &mut resolved, || $default(layers))?
                     }, )*
                 };
-                Ok((settings, told))
+                Ok((settings, resolved))
             }
         }
     };
 }
 
 settings! {
-    /// Settings that every command takes.
-    GlobalFlags => GlobalSettings, shown from 300;
+    /// Settings that every command accepts.
+    GlobalFlags => GlobalSettings, "General", accepted by "every command", help order from 300;
 
-    /// A directory of skills, or one skill's own directory; may be repeated, the last wins
-    skills: Vec<PathBuf>, "PATH", default |_: &Layers| Vec::new();
+    /// Directory of skills, or the directory of one skill; repeatable, a later one wins
+    skills: Vec<PathBuf>, "PATH", default |_: &Layers| Vec::new(), documented as "the default skill directories";
 
-    /// A directory of sandbox profiles
+    /// Directory of additional sandbox profiles
     profiles: Option<PathBuf>, "DIR", default |_: &Layers| None;
 
-    /// Where state is kept between runs
-    state_dir: PathBuf, "DIR", default |layers: &Layers| layers.environment().default_state_dir();
+    /// Directory for sessions, artifacts, snapshots and caches
+    state_dir: PathBuf, "DIR", default |layers: &Layers| layers.environment().default_state_dir(),
+        documented as "`$XDG_STATE_HOME/skillbox`, else `~/.local/state/skillbox`";
 
-    /// Where artifacts are kept: a directory, or s3://, gs://, az:// or abfss:// with bucket and prefix
-    artifacts: Option<Location>, "WHERE", default |_: &Layers| None;
+    /// Artifact store: a directory, or a bucket as s3://, gs://, az:// or abfss:// URL with a prefix
+    artifacts: Option<Location>, "WHERE", default |_: &Layers| None, documented as "`artifacts` in the state directory";
 
-    /// Where an object store is spoken to, if not at its provider's
+    /// Endpoint of the object store, if not the provider's own
     artifacts_endpoint: Option<String>, "URL", default |_: &Layers| None;
 
-    /// The region of the artifacts' bucket
+    /// Region of the bucket
     artifacts_region: Option<String>, "NAME", default |_: &Layers| None;
 
-    /// Give up discovery after this many directories
+    /// Maximum number of directories that discovery scans
     max_directories: usize, "N", default |_: &Layers| 100_000;
 
-    /// Write a log to stderr, as JSON lines: off, error, warn, info or debug
+    /// Log JSON lines to stderr: off, error, warn, info or debug
     log: LogLevel, "LEVEL", default |_: &Layers| LogLevel::Off;
 }
 
 settings! {
-    /// What the host allows runs to do, and what they get where a request says nothing.
-    HostFlags => HostSettings, shown from 200;
+    /// What runs may do, and what they get by default.
+    HostFlags => HostSettings, "Runs and sandbox",
+        accepted by "`run`, `call`, `mcp`, `serve`, `docker build-runner` and `config show`", help order from 200;
 
-    /// Where runs take place: local or docker
+    /// Where runs execute: local or docker
     executor: ExecutorKind, "KIND", default |_: &Layers| ExecutorKind::Local;
 
-    /// The Docker daemon: unix:///path or tcp://host:port
-    docker_host: String, "ADDRESS", default |layers: &Layers| layers.environment().default_docker_host();
+    /// Docker daemon: unix:///path or tcp://host:port
+    docker_host: String, "ADDRESS", default |layers: &Layers| layers.environment().default_docker_host(),
+        documented as "`$DOCKER_HOST`, else `unix:///var/run/docker.sock`";
 
-    /// The image of runs in containers
-    docker_image: String, "IMAGE", default |_: &Layers| DEFAULT_IMAGE.to_owned();
+    /// Image for runs in containers
+    docker_image: String, "IMAGE", default |_: &Layers| DEFAULT_IMAGE.to_owned(),
+        documented as "`skillbox-runner:VERSION`";
 
-    /// The sandbox profile of runs
+    /// Default sandbox profile
     profile: String, "NAME", default |_: &Layers| "default".to_owned();
 
-    /// Only these profiles may be used; may be repeated
-    allow_profile: Vec<String>, "NAME", default |_: &Layers| Vec::new();
+    /// Allow only this profile; repeatable
+    allow_profile: Vec<String>, "NAME", default |_: &Layers| Vec::new(), documented as "all but `unconfined`";
 
-    /// Allow the profile that isolates nothing
+    /// Allow the profile `unconfined`, which isolates nothing
     allow_unconfined: bool, "BOOL", default |_: &Layers| false;
 
-    /// How many sandboxes may wait, made ahead, for local runs to come; 0 makes each when it is asked for
+    /// Number of sandboxes prepared in advance for local runs; 0 prepares none
     slots: u8, "N", default |_: &Layers| SpawnerOptions::DEFAULT_SLOTS;
 
-    /// Let host:// inputs come from below this directory; may be repeated
+    /// Allow host:// inputs below this directory; repeatable
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
 }
 
 settings! {
-    /// What agents are shown of skills, and what they may do with them.
-    AgentFlags => AgentSettings, shown from 100;
+    /// What agents see of skills, and what they may do with them.
+    AgentFlags => AgentSettings, "Agents",
+        accepted by "`prompt`, `tools`, `call`, `mcp`, `serve` and `config show`", help order from 100;
 
-    /// Names, parameters and texts: skillbox, trpc, deepagents, saa or agentskills
+    /// Tool names, parameters and texts: skillbox, trpc, deepagents, saa or agentskills
     dialect: Dialect, "NAME", default |_: &Layers| Dialect::default();
 
-    /// What `allowed-tools` of loaded skills means: recommend, restrict or strict
+    /// Effect of `allowed-tools` in loaded skills: recommend, restrict or strict
     policy: PolicyKind, "KIND", default |_: &Layers| PolicyKind::default();
 
-    /// Tools that no policy blocks, in place of the customary ones; may be repeated, '' means none
-    always_allowed: ToolSet, "TOOL", default |_: &Layers| ToolSet::customary();
+    /// Tool that no policy blocks; repeatable, replaces the default list, '' empties it
+    always_allowed: ToolSet, "TOOL", default |_: &Layers| ToolSet::default_tools();
 
-    /// Characters that the list of skills may take in a prompt
+    /// Maximum characters of the skill list in a prompt
     budget: usize, "N", default |_: &Layers| 16_000;
 
-    /// How many skills may be loaded at once
+    /// Maximum number of loaded skills
     max_loaded: usize, "N", default |_: &Layers| 10;
 
-    /// What happens to one more: refuse it, or evict the one not used for longest
-    at_limit: AtLimit, "WHAT", default |_: &Layers| AtLimit::default();
+    /// Loading beyond the maximum: refuse, or evict the least recently used skill
+    at_limit: AtLimit, "ACTION", default |_: &Layers| AtLimit::default();
 
-    /// How long a loaded skill stays: session, turn or once
+    /// How long a skill stays loaded: session, turn or once
     load_mode: LoadMode, "MODE", default |_: &Layers| LoadMode::default();
 
     /// Refuse to run skills that are not loaded
     require_loaded: bool, "BOOL", default |_: &Layers| false;
 
-    /// Commands of skills' hooks: run them in the sandbox, or offer them to the host
-    hooks: CommandHooks, "WHAT", default |_: &Layers| CommandHooks::default();
+    /// Commands in a skill's hooks: run them in the sandbox, or offer them to the host
+    hooks: CommandHooks, "ACTION", default |_: &Layers| CommandHooks::default();
 }
 
 settings! {
-    /// How the HTTP server serves, and what it takes on.
-    ServeFlags => ServeSettings, shown from 150;
+    /// The HTTP server and its limits.
+    ServeFlags => ServeSettings, "HTTP server", accepted by "`serve` and `config show`", help order from 150;
 
-    /// The address of the HTTP API
+    /// Address of the HTTP API
     listen: SocketAddr, "ADDR", default |_: &Layers| SocketAddr::from(([127, 0, 0, 1], 8484));
 
-    /// Who may come in: TENANT:sha256:HEX, as `skillbox serve token` prints it; may be repeated
-    tokens: Vec<TokenHash>, "LINE", default |_: &Layers| Vec::new();
+    /// Accepted token as TENANT:sha256:HEX, printed by `skillbox serve token`; repeatable
+    tokens: Vec<TokenHash>, "ENTRY", default |_: &Layers| Vec::new();
 
-    /// So many runs and tool calls at once
+    /// Maximum concurrent runs and tool calls
     max_runs: usize, "N", default |_: &Layers| Limits::default().runs;
 
-    /// So many more wait for their turn
+    /// Maximum runs and tool calls that wait in the queue
     max_queued: usize, "N", default |_: &Layers| Limits::default().queued;
 
-    /// So many open connections
+    /// Maximum open connections
     max_connections: usize, "N", default |_: &Layers| Limits::default().connections;
 
-    /// Bytes of a request's JSON
+    /// Maximum bytes of a JSON request body
     max_body: usize, "BYTES", default |_: &Layers| Limits::default().body;
 
-    /// Bytes of an uploaded file
+    /// Maximum bytes of an uploaded file
     max_upload: usize, "BYTES", default |_: &Layers| 1 << 30;
 
-    /// Seconds that a client may take to send the head of a request
+    /// Seconds a client may take to send the head of a request
     head_time: usize, "SECONDS", default |_: &Layers| 30;
 
-    /// Seconds that runs may go on after a signal; then they are killed
+    /// Seconds that runs may continue after a signal, before they are killed
     grace: usize, "SECONDS", default |_: &Layers| 10;
 
     /// Seconds without use after which a session is removed
     session_idle: usize, "SECONDS", default |_: &Layers| 7 * 24 * 3600;
 
-    /// Send spans to this collector, by OTLP: http://host:4318
+    /// OTLP collector for spans: http://host:4318
     otlp_endpoint: Option<String>, "URL", default |_: &Layers| None;
 }
 
-/// Another version of skillbox is another image.
+/// The image of this version: another version of skillbox needs another image.
 const DEFAULT_IMAGE: &str = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION"));
 
 impl GlobalFlags {
-    /// The flags that may stand more than once.
+    /// The flags that may be given more than once.
     pub fn repeatable() -> impl Iterator<Item = String> {
-        let listed = Self::DECLARED.iter().filter(|setting| setting.separator.is_some());
-        listed.map(Declared::flag)
+        let lists = Self::DECLARATIONS.iter().filter(|setting| setting.separator.is_some());
+        lists.map(SettingDeclaration::flag)
     }
 }
 
-/// Every declaration of every group: what a config file may say.
-pub(super) fn all() -> impl Iterator<Item = &'static Declared> {
-    GlobalFlags::DECLARED
+/// Every group, in the order of the reference.
+pub fn all_groups() -> [&'static SettingGroup; 4] {
+    [
+        &GlobalFlags::GROUP,
+        &HostFlags::GROUP,
+        &AgentFlags::GROUP,
+        &ServeFlags::GROUP,
+    ]
+}
+
+/// Reads the layers below the flags: the environment, and the config file at `config_path` or in a default place.
+pub fn read_layers(environment: Environment, config_path: Option<&Path>) -> Result<Layers, SettingError> {
+    Layers::read(environment, config_path, all_keys())
+}
+
+fn all_keys() -> Vec<&'static str> {
+    all_groups()
         .iter()
-        .chain(HostFlags::DECLARED)
-        .chain(AgentFlags::DECLARED)
-        .chain(ServeFlags::DECLARED)
+        .flat_map(|group| group.settings)
+        .map(|setting| setting.key)
+        .collect()
 }
 
 #[cfg(test)]
@@ -236,7 +269,7 @@ mod tests {
 
     #[test]
     fn keys_are_unique() {
-        let keys: std::collections::BTreeSet<_> = all().map(|setting| setting.key).collect();
-        assert_eq!(keys.len(), all().count());
+        let keys: std::collections::BTreeSet<_> = all_keys().into_iter().collect();
+        assert_eq!(keys.len(), all_keys().len());
     }
 }

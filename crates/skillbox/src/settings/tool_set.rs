@@ -1,4 +1,4 @@
-//! A set of tools, given by name.
+//! A set of tools as a setting.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,19 +8,23 @@ use skillbox_runtime::Settings;
 
 use super::value::SettingValue;
 
-/// Tools that no policy blocks. A set that is given replaces the customary one, an empty one included.
+/// Tools that no policy blocks. A configured set replaces the default, even when it is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSet(pub BTreeSet<String>);
 
 impl ToolSet {
-    /// The tools that are always allowed unless somebody says otherwise.
-    pub fn customary() -> Self {
+    /// The tools that are always allowed by default.
+    pub fn default_tools() -> Self {
         Self(Settings::default().always_allowed)
     }
 }
 
 impl SettingValue for ToolSet {
     const SEPARATOR: Option<char> = Some(',');
+
+    fn type_name() -> String {
+        "list of names".to_owned()
+    }
 
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         let mut tools = BTreeSet::new();
@@ -36,7 +40,7 @@ impl SettingValue for ToolSet {
         Ok(Self(tools))
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         if self.0.is_empty() {
             return "(none)".to_owned();
         }
@@ -49,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_set_is_a_set() {
+    fn an_empty_set_is_kept() {
         let check = |words: &[&str], expected: &[&str]| {
             let set = ToolSet::parse(words.iter().map(OsString::from).collect(), Path::new("")).unwrap();
             assert_eq!(set.0.iter().collect::<Vec<_>>(), expected, "{words:?}");
@@ -58,6 +62,6 @@ mod tests {
         check(&[""], &[]);
         check(&["b", "a"], &["a", "b"]);
         check(&["a, b"], &["a", "b"]);
-        assert!(ToolSet::customary().0.contains("skill_load"));
+        assert!(ToolSet::default_tools().0.contains("skill_load"));
     }
 }

@@ -1,4 +1,4 @@
-//! How the words of a flag, a variable or a config key become a value.
+//! Parses the words of a flag, a variable or a config key into a typed value.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,28 +9,31 @@ use clap::builder::ValueRange;
 use skillbox_artifacts::Location;
 use skillbox_model::ExecutorKind;
 
-/// The type of a setting. Every layer is reduced to words first, so each type is parsed in one way.
+/// The type of a setting. Every layer is reduced to words first, so that each type has one parser.
 pub trait SettingValue: Sized {
-    /// What separates the words in an environment variable; `None` for a single word.
+    /// What separates the items in an environment variable; `None` for a single value.
     const SEPARATOR: Option<char> = None;
 
-    /// Whether the flag may stand alone, and then means yes.
-    const MAY_STAND_ALONE: bool = false;
+    /// Whether the flag may be given without a value, and then means `true`.
+    const IS_SWITCH: bool = false;
 
-    /// Reads the words; `base` is what relative paths are relative to.
+    /// The type, for people.
+    fn type_name() -> String;
+
+    /// Parses the words; relative paths start at `base`.
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String>;
 
-    /// The value for people.
-    fn show(&self) -> String;
+    /// The value, for people.
+    fn display_text(&self) -> String;
 
-    /// How many words the flag takes.
-    fn words() -> ValueRange {
-        let fewest = usize::from(!Self::MAY_STAND_ALONE);
-        ValueRange::from(fewest..=1)
+    /// How many values the flag takes at once.
+    fn flag_value_count() -> ValueRange {
+        let minimum = usize::from(!Self::IS_SWITCH);
+        ValueRange::from(minimum..=1)
     }
 
     /// Whether the flag may be repeated.
-    fn action() -> ArgAction {
+    fn flag_action() -> ArgAction {
         if Self::SEPARATOR.is_some() {
             ArgAction::Append
         } else {
@@ -40,6 +43,10 @@ pub trait SettingValue: Sized {
 }
 
 impl SettingValue for PathBuf {
+    fn type_name() -> String {
+        "path".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         let word = single(words)?;
         if word.is_empty() {
@@ -48,37 +55,49 @@ impl SettingValue for PathBuf {
         Ok(base.join(word))
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         self.display().to_string()
     }
 }
 
 impl SettingValue for Option<PathBuf> {
+    fn type_name() -> String {
+        "path".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         PathBuf::parse(words, base).map(Some)
     }
 
-    fn show(&self) -> String {
-        self.as_ref().map_or_else(|| "(none)".to_owned(), PathBuf::show)
+    fn display_text(&self) -> String {
+        self.as_ref().map_or_else(|| "(none)".to_owned(), PathBuf::display_text)
     }
 }
 
 impl SettingValue for Vec<PathBuf> {
     const SEPARATOR: Option<char> = Some(':');
 
+    fn type_name() -> String {
+        "list of paths".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         words.into_iter().map(|word| PathBuf::parse(vec![word], base)).collect()
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         match self.as_slice() {
             [] => "(none)".to_owned(),
-            paths => paths.iter().map(PathBuf::show).collect::<Vec<_>>().join(", "),
+            paths => paths.iter().map(PathBuf::display_text).collect::<Vec<_>>().join(", "),
         }
     }
 }
 
 impl SettingValue for usize {
+    fn type_name() -> String {
+        "number".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
         let word = single(words)?;
         let text = word.to_string_lossy();
@@ -87,44 +106,61 @@ impl SettingValue for usize {
             .map_err(|_| format!("{text:?} is not a whole number"))
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         self.to_string()
     }
 }
 
 impl SettingValue for u8 {
-    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
-        let number = usize::parse(words, base)?;
-        Self::try_from(number).map_err(|_| format!("{number} is more than {}", Self::MAX))
+    fn type_name() -> String {
+        "number, 0 to 255".to_owned()
     }
 
-    fn show(&self) -> String {
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let number = usize::parse(words, base)?;
+        Self::try_from(number).map_err(|_| format!("{number} is greater than {}", Self::MAX))
+    }
+
+    fn display_text(&self) -> String {
         self.to_string()
     }
 }
 
 impl SettingValue for String {
-    fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
-        let word = single(words)?;
-        word.into_string().map_err(|word| format!("{word:?} is not text"))
+    fn type_name() -> String {
+        "text".to_owned()
     }
 
-    fn show(&self) -> String {
+    fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
+        let word = single(words)?;
+        word.into_string()
+            .map_err(|word| format!("{word:?} is not valid UTF-8"))
+    }
+
+    fn display_text(&self) -> String {
         self.clone()
     }
 }
 
 impl SettingValue for Option<String> {
+    fn type_name() -> String {
+        "text".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         String::parse(words, base).map(Some)
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         self.clone().unwrap_or_else(|| "(none)".to_owned())
     }
 }
 
 impl SettingValue for Option<Location> {
+    fn type_name() -> String {
+        "path or URL".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         let word = String::parse(words, base)?;
         Location::parse(&word, base)
@@ -132,7 +168,7 @@ impl SettingValue for Option<Location> {
             .map_err(|error| error.to_string())
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         let shown = self.as_ref().map(Location::to_string);
         shown.unwrap_or_else(|| "(in the state directory)".to_owned())
     }
@@ -141,11 +177,15 @@ impl SettingValue for Option<Location> {
 impl SettingValue for Vec<String> {
     const SEPARATOR: Option<char> = Some(',');
 
+    fn type_name() -> String {
+        "list of names".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         words.into_iter().map(|word| String::parse(vec![word], base)).collect()
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         if self.is_empty() {
             "(none)".to_owned()
         } else {
@@ -155,8 +195,11 @@ impl SettingValue for Vec<String> {
 }
 
 impl SettingValue for bool {
-    // The flag alone means yes; a variable or a key says which.
-    const MAY_STAND_ALONE: bool = true;
+    const IS_SWITCH: bool = true;
+
+    fn type_name() -> String {
+        "boolean".to_owned()
+    }
 
     fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
         match single(words)?.to_string_lossy().as_ref() {
@@ -166,26 +209,30 @@ impl SettingValue for bool {
         }
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         self.to_string()
     }
 }
 
 impl SettingValue for ExecutorKind {
+    fn type_name() -> String {
+        "`local` or `docker`".to_owned()
+    }
+
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         match String::parse(words, base)?.as_str() {
             "local" => Ok(Self::Local),
             "docker" => Ok(Self::Docker),
-            other => Err(format!("{other:?} is no executor: local and docker are known")),
+            other => Err(format!("{other:?} is not an executor: use local or docker")),
         }
     }
 
-    fn show(&self) -> String {
+    fn display_text(&self) -> String {
         self.to_string()
     }
 }
 
-/// The words of a variable: split where the type is a list; empty words mean nothing.
+/// The words of an environment variable: split if the type is a list. Empty words are dropped.
 pub(super) fn split(text: OsString, separator: Option<char>) -> Vec<OsString> {
     let Some(separator) = separator else { return vec![text] };
     text.as_bytes()
@@ -198,7 +245,7 @@ pub(super) fn split(text: OsString, separator: Option<char>) -> Vec<OsString> {
 fn single(mut words: Vec<OsString>) -> Result<OsString, String> {
     match (words.pop(), words.is_empty()) {
         (Some(word), true) => Ok(word),
-        _ => Err("one value is expected, not a list".to_owned()),
+        _ => Err("expected one value, found a list".to_owned()),
     }
 }
 
@@ -211,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_relative_to_their_layer() {
+    fn relative_paths_start_at_the_base() {
         let base = Path::new("/etc/skillbox");
         assert_eq!(
             PathBuf::parse(words(&["x"]), base).unwrap(),
@@ -223,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_whole() {
+    fn only_whole_numbers_are_accepted() {
         assert_eq!(usize::parse(words(&["100_000"]), Path::new("")), Ok(100_000));
         for bad in ["", "-1", "1.5", "many"] {
             assert!(usize::parse(words(&[bad]), Path::new("")).is_err(), "{bad}");
@@ -231,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_split_only_where_the_type_is_a_list() {
+    fn only_lists_are_split() {
         assert_eq!(split("a::b".into(), Some(':')), words(&["a", "b"]));
         assert_eq!(split("a:b".into(), None), words(&["a:b"]));
     }

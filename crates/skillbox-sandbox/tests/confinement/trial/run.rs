@@ -11,12 +11,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
 use skillbox_model::{Layer, LayerState};
 use skillbox_sandbox::{
-    Access, Bind, BindKind, Ended, Job, LaunchError, LaunchFds, LaunchPlan, Need, Ownership, PlanError, Profile,
-    Profiles, Sandbox, ScriptEnd, Spawner, Unconfined, Workspace, plan,
+    Access, Bind, BindKind, Job, LaunchError, LaunchFds, LaunchPlan, Need, Ownership, PlanError, Profile, Profiles,
+    Sandbox, SandboxResult, ScriptEnd, Spawner, Unconfined, WorkspaceSource, plan,
 };
 
 /// No test run takes longer.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// One run of a shell script under a profile.
 pub struct Run {
@@ -30,7 +30,7 @@ pub struct Run {
 pub struct Done {
     pub stdout: String,
     pub stderr: String,
-    pub ended: Ended,
+    pub ended: SandboxResult,
     pub workspace: Option<OwnedFd>,
     pub took: Duration,
 }
@@ -51,7 +51,7 @@ impl Run {
                 argv: words.iter().map(OsString::from).collect(),
                 env: Vec::new(),
                 cwd: "/workspace".to_owned(),
-                workspace: Workspace::Tmpfs,
+                workspace: WorkspaceSource::Tmpfs,
                 workspace_target: "/workspace".to_owned(),
                 binds: Vec::new(),
                 unconfined: Unconfined::Refuse,
@@ -86,7 +86,7 @@ impl Run {
         let path = directory.to_str().unwrap().to_owned();
         self.job.cwd.clone_from(&path);
         self.job.workspace_target = path;
-        self.job.workspace = Workspace::Directory {
+        self.job.workspace = WorkspaceSource::Directory {
             quota: LayerState::NotRequested,
         };
         self.workspace = Some(File::open(directory).unwrap().into());
@@ -106,7 +106,7 @@ impl Run {
     }
 
     pub fn plan(&self, spawner: &Spawner) -> Result<LaunchPlan, PlanError> {
-        let facts = spawner.facts().unwrap().clone().with_paths_of([&self.profile]);
+        let facts = spawner.facts().unwrap().clone().with_profile_paths([&self.profile]);
         plan(&self.profile, &self.profile.limits.default, &facts, &self.job)
     }
 

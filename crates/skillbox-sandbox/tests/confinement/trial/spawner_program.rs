@@ -30,8 +30,8 @@ fn main() {
     let done = run.launch(&spawner);
     print!("{}{}", done.stdout, done.stderr);
     println!("ended: {:?}", done.ended.end);
-    println!("tier: {:?}", done.ended.applied.tier);
-    for (layer, state) in &done.ended.applied.layers {
+    println!("tier: {:?}", done.ended.enforcement.tier);
+    for (layer, state) in &done.ended.enforcement.layers {
         println!("{layer}: {state:?}");
     }
 }

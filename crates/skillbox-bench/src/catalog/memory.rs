@@ -1,0 +1,104 @@
+//! The memory of a catalog, measured in a process that does nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use skillbox_repository::{Repository, ScanOptions, Scope, SkillEntry, Source};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The directory of skills
+    root: PathBuf,
+}
+
+/// Bytes for all skills together.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    /// The growth of the process by the open repository.
+    pub(crate) growth: u64,
+    /// The part of it that is text of the frontmatter.
+    pub(crate) metadata: u64,
+    /// The number of skills.
+    pub(crate) skills: u64,
+}
+
+impl Memory {
+    /// Bytes per skill beyond its metadata.
+    pub(crate) fn beyond_metadata(&self) -> u64 {
+        self.growth.saturating_sub(self.metadata) / self.skills.max(1)
+    }
+}
+
+/// Prints the memory of the catalog of one directory.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    // Threads, buffers and tables of the first use are allocated before the measurement.
+    let empty = tempfile::tempdir()?;
+    drop(open(empty.path()));
+    let before = resident()?;
+    let repository = open(&arguments.root);
+    let after = resident()?;
+    let catalog = repository.catalog();
+    let memory = Memory {
+        growth: after.saturating_sub(before),
+        metadata: catalog.skills().map(metadata_bytes).sum(),
+        skills: catalog.len() as u64,
+    };
+    drop(repository);
+    serde_json::to_writer(std::io::stdout(), &memory)?;
+    Ok(())
+}
+
+/// Measures in a separate process.
+#[expect(clippy::disallowed_methods, reason = "the benchmark starts itself, not a skill")]
+pub(crate) fn measure(root: &Path) -> anyhow::Result<Memory> {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("catalog-memory")
+        .arg(root)
+        .output()
+        .context("the memory probe did not start")?;
+    if !output.status.success() {
+        bail!("the memory probe failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn open(root: &Path) -> Repository {
+    let source = Source::Directory {
+        path: root.to_owned(),
+        scope: Scope::Project,
+    };
+    Repository::open(vec![source], ScanOptions::default())
+}
+
+fn metadata_bytes(entry: &SkillEntry) -> u64 {
+    let meta = &entry.meta;
+    let optional = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+    let bytes = meta.name.as_str().len()
+        + meta.description.len()
+        + optional(&meta.license)
+        + optional(&meta.compatibility)
+        + meta
+            .metadata
+            .iter()
+            .map(|(key, value)| key.len() + value.len())
+            .sum::<usize>()
+        + meta
+            .allowed_tools
+            .iter()
+            .flatten()
+            .map(|tool| tool.len())
+            .sum::<usize>();
+    bytes as u64
+}
+
+fn resident() -> anyhow::Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .context("no VmRSS")?;
+    Ok(kib.parse::<u64>()? * 1024)
+}

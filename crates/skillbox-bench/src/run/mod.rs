@@ -1,0 +1,7 @@
+//! `run`: the cost of a fully isolated run beside a bare spawn, bubblewrap and other sandboxes.
+
+mod command;
+mod sequence;
+mod stages;
+
+pub(crate) use command::{Arguments, measure};

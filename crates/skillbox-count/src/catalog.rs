@@ -1,0 +1,84 @@
+//! Cases for the catalog: from skills on disk to the prompt of an agent, and the digest of a skill.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use skillbox_loader::{AgentName, AgentStart, Dialect, History, Session, Settings, SnapshotCache};
+use skillbox_model::Digest;
+use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
+
+const SKILL_COUNT: usize = 200;
+const FILE_COUNT: usize = 100;
+
+/// Scans skills and renders the prompt that lists them.
+pub(crate) fn catalog() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    for number in 0..SKILL_COUNT {
+        write_skill(directory.path(), number, 1)?;
+    }
+    let prompt_bytes = counted_catalog(directory.path());
+    ensure!(
+        prompt_bytes > SKILL_COUNT * 20,
+        "the prompt has only {prompt_bytes} bytes"
+    );
+    Ok(())
+}
+
+#[inline(never)]
+fn counted_catalog(root: &Path) -> usize {
+    let catalog = scan(root);
+    let mut settings = Settings::new(Dialect::Skillbox);
+    settings.description_budget = 1 << 20;
+    let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    let agent = AgentName::default();
+    session.before_agent(&catalog, &AgentStart::main());
+    let section = session.modify_request(&catalog, &agent, History::Whole, &[]);
+    section.map_or(0, |section| section.text.len())
+}
+
+/// Computes the digest of a skill.
+pub(crate) fn digest() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    write_skill(directory.path(), 0, FILE_COUNT)?;
+    let catalog = scan(directory.path());
+    let digest = counted_digest(&catalog).context("the skill has no digest")?;
+    ensure!(digest.to_string().starts_with("sha256:"), "{digest} is not a digest");
+    Ok(())
+}
+
+#[inline(never)]
+fn counted_digest(catalog: &Catalog) -> Option<Digest> {
+    catalog.get("skill-000")?.open().ok()?.digest().ok()
+}
+
+fn scan(root: &Path) -> Catalog {
+    let source = Source::Directory {
+        path: root.to_owned(),
+        scope: Scope::Project,
+    };
+    // With one thread the count is reproducible; two threads would share the work differently each time.
+    let options = ScanOptions {
+        threads: NonZeroUsize::MIN,
+        ..ScanOptions::default()
+    };
+    Repository::open(vec![source], options).catalog()
+}
+
+fn write_skill(root: &Path, number: usize, files: usize) -> anyhow::Result<()> {
+    let skill = root.join(format!("skill-{number:03}"));
+    fs::create_dir_all(skill.join("scripts"))?;
+    let text = format!(
+        "---\nname: skill-{number:03}\ndescription: Reads documents of kind {number}, fills in forms, merges and splits \
+         files. Use when the user mentions such documents.\nlicense: Apache-2.0\nallowed-tools: Bash(git:*) Read\n---\n\n\
+         # Skill {number}\n\nInstructions.\n"
+    );
+    fs::write(skill.join("SKILL.md"), text)?;
+    for file in 0..files {
+        let content = format!("print({file})\n").repeat(64);
+        fs::write(skill.join(format!("scripts/{file:03}.py")), content)?;
+    }
+    Ok(())
+}

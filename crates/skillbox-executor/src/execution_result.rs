@@ -1,0 +1,26 @@
+//! The result of running a command, before its outputs are collected.
+
+use std::time::Duration;
+
+use skillbox_model::{Enforcement, Outcome, Usage};
+
+use crate::CapturedOutput;
+
+/// The result of a run after its last process has ended.
+#[derive(Debug)]
+pub struct ExecutionResult {
+    /// How the command ended.
+    pub outcome: Outcome,
+    /// The captured standard output.
+    pub stdout: CapturedOutput,
+    /// The captured standard error.
+    pub stderr: CapturedOutput,
+    /// The time from the start of the command to the end of the last process.
+    pub duration: Duration,
+    /// The consumed resources.
+    pub usage: Usage,
+    /// The isolation layers that were enforced.
+    pub enforcement: Enforcement,
+    /// Warnings for the caller.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,37 @@
+//! The directory names inside a workspace, the same for every executor.
+
+use skillbox_model::{RunId, SkillName};
+
+/// The path of the workspace as scripts and prompts see it.
+pub(crate) const ROOT: &str = "/workspace";
+/// The read-only trees of the skills.
+pub(crate) const SKILLS: &str = "skills";
+/// Scratch space that lasts as long as the session.
+pub(crate) const WORK: &str = "work";
+/// The default destination of inputs.
+pub(crate) const INPUTS: &str = "work/inputs";
+/// The default directory of outputs.
+pub(crate) const OUT: &str = "out";
+/// Contains one directory for each run.
+pub(crate) const RUNS: &str = "runs";
+/// The writable home directory.
+pub(crate) const HOME: &str = "home";
+/// A writable directory for temporary files.
+pub(crate) const TMP: &str = "tmp";
+
+/// The directory of one run.
+pub(crate) fn run_directory(run_id: &RunId) -> String {
+    format!("{RUNS}/{run_id}")
+}
+
+/// The directory of one skill.
+pub(crate) fn skill_directory(skill: &SkillName) -> String {
+    format!("{SKILLS}/{skill}")
+}
+
+/// Symbolic links in every skill's directory, with their targets in the workspace.
+pub(crate) const SKILL_LINKS: [(&str, &str); 3] = [
+    ("out", "../../out"),
+    ("work", "../../work"),
+    ("inputs", "../../work/inputs"),
+];

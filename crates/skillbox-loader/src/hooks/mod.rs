@@ -1,0 +1,7 @@
+//! The hooks that a skill declares in its frontmatter, read into typed events.
+
+mod event;
+mod skill_hooks;
+
+pub use event::HookEvent;
+pub use skill_hooks::{FiredHook, HookHandler, HookKey, SkillHooks};

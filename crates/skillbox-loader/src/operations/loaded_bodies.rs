@@ -1,0 +1,125 @@
+//! Reads the texts of loaded skills and their selected documents.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use skillbox_model::RelPath;
+use skillbox_repository::{SkillDir, SkillReadError, SkillText};
+
+use super::substitute_arguments::substitute_arguments;
+use crate::dialect::Dialect;
+use crate::engine::Engine;
+use crate::loader_error::LoaderError;
+use crate::prompt::{DocBody, LoadedBody, shown_directory};
+use crate::skill_view::SkillView;
+use crate::state::{DocSelection, LoadedSkill};
+use crate::turn_text_cache::DocExcerpt;
+
+impl Engine<'_> {
+    /// Reads the texts of all skills that the agent has loaded, in loading order.
+    pub(crate) fn loaded_bodies(&self) -> Vec<LoadedBody> {
+        let loaded = self.state.loaded_views(self.agent);
+        loaded.map(|(loaded, skill)| self.loaded_body(loaded, skill)).collect()
+    }
+
+    fn loaded_body(&self, loaded: &LoadedSkill, skill: &SkillView) -> LoadedBody {
+        let text = self.read_instructions(skill);
+        let selection = self.state.docs(self.agent, &skill.name).cloned().unwrap_or_default();
+        LoadedBody {
+            name: skill.name.to_string(),
+            directory: shown_directory(self.settings, skill).into_owned(),
+            instructions: match text {
+                Ok(text) => Ok(self.shown_instructions(&text, loaded.arguments.as_deref())),
+                Err(error) => Err(error.body(self.settings.dialect).message),
+            },
+            allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
+            docs: self.doc_bodies(skill, &selection).0,
+        }
+    }
+
+    /// The part of a SKILL.md that the dialect shows: all of it, or what follows the frontmatter.
+    pub(crate) fn shown_instructions(&self, text: &SkillText, arguments: Option<&str>) -> String {
+        let shown = match self.settings.dialect {
+            Dialect::Deepagents => &text.whole,
+            _ => &text.body,
+        };
+        substitute_arguments(shown, arguments).into_owned()
+    }
+
+    /// Reads the instructions of a skill, at most once per turn.
+    pub(crate) fn read_instructions(&self, skill: &SkillView) -> Result<Arc<SkillText>, LoaderError> {
+        let entry = self.catalog_entry(skill)?;
+        let text = self.texts.instructions(&skill.name, || entry.open());
+        text.map_err(|source| super::list_docs::unreadable_skill(skill, source))
+    }
+
+    /// Reads the selected documents, within the limits. A document that cannot be read is skipped and becomes one of the
+    /// returned problems; its skill works without it.
+    pub(crate) fn doc_bodies(&self, skill: &SkillView, selection: &DocSelection) -> (Vec<DocBody>, Vec<String>) {
+        if selection.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
+        let dir = match self.open_dir(skill) {
+            Ok(dir) => dir,
+            Err(error) => return (Vec::new(), vec![error.body(self.settings.dialect).message]),
+        };
+        let selected: Arc<[RelPath]> = match selection {
+            DocSelection::Chosen(docs) => docs.clone().into(),
+            DocSelection::All => {
+                let paths = self.texts.doc_paths(&skill.name, || self.doc_paths(skill, &dir));
+                paths.unwrap_or_else(|_| Arc::default())
+            }
+        };
+        let mut docs = Vec::new();
+        let mut problems = Vec::new();
+        let mut budget = self.settings.max_docs_bytes;
+        for path in selected.iter() {
+            let read = || read_excerpt(&dir, path, self.settings.max_doc_bytes);
+            match self.texts.doc(&skill.name, path, read) {
+                Ok(doc) => docs.push(truncate_doc(&mut budget, path, &doc)),
+                Err(error) => {
+                    tracing::warn!(skill = %skill.name, doc = %path, %error, "cannot read a document");
+                    problems.push(error.to_string());
+                }
+            }
+        }
+        (docs, problems)
+    }
+}
+
+/// Truncates a document to the remaining budget, and subtracts its length from the budget.
+fn truncate_doc(budget: &mut usize, path: &RelPath, doc: &DocExcerpt) -> DocBody {
+    let end = doc.text.floor_char_boundary(*budget);
+    *budget -= end;
+    DocBody {
+        path: path.to_string(),
+        text: doc.text[..end].to_owned(),
+        truncated_from: (doc.is_truncated() || end < doc.text.len()).then_some(doc.size),
+    }
+}
+
+/// Reads the beginning of a document as text. Invalid UTF-8 is replaced.
+fn read_excerpt(dir: &SkillDir, path: &RelPath, limit: usize) -> Result<DocExcerpt, SkillReadError> {
+    let mut file = dir.open_file(path)?;
+    let size = file.size();
+    let mut bytes = Vec::new();
+    let read = (&mut file).take(limit as u64).read_to_end(&mut bytes);
+    read.map_err(|source| SkillReadError::Io {
+        path: path.as_path().to_owned(),
+        source,
+    })?;
+    if size > bytes.len() as u64 {
+        bytes.truncate(complete_chars_length(&bytes));
+    }
+    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    Ok(DocExcerpt { text, size })
+}
+
+/// How many bytes to keep so that truncation does not split a character.
+fn complete_chars_length(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        // Only an incomplete character at the end is dropped; other invalid bytes are replaced later.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}

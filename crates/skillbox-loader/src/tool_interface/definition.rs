@@ -1,0 +1,195 @@
+//! Tool definitions for a model.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use skillbox_model::{RunReport, RunRequest};
+
+use super::input::{
+    ListInput, LoadInput, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillNameInput, SkillNameOrPath,
+};
+use super::result::{DisableResult, ListResult, LoadResult, ReadResult, SearchResult, SelectDocsResult, UnloadResult};
+use super::schema::{input_schema, output_schema, restrict_to_names};
+use crate::dialect::Dialect;
+use crate::tool::Tool;
+
+/// One tool as a model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolDefinition {
+    /// The name to call.
+    pub name: String,
+    /// When and how to use it.
+    pub description: String,
+    /// JSON Schema (draft 2020-12) of the arguments.
+    pub input_schema: Map<String, Value>,
+    /// JSON Schema of the result, if the result is an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Whether a call changes nothing.
+    pub read_only: bool,
+}
+
+/// The format of a tool definition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolFormat {
+    /// The format of `tools/list` in the Model Context Protocol.
+    #[default]
+    Mcp,
+    /// The `tools` array of the OpenAI API.
+    OpenAi,
+    /// The `tools` array of the Anthropic API.
+    Anthropic,
+}
+
+impl ToolFormat {
+    /// Parses the name of a format: `mcp`, `openai` or `anthropic`.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "mcp" => Some(Self::Mcp),
+            "openai" => Some(Self::OpenAi),
+            "anthropic" => Some(Self::Anthropic),
+            _ => None,
+        }
+    }
+}
+
+impl ToolDefinition {
+    /// Converts the definition to one of the formats.
+    pub fn to_format(&self, format: ToolFormat) -> Value {
+        let (name, description, schema) = (&self.name, &self.description, &self.input_schema);
+        match format {
+            ToolFormat::Mcp => {
+                let mut tool = json!({
+                    "name": name,
+                    "description": description,
+                    "inputSchema": schema,
+                    "annotations": {"readOnlyHint": self.read_only},
+                });
+                if let Some(output) = &self.output_schema {
+                    tool["outputSchema"] = output.clone();
+                }
+                tool
+            }
+            ToolFormat::OpenAi => json!({
+                "type": "function",
+                "function": {"name": name, "description": description, "parameters": schema},
+            }),
+            ToolFormat::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
+        }
+    }
+}
+
+/// Defines the registered tools of a dialect, in display order.
+pub(crate) fn define_tools(
+    dialect: Dialect,
+    is_registered: impl Fn(Tool) -> bool,
+    skills: &[&str],
+) -> Vec<ToolDefinition> {
+    let tools = dialect.tools().iter().filter(|(tool, _)| is_registered(*tool));
+    tools
+        .map(|(tool, name)| define_tool(dialect, *tool, name, skills))
+        .collect()
+}
+
+fn define_tool(dialect: Dialect, tool: Tool, name: &str, skills: &[&str]) -> ToolDefinition {
+    let mut input_schema = tool_input_schema(dialect, tool);
+    // The names are those of enabled skills, which cannot be enabled.
+    if tool != Tool::Enable {
+        for property in ["skill", "skill_name"] {
+            restrict_to_names(&mut input_schema, property, skills);
+        }
+    }
+    if dialect == Dialect::Trpc && tool == Tool::Load {
+        remove_property(&mut input_schema, "arguments");
+    }
+    ToolDefinition {
+        name: name.to_owned(),
+        description: describe_tool(dialect, tool).to_owned(),
+        input_schema,
+        output_schema: tool_output_schema(dialect, tool),
+        read_only: tool.is_read_only(),
+    }
+}
+
+fn remove_property(schema: &mut Map<String, Value>, property: &str) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.remove(property);
+    }
+}
+
+fn tool_input_schema(dialect: Dialect, tool: Tool) -> Map<String, Value> {
+    match (dialect, tool) {
+        (Dialect::Deepagents, _) => input_schema::<SkillNameInput>(),
+        (Dialect::Saa, Tool::Load | Tool::Disable) => input_schema::<SkillNameOrPath>(),
+        (_, Tool::List) => input_schema::<ListInput>(),
+        (_, Tool::Load) => input_schema::<LoadInput>(),
+        (_, Tool::SelectDocs) => input_schema::<SelectDocsInput>(),
+        (_, Tool::Read) => input_schema::<ReadInput>(),
+        (_, Tool::Run) => input_schema::<RunRequest>(),
+        (_, Tool::Search) => input_schema::<SearchInput>(),
+        (_, Tool::Unload | Tool::ListDocs | Tool::Disable | Tool::Enable) => input_schema::<SkillInput>(),
+    }
+}
+
+/// Returns `None` for the tools whose result is a text or a list.
+fn tool_output_schema(dialect: Dialect, tool: Tool) -> Option<Value> {
+    fn some<T: JsonSchema>() -> Option<Value> {
+        Some(output_schema::<T>())
+    }
+    match (dialect, tool) {
+        (Dialect::Deepagents | Dialect::Saa, _) | (_, Tool::ListDocs) => None,
+        (_, Tool::List) => some::<ListResult>(),
+        (_, Tool::Load) => some::<LoadResult>(),
+        (_, Tool::Unload) => some::<UnloadResult>(),
+        (_, Tool::SelectDocs) => some::<SelectDocsResult>(),
+        (_, Tool::Read) => some::<ReadResult>(),
+        (_, Tool::Run) => some::<RunReport>(),
+        (_, Tool::Search) => some::<SearchResult>(),
+        (_, Tool::Disable | Tool::Enable) => some::<DisableResult>(),
+    }
+}
+
+fn describe_tool(dialect: Dialect, tool: Tool) -> &'static str {
+    match (dialect, tool) {
+        (Dialect::Deepagents, _) => {
+            "Load a skill's full instructions and discover its resources. Use this instead of read_file when you \
+             need to activate a skill from the available skills list."
+        }
+        (Dialect::Saa, Tool::Load) => {
+            "Read the full instructions of a skill.\n\n- Give skill_name or skill_path as the list of skills shows \
+             them; given both, they must refer to the same skill.\n- The answer is the text of its SKILL.md without \
+             the frontmatter.\n- An unknown or disabled skill is an error.\n\nExample: read_skill(\"pdf-extractor\")"
+        }
+        (Dialect::Saa, Tool::Search) => {
+            "Search the registered skills by name, description or path. The answer lists the matching skills with \
+             their descriptions and paths; a blank query lists all."
+        }
+        (Dialect::Saa, Tool::Disable) => {
+            "Disable a skill for this session; its files stay untouched. Give skill_name or skill_path; given both, \
+             they must refer to the same skill. A disabled skill is no longer listed, found or read."
+        }
+        (_, Tool::List) => "List the available skills, with what each is for and whether it is loaded.",
+        (_, Tool::Load) => {
+            "Load a skill: get its instructions and the documents you name. Call it when a task fits a skill's \
+             description, before working on the task. Loading again with `docs` replaces the selected documents."
+        }
+        (_, Tool::Unload) => "Unload a skill and its documents when they are no longer needed.",
+        (_, Tool::ListDocs) => "List the documents of a skill, as paths that skill_load and skill_select_docs accept.",
+        (_, Tool::SelectDocs) => {
+            "Select which documents of a skill are shown: add to the selection, replace it, or clear it."
+        }
+        (_, Tool::Read) => {
+            "Read one file of a skill, in chunks if it is long. Text is returned as text, anything else as base64."
+        }
+        (_, Tool::Run) => {
+            "Run a command, or one of a skill's scripts, in a sandbox with the skill's files. The working directory \
+             is the skill's own, read-only; write results to out/ and name them in `output_files`. Returns stdout, \
+             stderr, exit code and the files."
+        }
+        (_, Tool::Search) => {
+            "Search skills by words in their name, description, path or instructions, best matches first."
+        }
+        (_, Tool::Disable) => "Disable a skill for the rest of this session; its files stay untouched.",
+        (_, Tool::Enable) => "Enable a skill that was disabled in this session.",
+    }
+}

@@ -1,0 +1,112 @@
+//! The inputs of the tools. Their doc comments are the descriptions in the tools' schemas.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Input of `skill_list`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListInput {
+    /// Only skills whose name, description or path matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+}
+
+/// Input of `skill_load`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadInput {
+    /// Name of the skill to load.
+    pub skill: String,
+    /// Paths of documents to show with it; they replace the selected documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<Vec<String>>,
+    /// Show all documents of the skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_all_docs: Option<bool>,
+    /// Values for `$ARGUMENTS` and `$1`, `$2`, … in the instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+}
+
+/// Input of the tools that accept only a skill.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillInput {
+    /// Name of the skill.
+    pub skill: String,
+}
+
+/// Input of `skill_select_docs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SelectDocsInput {
+    /// Name of the skill.
+    pub skill: String,
+    /// Paths of documents, as `skill_list_docs` returns them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<Vec<String>>,
+    /// Select all documents of the skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_all_docs: Option<bool>,
+    /// How to change the selection; `replace` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<DocsMode>,
+}
+
+/// How to change the selected documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DocsMode {
+    /// Adds the given documents.
+    Add,
+    /// Replaces the selection with the given documents.
+    #[default]
+    Replace,
+    /// Clears the selection.
+    Clear,
+}
+
+/// Input of `skill_read`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadInput {
+    /// Name of the skill.
+    pub skill: String,
+    /// Path of a file inside the skill.
+    pub path: String,
+    /// Offset in bytes to start at; 0 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Maximum number of bytes to return; 65,536 by default, at most 1,048,576.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Input of the search tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchInput {
+    /// Words to search for in names, descriptions and paths; a blank query lists every skill.
+    pub query: String,
+}
+
+/// A skill by name or by path, for the `saa` dialect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillNameOrPath {
+    /// Name of the skill, as listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_name: Option<String>,
+    /// Directory of the skill, as listed. If a name is given too, both must refer to the same skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_path: Option<String>,
+}
+
+/// A skill by name, for the `deepagents` dialect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SkillNameInput {
+    /// Name of the skill to load from the available skills list.
+    pub(crate) skill_name: String,
+}

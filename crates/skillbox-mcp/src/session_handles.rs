@@ -1,0 +1,96 @@
+//! The sessions of clients of the stateless protocol revision, by the handle that their requests carry.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rmcp::ErrorData;
+
+use crate::lock::lock;
+use crate::session::ClientSession;
+
+/// A session whose handle is not used for this long ends.
+const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
+/// Sessions that can have handles at the same time.
+const MAX_HANDLES: usize = 1000;
+
+/// Sessions by handle.
+#[derive(Debug, Default)]
+pub(crate) struct SessionHandles(Mutex<HashMap<String, HandleEntry>>);
+
+#[derive(Debug)]
+struct HandleEntry {
+    session: Arc<ClientSession>,
+    last_used: Instant,
+}
+
+/// Which sessions [`SessionHandles::end_sessions`] ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionsToEnd {
+    Idle,
+    All,
+}
+
+impl SessionHandles {
+    /// Refuses a new session if too many have handles.
+    pub(crate) fn check_capacity(&self) -> Result<(), ErrorData> {
+        if lock(&self.0).len() < MAX_HANDLES {
+            return Ok(());
+        }
+        let message = format!("{MAX_HANDLES} sessions are open already; try again later");
+        let data = serde_json::json!({"error": {"code": "busy"}});
+        Err(ErrorData::internal_error(message, Some(data)))
+    }
+
+    /// Adds a session and returns its handle: the session's id, which cannot be guessed and which only its client
+    /// receives.
+    pub(crate) fn insert(&self, session: Arc<ClientSession>) -> String {
+        let handle = session.id().to_string();
+        let entry = HandleEntry {
+            session,
+            last_used: Instant::now(),
+        };
+        lock(&self.0).insert(handle.clone(), entry);
+        handle
+    }
+
+    /// Removes a handle and returns its session.
+    pub(crate) fn remove(&self, handle: &str) -> Option<Arc<ClientSession>> {
+        lock(&self.0).remove(handle).map(|entry| entry.session)
+    }
+
+    /// The session of a handle.
+    pub(crate) fn find(&self, handle: &str) -> Result<Arc<ClientSession>, ErrorData> {
+        let mut handles = lock(&self.0);
+        let Some(entry) = handles.get_mut(handle) else {
+            let message = "this handle has no session, or no longer has one: call again without a handle";
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        entry.last_used = Instant::now();
+        Ok(entry.session.clone())
+    }
+
+    /// The session of a task.
+    pub(crate) fn find_by_task(&self, task: &str) -> Option<Arc<ClientSession>> {
+        let mut handles = lock(&self.0);
+        let entry = handles.values_mut().find(|entry| entry.session.tasks.contains(task))?;
+        entry.last_used = Instant::now();
+        Some(entry.session.clone())
+    }
+
+    /// Ends sessions and removes their handles.
+    pub(crate) async fn end_sessions(&self, which: SessionsToEnd) {
+        let mut ending = Vec::new();
+        lock(&self.0).retain(|_, entry| {
+            let is_idle = entry.last_used.elapsed() > HANDLE_TTL && !entry.session.is_busy();
+            let stays = which == SessionsToEnd::Idle && !is_idle;
+            if !stays {
+                ending.push(entry.session.clone());
+            }
+            stays
+        });
+        for session in ending {
+            session.end().await;
+        }
+    }
+}

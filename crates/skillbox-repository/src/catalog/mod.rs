@@ -1,0 +1,12 @@
+//! The catalog: every usable skill by name, and the difference between two catalogs.
+
+mod change;
+mod entries;
+mod name_index;
+mod nearest;
+
+pub use change::CatalogChange;
+pub(crate) use entries::Replacement;
+pub use entries::{Catalog, ShadowedSkill};
+pub(crate) use name_index::NameIndex;
+pub use nearest::nearest_names;

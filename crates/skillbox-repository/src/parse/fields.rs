@@ -1,0 +1,353 @@
+//! Converts the keys of the frontmatter to the metadata of a skill.
+
+use serde_json::{Map, Value};
+use skillbox_model::SkillName;
+
+use super::allowed_tools::{ALLOWED_TOOLS_KEYS, read_allowed_tools};
+use super::file_diagnostics::FileDiagnostics;
+use super::frontmatter::Frontmatter;
+use super::json::{key_text, to_json, to_source_text};
+use super::name_rules::{find_name_violations, normalize_name};
+use super::python_text::strip;
+use super::skill_meta::{InvocationSettings, SkillMeta};
+use super::yaml::{Content, Node};
+use crate::diagnostics::{Hint, ParseCode};
+
+const MAX_DESCRIPTION_CHARS: usize = 1024;
+const MAX_COMPATIBILITY_CHARS: usize = 500;
+
+/// Reads the fields; `None` if the skill cannot be used.
+pub(super) fn read_fields(
+    frontmatter: &Frontmatter<'_>,
+    directory: &str,
+    diagnostics: &mut FileDiagnostics<'_>,
+) -> Option<SkillMeta> {
+    let empty = Vec::new();
+    let pairs = match frontmatter.root.as_ref().map(|root| (root, &root.content)) {
+        None => &empty,
+        Some((_, Content::Mapping(pairs))) => pairs,
+        Some((root, _)) if root.is_null() => &empty,
+        Some((root, _)) => {
+            let message = format!("the frontmatter is {}, not a mapping of keys to values", root.kind());
+            let hint = "write one `key: value` on each line";
+            diagnostics.add(
+                ParseCode::NotAMapping,
+                frontmatter.file_offset(root.start()),
+                message,
+                hint,
+            );
+            return None;
+        }
+    };
+    let reader = Reader { frontmatter, pairs };
+    let name = reader.name(directory, diagnostics);
+    let description = reader.description(diagnostics);
+    Some(SkillMeta {
+        name: name?,
+        description: description?,
+        license: reader.text("license", diagnostics).map(|(text, _)| text.into()),
+        compatibility: reader.compatibility(diagnostics),
+        metadata: reader.metadata(diagnostics),
+        allowed_tools: reader.allowed_tools(diagnostics),
+        invocation: reader.invocation(diagnostics),
+        extra: reader.extra(diagnostics),
+    })
+}
+
+/// Looks up keys and reports odd values.
+struct Reader<'r, 's> {
+    frontmatter: &'r Frontmatter<'s>,
+    pairs: &'r [(Node<'s>, Node<'s>)],
+}
+
+/// Keys with a field of their own, except those of the allowed tools.
+const KNOWN_KEYS: [&str; 11] = [
+    "name",
+    "description",
+    "license",
+    "compatibility",
+    "metadata",
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "model",
+    "context",
+    "hooks",
+];
+
+impl<'r, 's> Reader<'r, 's> {
+    fn get(&self, key: &str) -> Option<&'r Node<'s>> {
+        let pair = self.pairs.iter().rfind(|(name, _)| name.as_text() == Some(key));
+        pair.map(|(_, value)| value)
+    }
+
+    fn add(
+        &self,
+        diagnostics: &mut FileDiagnostics<'_>,
+        code: ParseCode,
+        node: &Node<'_>,
+        message: String,
+        hint: impl Into<Hint>,
+    ) {
+        diagnostics.add(code, self.frontmatter.file_offset(node.start()), message, hint);
+    }
+
+    fn name(&self, directory: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<SkillName> {
+        let (name, node) = self.required("name", ParseCode::MissingName, diagnostics)?;
+        let name = match SkillName::parse(name) {
+            Ok(name) => name,
+            Err(error) => {
+                let hint = "a name is lower-case letters, digits and single hyphens";
+                self.add(diagnostics, ParseCode::UnsafeName, node, error.to_string(), hint);
+                return None;
+            }
+        };
+        let violations = find_name_violations(name.as_str());
+        if !violations.is_empty() {
+            let reasons: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            let message = format!("the name {:?} breaks the rules: {}", name.as_str(), reasons.join("; "));
+            let hint = "a name is at most 64 lower-case letters, digits and single hyphens";
+            self.add(diagnostics, ParseCode::NameBreaksRules, node, message, hint);
+        }
+        if !directory.is_empty() && normalize_name(directory) != normalize_name(name.as_str()) {
+            let message = format!(
+                "the name {:?} differs from the directory name {directory:?}",
+                name.as_str()
+            );
+            let hint = "rename one of them; the skill uses the name in the file";
+            self.add(diagnostics, ParseCode::NameMismatch, node, message, hint);
+        }
+        Some(name)
+    }
+
+    fn description(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
+        let (text, node) = self.required("description", ParseCode::MissingDescription, diagnostics)?;
+        Some(self.truncate(
+            text,
+            MAX_DESCRIPTION_CHARS,
+            "description",
+            ParseCode::DescriptionTooLong,
+            node,
+            diagnostics,
+        ))
+    }
+
+    fn compatibility(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
+        let (text, node) = self.text("compatibility", diagnostics)?;
+        Some(self.truncate(
+            text,
+            MAX_COMPATIBILITY_CHARS,
+            "compatibility",
+            ParseCode::CompatibilityTooLong,
+            node,
+            diagnostics,
+        ))
+    }
+
+    fn truncate(
+        &self,
+        mut text: String,
+        limit: usize,
+        field: &str,
+        code: ParseCode,
+        node: &Node<'_>,
+        diagnostics: &mut FileDiagnostics<'_>,
+    ) -> Box<str> {
+        // The number of bytes is an upper bound for the number of characters.
+        if text.len() > limit
+            && let Some((end, _)) = text.char_indices().nth(limit)
+        {
+            let length = text.chars().count();
+            let message = format!("the {field} has {length} characters; only the first {limit} are used");
+            self.add(
+                diagnostics,
+                code,
+                node,
+                message,
+                format!("shorten it to {limit} characters"),
+            );
+            text.truncate(end);
+        }
+        text.into_boxed_str()
+    }
+
+    /// Reads a text field that the skill must have.
+    fn required(
+        &self,
+        key: &str,
+        code: ParseCode,
+        diagnostics: &mut FileDiagnostics<'_>,
+    ) -> Option<(String, &'r Node<'s>)> {
+        if let Some(found) = self.text(key, diagnostics) {
+            return Some(found);
+        }
+        match self.get(key) {
+            Some(node) => {
+                let message = format!("the {key} is empty");
+                self.add(diagnostics, code, node, message, format!("give the skill a {key}"));
+            }
+            None => {
+                let similar = self.pairs.iter().find_map(|(name, _)| {
+                    let text = name.as_text()?;
+                    text.trim().eq_ignore_ascii_case(key).then_some((name, text))
+                });
+                let (offset, hint) = match similar {
+                    Some((node, text)) => (node.start(), format!("write the key as `{key}`, not as `{text}`")),
+                    None => (0, format!("add a line `{key}: …`")),
+                };
+                let message = format!("the frontmatter has no {key}");
+                diagnostics.add(code, self.frontmatter.file_offset(offset), message, hint);
+            }
+        }
+        None
+    }
+
+    /// Reads a text field without surrounding blanks; `None` if it is null or blank.
+    fn text(&self, key: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<(String, &'r Node<'s>)> {
+        let node = self.get(key).filter(|node| !node.is_null())?;
+        let text = match node.as_text() {
+            Some(text) => strip(text).to_owned(),
+            None => {
+                let text = self.source_text(node);
+                let message = format!(
+                    "`{key}` should be text, not {}; it was read as `{}`",
+                    node.kind(),
+                    truncate_for_message(&text)
+                );
+                self.add(
+                    diagnostics,
+                    ParseCode::NotText,
+                    node,
+                    message,
+                    "put the value in quotes",
+                );
+                text
+            }
+        };
+        (!text.is_empty()).then_some((text, node))
+    }
+
+    /// The source text of a value, on one line.
+    fn source_text(&self, node: &Node<'_>) -> String {
+        let written = self.frontmatter.text.get(node.span()).unwrap_or_default();
+        match &node.content {
+            Content::Sequence(items) if !written.starts_with('[') => {
+                let items: Vec<String> = items.iter().map(to_source_text).collect();
+                items.join(", ")
+            }
+            _ => {
+                let lines: Vec<&str> = written.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+                lines.join(" ")
+            }
+        }
+    }
+
+    fn metadata(&self, diagnostics: &mut FileDiagnostics<'_>) -> Vec<(Box<str>, Box<str>)> {
+        match self.get("metadata") {
+            None => Vec::new(),
+            Some(node) if node.is_null() => Vec::new(),
+            Some(Node {
+                content: Content::Mapping(pairs),
+                ..
+            }) => {
+                let to_text = |node: &Node<'_>| to_source_text(node).into_boxed_str();
+                pairs
+                    .iter()
+                    .map(|(key, value)| (to_text(key), to_text(value)))
+                    .collect()
+            }
+            Some(node) => {
+                let message = format!("the metadata is {}, not a mapping, and is ignored", node.kind());
+                let hint = "write `key: value` lines below `metadata:`";
+                self.add(diagnostics, ParseCode::MetadataNotAMapping, node, message, hint);
+                Vec::new()
+            }
+        }
+    }
+
+    fn allowed_tools(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Vec<Box<str>>> {
+        let node = self.get(self.allowed_tools_key()?)?;
+        let tools = read_allowed_tools(node);
+        for (offset, message) in tools.errors {
+            let hint = "write a list of tools, or their names separated by blanks";
+            diagnostics.add(
+                ParseCode::AllowedTools,
+                self.frontmatter.file_offset(offset),
+                message,
+                hint,
+            );
+        }
+        tools.names
+    }
+
+    /// The key of the allowed tools that is used.
+    fn allowed_tools_key(&self) -> Option<&'static str> {
+        ALLOWED_TOOLS_KEYS.into_iter().find(|key| self.get(key).is_some())
+    }
+
+    fn invocation(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<InvocationSettings>> {
+        let mut text = |key| self.text(key, diagnostics).map(|(text, _)| text.into_boxed_str());
+        let (model, context) = (text("model"), text("context"));
+        let invocation = InvocationSettings {
+            disable_model_invocation: self.boolean("disable-model-invocation", diagnostics),
+            user_invocable: self.boolean("user-invocable", diagnostics),
+            argument_hint: self.argument_hint(),
+            model,
+            context,
+            hooks: self.get("hooks").filter(|node| !node.is_null()).map(to_json),
+        };
+        (invocation != InvocationSettings::default()).then(|| Box::new(invocation))
+    }
+
+    /// Hints are commonly written in brackets, `[file]`, which YAML reads as a list. That is not reported.
+    fn argument_hint(&self) -> Option<Box<str>> {
+        let node = self.get("argument-hint").filter(|node| !node.is_null())?;
+        let text = node
+            .as_text()
+            .map_or_else(|| self.source_text(node), |text| strip(text).to_owned());
+        (!text.is_empty()).then(|| text.into_boxed_str())
+    }
+
+    fn boolean(&self, key: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<bool> {
+        let node = self.get(key).filter(|node| !node.is_null())?;
+        let text = node.as_text().map(|text| text.trim().to_ascii_lowercase());
+        match text.as_deref() {
+            Some("true" | "yes" | "on") => Some(true),
+            Some("false" | "no" | "off") => Some(false),
+            _ => {
+                let message = format!("`{key}` should be true or false, and is ignored");
+                self.add(diagnostics, ParseCode::NotABoolean, node, message, ());
+                None
+            }
+        }
+    }
+
+    fn extra(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<Map<String, Value>>> {
+        let tools_key = self.allowed_tools_key();
+        let mut extra = Map::new();
+        for (key, value) in self.pairs {
+            match key.as_text() {
+                Some(text) if KNOWN_KEYS.contains(&text) || tools_key == Some(text) => continue,
+                Some(text) if ALLOWED_TOOLS_KEYS.contains(&text) => {
+                    let message = format!(
+                        "`{text}` is ignored, because `{}` is present",
+                        tools_key.unwrap_or_default()
+                    );
+                    self.add(diagnostics, ParseCode::AllowedTools, key, message, "remove one of them");
+                }
+                _ => {}
+            }
+            extra.insert(key_text(key), to_json(value));
+        }
+        (!extra.is_empty()).then(|| Box::new(extra))
+    }
+}
+
+/// Truncates a text for use in a message.
+fn truncate_for_message(text: &str) -> String {
+    let mut truncated: String = text.chars().take(80).collect();
+    if truncated.len() < text.len() {
+        truncated.push('…');
+    }
+    truncated
+}

@@ -1,0 +1,122 @@
+//! Reads the frontmatter of a file as YAML and repairs it if that is possible without ambiguity.
+
+use super::file_diagnostics::FileDiagnostics;
+use super::reference_yaml::parse_reference_yaml;
+use super::repair::{RepairedText, repair};
+use super::yaml::{Document, Node, Problem, YamlError, read_yaml};
+use crate::diagnostics::ParseCode;
+
+/// A repair reads the text many times; the largest real frontmatter is thirty times smaller than this.
+const MAX_REPAIR_BYTES: usize = 64 << 10;
+
+/// A YAML document and the mapping from its offsets to those of the file.
+pub(super) struct Frontmatter<'s> {
+    pub root: Option<Node<'s>>,
+    /// The text of the document, after repairs.
+    pub text: &'s str,
+    /// Where the frontmatter begins in the file.
+    base: usize,
+    /// Offsets in `text` of characters that repairs added, in order.
+    inserted: &'s [usize],
+}
+
+impl Frontmatter<'_> {
+    /// Converts an offset in the text to an offset in the file.
+    pub(super) fn file_offset(&self, offset: usize) -> usize {
+        let inserted_before = self.inserted.partition_point(|at| *at < offset);
+        self.base + offset - inserted_before
+    }
+}
+
+/// Reads frontmatter that begins at `base` of its file and passes it to `then`; `None` if it cannot be read.
+///
+/// Text that is not YAML is repaired if it has only one plausible meaning. If that fails, the YAML subset of the
+/// reference tool is tried, so that every skill that the reference tool accepts also loads here.
+pub(super) fn with_frontmatter<R>(
+    text: &str,
+    base: usize,
+    diagnostics: &mut FileDiagnostics<'_>,
+    then: impl FnOnce(&Frontmatter<'_>, &mut FileDiagnostics<'_>) -> R,
+) -> Option<R> {
+    let error = match read_yaml(text) {
+        Ok(document) => return Some(pass_on(document, text, base, &[], diagnostics, then)),
+        Err(error) => error,
+    };
+    let is_repairable = matches!(error.problem, Problem::Syntax { .. }) && text.len() <= MAX_REPAIR_BYTES;
+    if !is_repairable {
+        report_error(&error, base, diagnostics);
+        return None;
+    }
+    let error = match repair(text, error) {
+        Ok(repaired) => {
+            report_repairs(&repaired, base, diagnostics);
+            // `repair` returns only text that can be read.
+            let document = read_yaml(&repaired.text).unwrap_or_default();
+            let inserted = &repaired.inserted;
+            return Some(pass_on(document, &repaired.text, base, inserted, diagnostics, then));
+        }
+        Err(error) => error,
+    };
+    if !text.contains('\r')
+        && let Ok(Some(root)) = parse_reference_yaml(text)
+    {
+        let message = format!("this is not YAML 1.2: {error}");
+        diagnostics.add(ParseCode::LooseYaml, base + error.offset, message, error.problem.hint());
+        let document = Document {
+            root: Some(root),
+            ..Document::default()
+        };
+        return Some(pass_on(document, text, base, &[], diagnostics, then));
+    }
+    report_error(&error, base, diagnostics);
+    None
+}
+
+fn pass_on<'s, R>(
+    document: Document<'s>,
+    text: &'s str,
+    base: usize,
+    inserted: &'s [usize],
+    diagnostics: &mut FileDiagnostics<'_>,
+    then: impl FnOnce(&Frontmatter<'_>, &mut FileDiagnostics<'_>) -> R,
+) -> R {
+    let frontmatter = Frontmatter {
+        root: document.root,
+        text,
+        base,
+        inserted,
+    };
+    for offset in document.replacing_keys {
+        let message = "this key occurs twice; the later value is used";
+        diagnostics.add(
+            ParseCode::DuplicateKey,
+            frontmatter.file_offset(offset),
+            message,
+            "remove one of them",
+        );
+    }
+    then(&frontmatter, diagnostics)
+}
+
+fn report_repairs(repaired: &RepairedText, base: usize, diagnostics: &mut FileDiagnostics<'_>) {
+    for repair in &repaired.repairs {
+        let message = format!(
+            "the value of `{}` needs quotes; it was read as if it had them",
+            repair.key
+        );
+        let hint = format!("write {}", repair.corrected_line);
+        diagnostics.add(ParseCode::UnquotedValue, base + repair.offset, message, hint);
+    }
+}
+
+fn report_error(error: &YamlError, base: usize, diagnostics: &mut FileDiagnostics<'_>) {
+    let (code, message) = match &error.problem {
+        Problem::Tag(_) => (ParseCode::YamlTag, error.to_string()),
+        problem if problem.is_budget() => (ParseCode::FrontmatterBudget, format!("the frontmatter has {problem}")),
+        problem => (
+            ParseCode::InvalidYaml,
+            format!("the frontmatter is not valid YAML: {problem}"),
+        ),
+    };
+    diagnostics.add(code, base + error.offset, message, error.problem.hint());
+}

@@ -1,0 +1,152 @@
+//! Builds nodes from the tokens of the reference tool's YAML subset.
+
+use super::scanner::{ReferenceYamlError, Token, TokenKind, scan};
+use crate::parse::yaml::{Content, Node, ScalarStyle};
+
+/// Parses the only document; `None` for a text without content.
+pub(crate) fn parse_reference_yaml(text: &str) -> Result<Option<Node<'static>>, ReferenceYamlError> {
+    if let Some((offset, c)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
+        return Err(ReferenceYamlError {
+            offset,
+            message: format!("the character U+{:04X} is not allowed", u32::from(c)).into(),
+        });
+    }
+    let mut parser = Parser {
+        tokens: scan(text)?.into_iter().peekable(),
+        last_end: 0,
+    };
+    if parser.next_is(|kind| *kind == TokenKind::End) {
+        return Ok(None);
+    }
+    let root = parser.node(ListIndent::Required)?;
+    if parser.next_is(|kind| *kind == TokenKind::DocumentEnd) {
+        parser.next_token();
+    }
+    match parser.next_token() {
+        Some(token) if token.kind != TokenKind::End => parser.error_at(&token, "text after the end of the mapping"),
+        _ => Ok(Some(root)),
+    }
+}
+
+/// Whether YAML allows the character in a text.
+fn is_allowed(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+/// Whether the entries of a list may be in the same column as the key of the list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListIndent {
+    Optional,
+    Required,
+}
+
+struct Parser {
+    tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
+    last_end: usize,
+}
+
+impl Parser {
+    fn next_token(&mut self) -> Option<Token> {
+        let token = self.tokens.next()?;
+        if !matches!(token.kind, TokenKind::BlockEnd | TokenKind::End) {
+            self.last_end = token.end;
+        }
+        Some(token)
+    }
+
+    fn next_is(&mut self, wanted: impl Fn(&TokenKind) -> bool) -> bool {
+        self.tokens.peek().is_some_and(|token| wanted(&token.kind))
+    }
+
+    fn error_at<T>(&self, token: &Token, message: &'static str) -> Result<T, ReferenceYamlError> {
+        Err(ReferenceYamlError {
+            offset: token.start,
+            message: message.into(),
+        })
+    }
+
+    fn empty_scalar(&self) -> Node<'static> {
+        Node::new(
+            Content::Scalar("".into(), ScalarStyle::Plain),
+            self.last_end..self.last_end,
+        )
+    }
+
+    fn node(&mut self, list_indent: ListIndent) -> Result<Node<'static>, ReferenceYamlError> {
+        if list_indent == ListIndent::Optional && self.next_is(|kind| *kind == TokenKind::Entry) {
+            let start = self.tokens.peek().map_or(self.last_end, |token| token.start);
+            let items = self.entries(|kind| {
+                matches!(
+                    kind,
+                    TokenKind::Entry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd
+                )
+            })?;
+            return Ok(Node::new(Content::Sequence(items), start..self.last_end));
+        }
+        let Some(token) = self.next_token() else {
+            return Ok(self.empty_scalar());
+        };
+        match token.kind {
+            TokenKind::Scalar(text, style) => {
+                Ok(Node::new(Content::Scalar(text.into(), style), token.start..token.end))
+            }
+            TokenKind::SequenceStart => {
+                let items = self.entries(|kind| matches!(kind, TokenKind::Entry | TokenKind::BlockEnd))?;
+                self.expect_block_end()?;
+                Ok(Node::new(Content::Sequence(items), token.start..self.last_end))
+            }
+            TokenKind::MappingStart => {
+                let pairs = self.pairs()?;
+                self.expect_block_end()?;
+                Ok(Node::new(Content::Mapping(pairs), token.start..self.last_end))
+            }
+            _ => self.error_at(&token, "a value is expected here"),
+        }
+    }
+
+    fn entries(
+        &mut self,
+        is_empty_before: impl Fn(&TokenKind) -> bool,
+    ) -> Result<Vec<Node<'static>>, ReferenceYamlError> {
+        let mut items = Vec::new();
+        while self.next_is(|kind| *kind == TokenKind::Entry) {
+            self.next_token();
+            items.push(if self.next_is(&is_empty_before) {
+                self.empty_scalar()
+            } else {
+                self.node(ListIndent::Required)?
+            });
+        }
+        Ok(items)
+    }
+
+    fn pairs(&mut self) -> Result<Vec<(Node<'static>, Node<'static>)>, ReferenceYamlError> {
+        let mut pairs = Vec::new();
+        while self.next_is(|kind| matches!(kind, TokenKind::Key | TokenKind::Value)) {
+            let key = self.key_or_value(TokenKind::Key)?;
+            let value = self.key_or_value(TokenKind::Value)?;
+            pairs.push((key, value));
+        }
+        Ok(pairs)
+    }
+
+    fn key_or_value(&mut self, introduced_by: TokenKind) -> Result<Node<'static>, ReferenceYamlError> {
+        if !self.next_is(|kind| *kind == introduced_by) {
+            return Ok(self.empty_scalar());
+        }
+        self.next_token();
+        if self.next_is(|kind| matches!(kind, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd)) {
+            return Ok(self.empty_scalar());
+        }
+        self.node(ListIndent::Optional)
+    }
+
+    fn expect_block_end(&mut self) -> Result<(), ReferenceYamlError> {
+        match self.next_token() {
+            Some(token) if token.kind != TokenKind::BlockEnd => {
+                self.error_at(&token, "this does not line up with what stands above it")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Splits frontmatter into tokens exactly as the YAML reader of the reference tool does.
+//!
+//! The reference tool accepts a subset of YAML that no general parser can be configured for: only block collections and
+//! scalars, with its own rules for tabs, line breaks and the continuation of quoted texts.
+
+use std::borrow::Cow;
+
+use crate::parse::yaml::ScalarStyle;
+
+/// The maximum number of characters of a key.
+const MAX_KEY_CHARS: usize = 1024;
+/// The reference tool overflows its stack at a slightly larger depth.
+const MAX_DEPTH: usize = 245;
+
+/// Why the text is rejected, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct ReferenceYamlError {
+    pub offset: usize,
+    pub message: Cow<'static, str>,
+}
+
+/// A token and its byte range.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Token {
+    pub kind: TokenKind,
+    pub start: usize,
+    pub end: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TokenKind {
+    Scalar(String, ScalarStyle),
+    MappingStart,
+    SequenceStart,
+    BlockEnd,
+    Key,
+    Value,
+    Entry,
+    DocumentEnd,
+    End,
+}
+
+/// A scalar that is a key if a colon follows.
+struct PossibleKey {
+    token: usize,
+    is_required: bool,
+    start: usize,
+    characters: usize,
+    line: usize,
+    column: usize,
+}
+
+/// The state of the scanner. Columns and key lengths count characters, offsets count bytes.
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    pub(super) at: usize,
+    characters: usize,
+    line: usize,
+    pub(super) column: usize,
+    /// The column of the innermost open collection; -1 outside of any.
+    pub(super) indent: isize,
+    outer_indents: Vec<isize>,
+    pub(super) allows_key: bool,
+    key: Option<PossibleKey>,
+    pub(super) tokens: Vec<Token>,
+}
+
+/// Scans the whole text.
+pub(super) fn scan(text: &str) -> Result<Vec<Token>, ReferenceYamlError> {
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        characters: 0,
+        line: 0,
+        column: 0,
+        indent: -1,
+        outer_indents: Vec::new(),
+        allows_key: true,
+        key: None,
+        tokens: Vec::new(),
+    };
+    while scanner.scan_token()? {}
+    Ok(scanner.tokens)
+}
+
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// `peek` returns NUL at the end of the text; NUL cannot occur in it.
+pub(super) fn is_break_or_end(c: char) -> bool {
+    c == '\0' || is_break(c)
+}
+
+pub(super) fn is_blank_or_end(c: char) -> bool {
+    matches!(c, ' ' | '\t') || is_break_or_end(c)
+}
+
+impl Scanner<'_> {
+    pub(super) fn peek(&self) -> char {
+        self.text[self.at..].chars().next().unwrap_or('\0')
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> char {
+        self.text[self.at..].chars().nth(ahead).unwrap_or('\0')
+    }
+
+    pub(super) fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// The text from an earlier offset to the current one.
+    pub(super) fn text_since(&self, start: usize) -> &str {
+        &self.text[start..self.at]
+    }
+
+    pub(super) fn forward(&mut self) {
+        let Some(c) = self.text[self.at..].chars().next() else {
+            return;
+        };
+        self.at += c.len_utf8();
+        self.characters += 1;
+        if c == '\n' {
+            self.line += 1;
+            self.column = 0;
+        } else if c != '\u{feff}' {
+            self.column += 1;
+        }
+    }
+
+    pub(super) fn skip_while(&mut self, wanted: impl Fn(char) -> bool) {
+        while wanted(self.peek()) {
+            self.forward();
+        }
+    }
+
+    /// Skips one line break and returns its value.
+    pub(super) fn take_break(&mut self) -> Option<char> {
+        let c = self.peek();
+        if !is_break(c) {
+            return None;
+        }
+        self.forward();
+        Some(if c == '\u{85}' { '\n' } else { c })
+    }
+
+    /// Whether a document marker is at the current position.
+    pub(super) fn at_document_mark(&self) -> bool {
+        (self.rest().starts_with("---") || self.rest().starts_with("...")) && is_blank_or_end(self.peek_at(3))
+    }
+
+    pub(super) fn error<T>(&self, message: &'static str) -> Result<T, ReferenceYamlError> {
+        Err(ReferenceYamlError {
+            offset: self.at,
+            message: message.into(),
+        })
+    }
+
+    pub(super) fn push(&mut self, kind: TokenKind, start: usize) {
+        let end = self.at;
+        self.tokens.push(Token { kind, start, end });
+    }
+
+    /// Scans one or two tokens; returns false at the end.
+    fn scan_token(&mut self) -> Result<bool, ReferenceYamlError> {
+        self.skip_to_token();
+        self.drop_stale_key()?;
+        let column = isize::try_from(self.column).unwrap_or(isize::MAX);
+        self.close_collections(column);
+        let c = self.peek();
+        match c {
+            '\0' => {
+                self.close_collections(-1);
+                self.drop_key()?;
+                self.push(TokenKind::End, self.at);
+                return Ok(false);
+            }
+            '.' if self.column == 0 && self.at_document_mark() => {
+                self.close_collections(-1);
+                self.drop_key()?;
+                self.allows_key = false;
+                self.push(TokenKind::DocumentEnd, self.at);
+                (0..3).for_each(|_| self.forward());
+            }
+            '%' if self.column == 0 => return self.error("directives are not allowed"),
+            '[' | ']' | '{' | '}' | ',' => return self.error("flow style is not allowed"),
+            '*' | '&' => return self.error("anchors and aliases are not allowed"),
+            '!' => return self.error("tags are not allowed"),
+            '-' if is_blank_or_end(self.peek_at(1)) => self.scan_entry()?,
+            '?' if is_blank_or_end(self.peek_at(1)) => self.scan_explicit_key()?,
+            ':' if is_blank_or_end(self.peek_at(1)) => self.scan_value()?,
+            '|' | '>' => {
+                self.allows_key = true;
+                self.drop_key()?;
+                self.scan_block(c)?;
+            }
+            '\'' | '"' => {
+                self.save_key()?;
+                self.allows_key = false;
+                self.scan_quoted(c)?;
+            }
+            '\t' => return self.error("a tab cannot start a value; indent with blanks"),
+            '%' | '@' | '`' => return self.error("a value cannot start with this character; quote it"),
+            _ => {
+                self.save_key()?;
+                self.allows_key = false;
+                self.scan_plain();
+            }
+        }
+        Ok(true)
+    }
+
+    fn skip_to_token(&mut self) {
+        if self.at == 0 && self.peek() == '\u{feff}' {
+            self.forward();
+        }
+        loop {
+            self.skip_while(|c| c == ' ');
+            if self.peek() == '#' {
+                self.skip_while(|c| !is_break_or_end(c));
+                while self.take_break().is_some() {}
+                self.allows_key = true;
+            } else if self.take_break().is_some() {
+                self.allows_key = true;
+                // After an empty line, all white space is skipped, including tabs.
+                if self.peek() == '\n' {
+                    self.skip_while(|c| is_break(c) || matches!(c, ' ' | '\t'));
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn drop_stale_key(&mut self) -> Result<(), ReferenceYamlError> {
+        match &self.key {
+            Some(key) if key.line != self.line || self.characters - key.characters > MAX_KEY_CHARS => self.drop_key(),
+            _ => Ok(()),
+        }
+    }
+
+    fn drop_key(&mut self) -> Result<(), ReferenceYamlError> {
+        match self.key.take() {
+            Some(key) if key.is_required => Err(ReferenceYamlError {
+                offset: key.start,
+                message: "a key without a colon".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn save_key(&mut self) -> Result<(), ReferenceYamlError> {
+        if self.allows_key {
+            self.drop_key()?;
+            self.key = Some(PossibleKey {
+                token: self.tokens.len(),
+                is_required: usize::try_from(self.indent) == Ok(self.column),
+                start: self.at,
+                characters: self.characters,
+                line: self.line,
+                column: self.column,
+            });
+        }
+        Ok(())
+    }
+
+    fn close_collections(&mut self, column: isize) {
+        while self.indent > column {
+            self.indent = self.outer_indents.pop().unwrap_or(-1);
+            self.push(TokenKind::BlockEnd, self.at);
+        }
+    }
+
+    /// Opens a collection if the column is deeper than that of the innermost one.
+    fn open_collection(&mut self, column: usize) -> Result<bool, ReferenceYamlError> {
+        let column = isize::try_from(column).unwrap_or(isize::MAX);
+        if self.indent >= column {
+            return Ok(false);
+        }
+        if self.outer_indents.len() >= MAX_DEPTH {
+            return self.error("collections are nested too deeply");
+        }
+        self.outer_indents.push(self.indent);
+        self.indent = column;
+        Ok(true)
+    }
+
+    fn scan_entry(&mut self) -> Result<(), ReferenceYamlError> {
+        if !self.allows_key {
+            return self.error("a list entry is not allowed here");
+        }
+        self.scan_indicator(TokenKind::SequenceStart, TokenKind::Entry)
+    }
+
+    fn scan_explicit_key(&mut self) -> Result<(), ReferenceYamlError> {
+        if !self.allows_key {
+            return self.error("a key is not allowed here");
+        }
+        self.scan_indicator(TokenKind::MappingStart, TokenKind::Key)
+    }
+
+    fn scan_indicator(&mut self, collection: TokenKind, token: TokenKind) -> Result<(), ReferenceYamlError> {
+        if self.open_collection(self.column)? {
+            self.push(collection, self.at);
+        }
+        self.allows_key = true;
+        self.drop_key()?;
+        self.push(token, self.at);
+        self.forward();
+        Ok(())
+    }
+
+    fn scan_value(&mut self) -> Result<(), ReferenceYamlError> {
+        if let Some(key) = self.key.take() {
+            let token = |kind| Token {
+                kind,
+                start: key.start,
+                end: key.start,
+            };
+            self.tokens.insert(key.token, token(TokenKind::Key));
+            if self.open_collection(key.column)? {
+                self.tokens.insert(key.token, token(TokenKind::MappingStart));
+            }
+            self.allows_key = false;
+        } else {
+            if !self.allows_key {
+                return self.error("a colon with a blank after it is not allowed here; quote the value");
+            }
+            if self.open_collection(self.column)? {
+                self.push(TokenKind::MappingStart, self.at);
+            }
+            self.allows_key = true;
+        }
+        self.push(TokenKind::Value, self.at);
+        self.forward();
+        Ok(())
+    }
+}

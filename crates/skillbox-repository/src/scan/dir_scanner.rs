@@ -1,0 +1,350 @@
+//! Scans one directory: it is a skill, a group of further directories, or unusable.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::Errno;
+use skillbox_model::Diagnostic;
+
+use super::nested_skills::report_nested_skills;
+use super::options::ScanOptions;
+use super::scanned_dir::{DirDiagnostics, DirKind, ScannedDir};
+use super::skill_md_file::{OpenResult, SkillMdFile, open_linked_skill_md, open_skill_md};
+use super::skipped_names::is_skipped_name;
+use crate::diagnostics::scan;
+use crate::fs::{ContainedDir, DirEntry, EntryKind, FileIdentity, FileStamp, file_identity, list_dir};
+use crate::parse::{SKILL_MD_NAMES, is_skill_md_name, parse_lenient};
+use crate::skill::{SkillEntry, SourceInfo};
+
+/// Scans the directories of one source, relative to its descriptor.
+pub(crate) struct DirScanner<'a> {
+    root: OwnedFd,
+    source: &'a Arc<SourceInfo>,
+    options: &'a ScanOptions,
+}
+
+/// A directory to scan.
+#[derive(Debug)]
+pub(crate) struct PendingDir {
+    pub(crate) dir: PathBuf,
+    pub(crate) depth: u8,
+    /// The directories above it, to detect links back to them.
+    pub(crate) ancestors: Option<Arc<Ancestors>>,
+}
+
+/// The identities of a directory and of those above it, as a linked list.
+#[derive(Debug)]
+pub(crate) struct Ancestors {
+    identity: FileIdentity,
+    parent: Option<Arc<Ancestors>>,
+}
+
+impl Ancestors {
+    pub(crate) fn new(identity: FileIdentity, parent: Option<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self { identity, parent })
+    }
+
+    fn contains(this: Option<&Arc<Self>>, identity: FileIdentity) -> bool {
+        std::iter::successors(this, |ancestors| ancestors.parent.as_ref()).any(|it| it.identity == identity)
+    }
+}
+
+/// The result of scanning one directory.
+pub(crate) enum DirScan {
+    /// The directory, and the directories below it to scan next, in order.
+    Found(ScannedDir, Vec<PendingDir>),
+    /// The directory does not exist, at least not any more.
+    Missing,
+}
+
+impl<'a> DirScanner<'a> {
+    /// Opens the directory of a source, following links in its path.
+    pub(crate) fn open(source: &'a Arc<SourceInfo>, options: &'a ScanOptions) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(rustix::fs::CWD, &source.root, flags, Mode::empty())?;
+        Ok(Self { root, source, options })
+    }
+
+    pub(crate) fn options(&self) -> &ScanOptions {
+        self.options
+    }
+
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Makes `path` relative to the descriptor of the source.
+    pub(crate) fn relative<'p>(&self, path: &'p Path) -> &'p [u8] {
+        let bytes = path.as_os_str().as_bytes();
+        let rest = &bytes[self.source.root.as_os_str().len().min(bytes.len())..];
+        match rest.strip_prefix(b"/").unwrap_or(rest) {
+            b"" => b".",
+            relative => relative,
+        }
+    }
+
+    /// Scans one directory. `buffer` is scratch space that scans of one thread share.
+    pub(crate) fn scan_dir(&self, pending: &PendingDir, buffer: &mut Vec<u8>) -> DirScan {
+        let path = pending.dir.join(SKILL_MD_NAMES[0]);
+        match open_skill_md(self.root(), self.relative(&path), &path) {
+            OpenResult::Missing => self.scan_without_skill_md(pending, buffer),
+            OpenResult::NotADirectory => DirScan::Missing,
+            // `ELOOP` does not say whether the file is a link or the links of its path form a loop. Opening the
+            // directory does.
+            OpenResult::Link => match self.open_directory(pending) {
+                Ok(directory) => self.scan_linked_skill_md(pending, &directory, &path, buffer),
+                Err(missing_or_unreadable) => missing_or_unreadable,
+            },
+            opened => self.scan_open_result(pending, &path, opened, IsLink::No, buffer),
+        }
+    }
+
+    fn scan_without_skill_md(&self, pending: &PendingDir, buffer: &mut Vec<u8>) -> DirScan {
+        match self.open_directory(pending) {
+            Ok(directory) => self.scan_listing(pending, &directory, buffer),
+            Err(missing_or_unreadable) => missing_or_unreadable,
+        }
+    }
+
+    fn scan_listing(&self, pending: &PendingDir, directory: &ContainedDir, buffer: &mut Vec<u8>) -> DirScan {
+        // The stamp is taken before the listing, so that the next rescan detects a change during the listing.
+        let stat = match fstat(directory.descriptor()) {
+            Ok(stat) => stat,
+            Err(error) => return unreadable(pending, &error.into()),
+        };
+        let listing = list_dir(directory.descriptor(), |name, kind| match kind {
+            EntryKind::Directory | EntryKind::Link if !is_skill_md_name(name) => !is_skipped_name(name),
+            _ => is_skill_md_name(name),
+        });
+        // `SKILL.md` sorts before `skill.md`. If it is listed, it was created after the attempt to open it.
+        if let Some(entry) = listing.entries.iter().find(|entry| is_skill_md_name(&entry.name)) {
+            let path = pending.dir.join(OsStr::from_bytes(&entry.name));
+            return match open_skill_md(self.root(), self.relative(&path), &path) {
+                OpenResult::Link => self.scan_linked_skill_md(pending, directory, &path, buffer),
+                OpenResult::Missing => unusable(pending, None, scan::vanished(&path)),
+                opened => self.scan_open_result(pending, &path, opened, IsLink::No, buffer),
+            };
+        }
+        let mut diagnostics = DirDiagnostics::default();
+        match listing.error {
+            // `getdents64` returns `ENOENT` for an open directory that was removed.
+            Some(error) if error.kind() == io::ErrorKind::NotFound => return DirScan::Missing,
+            Some(error) => diagnostics.push(scan::unreadable(&pending.dir, &error)),
+            None => {}
+        }
+        self.scan_group(pending, &stat, &listing.entries, diagnostics)
+    }
+
+    fn scan_group(
+        &self,
+        pending: &PendingDir,
+        stat: &Stat,
+        entries: &[DirEntry],
+        mut diagnostics: DirDiagnostics,
+    ) -> DirScan {
+        let identity = file_identity(stat);
+        let mut below = Vec::new();
+        let mut exceeds_depth = false;
+        if Ancestors::contains(pending.ancestors.as_ref(), identity) {
+            diagnostics.push(scan::link_loop(&pending.dir));
+        } else {
+            let ancestors = Ancestors::new(identity, pending.ancestors.clone());
+            below = entries
+                .iter()
+                .map(|entry| (entry.kind, pending.dir.join(OsStr::from_bytes(&entry.name))))
+                .filter(|(kind, dir)| *kind == EntryKind::Directory || self.should_follow_link(dir))
+                .map(|(_, dir)| PendingDir {
+                    dir,
+                    depth: pending.depth + 1,
+                    ancestors: Some(ancestors.clone()),
+                })
+                .collect();
+            if pending.depth >= self.options.max_depth {
+                exceeds_depth = !below.is_empty();
+                below.clear();
+            }
+        }
+        let kind = DirKind::Group {
+            dir: pending.dir.as_path().into(),
+            stamp: Some(FileStamp::new(stat)),
+            exceeds_depth,
+        };
+        let scanned = ScannedDir {
+            kind,
+            depth: pending.depth,
+            diagnostics,
+        };
+        DirScan::Found(scanned, below)
+    }
+
+    /// Whether a link points to a directory, or cannot be resolved, which the scan then reports.
+    pub(crate) fn should_follow_link(&self, link: &Path) -> bool {
+        match statat(self.root(), self.relative(link), AtFlags::empty()) {
+            Ok(stat) => FileType::from_raw_mode(stat.st_mode) == FileType::Directory,
+            Err(error) => error != Errno::NOTDIR,
+        }
+    }
+
+    fn scan_linked_skill_md(
+        &self,
+        pending: &PendingDir,
+        directory: &ContainedDir,
+        path: &Path,
+        buffer: &mut Vec<u8>,
+    ) -> DirScan {
+        let name = path.file_name().unwrap_or_default();
+        let opened = open_linked_skill_md(directory, name, path);
+        self.scan_open_result(pending, path, opened, IsLink::Yes, buffer)
+    }
+
+    fn scan_open_result(
+        &self,
+        pending: &PendingDir,
+        path: &Path,
+        opened: OpenResult,
+        link: IsLink,
+        buffer: &mut Vec<u8>,
+    ) -> DirScan {
+        match opened {
+            OpenResult::File(file) => self.scan_skill(pending, path, &file, link, buffer),
+            OpenResult::Rejected(diagnostic, stat) => {
+                let stamp = stat.filter(|_| link == IsLink::No).map(|stat| FileStamp::new(&stat));
+                let scanned = ScannedDir::unusable(&pending.dir, pending.depth, stamp, Some(diagnostic));
+                self.with_nested_skills(pending, scanned)
+            }
+            OpenResult::Missing | OpenResult::NotADirectory | OpenResult::Link => {
+                unusable(pending, None, scan::vanished(path))
+            }
+            OpenResult::Failed(error) => {
+                // The error may concern the file or its directory.
+                match statat(self.root(), self.relative(path), AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => unusable(pending, Some(FileStamp::new(&stat)), scan::unreadable(path, &error)),
+                    Err(_) => unreadable(pending, &error),
+                }
+            }
+        }
+    }
+
+    fn scan_skill(
+        &self,
+        pending: &PendingDir,
+        path: &Path,
+        file: &SkillMdFile,
+        link: IsLink,
+        buffer: &mut Vec<u8>,
+    ) -> DirScan {
+        let stamp = FileStamp::new(&file.stat);
+        let bytes = match file.read_frontmatter(buffer) {
+            Ok(bytes) => bytes,
+            Err(error) => return unusable(pending, Some(stamp), scan::unreadable(path, &error)),
+        };
+        let dir_name = pending.dir.file_name().unwrap_or_default().to_string_lossy();
+        let parsed = parse_lenient(path, &dir_name, bytes);
+        let kind = match parsed.meta {
+            Some(meta) => DirKind::Skill {
+                entry: Arc::new(SkillEntry::on_disk(meta, path.into(), self.source.clone())),
+                stamp,
+                is_link: link == IsLink::Yes,
+            },
+            None => DirKind::Unusable {
+                dir: pending.dir.as_path().into(),
+                stamp: Some(stamp).filter(|_| link == IsLink::No),
+            },
+        };
+        let mut diagnostics = DirDiagnostics::default();
+        diagnostics.extend(parsed.diagnostics);
+        let scanned = ScannedDir {
+            kind,
+            depth: pending.depth,
+            diagnostics,
+        };
+        self.with_nested_skills(pending, scanned)
+    }
+
+    fn with_nested_skills(&self, pending: &PendingDir, mut scanned: ScannedDir) -> DirScan {
+        let levels = self.options.max_depth.saturating_sub(pending.depth);
+        let relative = self.relative(&pending.dir);
+        let diagnostics = &mut scanned.diagnostics;
+        report_nested_skills(self.root(), relative, &pending.dir, levels, diagnostics);
+        DirScan::Found(scanned, Vec::new())
+    }
+
+    fn open_directory(&self, pending: &PendingDir) -> Result<ContainedDir, DirScan> {
+        let relative = self.relative(&pending.dir);
+        ContainedDir::open_at(self.root(), relative).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {
+                match statat(self.root(), relative, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                        let diagnostic = match error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+                            true => scan::link_loop(&pending.dir),
+                            false => scan::dangling_link(&pending.dir),
+                        };
+                        unusable(pending, None, diagnostic)
+                    }
+                    _ => DirScan::Missing,
+                }
+            }
+            _ => unreadable(pending, &error),
+        })
+    }
+}
+
+/// Whether a SKILL.md is a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsLink {
+    No,
+    Yes,
+}
+
+fn unusable(pending: &PendingDir, stamp: Option<FileStamp>, diagnostic: Diagnostic) -> DirScan {
+    let scanned = ScannedDir::unusable(&pending.dir, pending.depth, stamp, Some(diagnostic));
+    DirScan::Found(scanned, Vec::new())
+}
+
+fn unreadable(pending: &PendingDir, error: &io::Error) -> DirScan {
+    unusable(pending, None, scan::unreadable(&pending.dir, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::skill::{Scope, Source};
+
+    #[test]
+    fn a_directory_removed_while_open_is_missing_and_not_unreadable() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("skill");
+        fs::create_dir(&dir).unwrap();
+        let source = Source::Directory {
+            path: parent.path().to_owned(),
+            scope: Scope::User,
+        };
+        let source = source.info();
+        let options = ScanOptions::default();
+        let scanner = DirScanner::open(&source, &options).unwrap();
+        let pending = PendingDir {
+            dir: dir.clone(),
+            depth: 1,
+            ancestors: None,
+        };
+        let Ok(open) = scanner.open_directory(&pending) else {
+            panic!("the directory cannot be opened");
+        };
+        assert!(matches!(
+            scanner.scan_listing(&pending, &open, &mut Vec::new()),
+            DirScan::Found(..)
+        ));
+        fs::remove_dir(&dir).unwrap();
+        assert!(matches!(
+            scanner.scan_listing(&pending, &open, &mut Vec::new()),
+            DirScan::Missing
+        ));
+    }
+}

@@ -1,0 +1,24 @@
+//! The limits of a scan.
+
+use std::num::NonZeroUsize;
+
+/// The limits of a scan.
+#[derive(Clone, Debug)]
+pub struct ScanOptions {
+    /// The maximum number of levels below a source at which a skill is found.
+    pub max_depth: u8,
+    /// The maximum number of directories that are read in one source.
+    pub max_directories: usize,
+    /// The number of threads.
+    pub threads: NonZeroUsize,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        Self {
+            max_depth: 6,
+            max_directories: 100_000,
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        }
+    }
+}

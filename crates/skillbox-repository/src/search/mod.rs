@@ -1,0 +1,7 @@
+//! Finds skills by words.
+
+mod query;
+mod ranking;
+mod score;
+
+pub use ranking::{SearchHit, SearchRank, search};

@@ -1,0 +1,25 @@
+//! Skills and their files, on disk or embedded in the program.
+
+mod advice;
+mod digest;
+mod docs;
+mod embedded;
+mod excluded_names;
+mod read_error;
+mod resources;
+mod skill_dir;
+mod skill_entry;
+mod skill_file;
+mod skill_tree;
+mod source;
+
+pub use digest::{TreeDigest, content_digest};
+pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+pub use read_error::SkillReadError;
+pub use resources::{Resource, ResourceKind};
+pub use skill_dir::{SkillDir, SkillText};
+pub use skill_entry::SkillEntry;
+pub use skill_file::SkillFile;
+pub use skill_tree::{SkillTree, TreeEntry, TreeEntryKind};
+pub(crate) use source::SourceInfo;
+pub use source::{Scope, Source};

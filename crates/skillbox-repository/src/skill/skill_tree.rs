@@ -1,0 +1,243 @@
+//! The tree of a skill: everything that is staged, hashed and searched for documents.
+//!
+//! The tree excludes `.git` and `__pycache__` silently. It also excludes links that point outside the skill or to
+//! nothing, FIFOs, sockets and devices, and reports each of them. A link that stays inside is an entry of its own and
+//! is not followed, so that no file occurs twice and link loops are harmless.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, readlinkat, statat};
+use rustix::io::Errno;
+use skillbox_model::{Diagnostic, RelPath};
+
+use super::embedded::EmbeddedSkill;
+use super::excluded_names::is_excluded_name;
+use super::read_error::SkillReadError;
+use super::skill_dir::{SkillDir, Storage};
+use crate::diagnostics::scan;
+use crate::fs::{ContainedDir, DirEntry, EntryKind, OpenError, list_dir};
+
+/// The maximum depth of a tree: no skill needs more, and every level keeps a descriptor open.
+const MAX_DEPTH: usize = 64;
+/// The maximum number of entries of a tree.
+const MAX_ENTRIES: usize = 100_000;
+
+/// One entry in the tree of a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// The path below the skill.
+    pub path: RelPath,
+    /// The type of the entry.
+    pub kind: TreeEntryKind,
+}
+
+/// The type of an entry in the tree of a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeEntryKind {
+    /// A regular file.
+    File {
+        /// Whether the owner may execute the file.
+        is_executable: bool,
+        /// The size in bytes.
+        size: u64,
+    },
+    /// A directory.
+    Dir,
+    /// A link that stays inside the skill.
+    Link {
+        /// The target, relative to the directory of the link.
+        target: Box<[u8]>,
+    },
+}
+
+/// The tree of a skill, and what it excludes.
+#[derive(Debug)]
+pub struct SkillTree {
+    /// The entries, sorted by the bytes of the path.
+    pub entries: Vec<TreeEntry>,
+    /// A diagnostic for each excluded entry.
+    pub exclusions: Vec<Diagnostic>,
+}
+
+impl SkillDir {
+    /// The entries of the tree, sorted by path.
+    pub fn files(&self) -> Result<Vec<TreeEntry>, SkillReadError> {
+        self.tree().map(|tree| tree.entries)
+    }
+
+    /// Reads the tree.
+    pub fn tree(&self) -> Result<SkillTree, SkillReadError> {
+        let mut tree = match &self.storage {
+            Storage::Disk(directory) => {
+                let mut walk = Walk {
+                    skill: self,
+                    directory,
+                    entries: Vec::new(),
+                    exclusions: Vec::new(),
+                };
+                let root = directory
+                    .open_for_listing()
+                    .map_err(|error| self.io_error(Path::new(""), error))?;
+                walk.add_entries(root.as_fd(), None, 0)?;
+                SkillTree {
+                    entries: walk.entries,
+                    exclusions: walk.exclusions,
+                }
+            }
+            Storage::Embedded(skill) => embedded_tree(*skill),
+        };
+        tree.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(tree)
+    }
+}
+
+struct Walk<'a> {
+    skill: &'a SkillDir,
+    directory: &'a ContainedDir,
+    entries: Vec<TreeEntry>,
+    exclusions: Vec<Diagnostic>,
+}
+
+impl Walk<'_> {
+    fn add_entries(
+        &mut self,
+        here: BorrowedFd<'_>,
+        path: Option<&RelPath>,
+        depth: usize,
+    ) -> Result<(), SkillReadError> {
+        let listing = list_dir(here, |name, _| !is_excluded_name(name));
+        if let Some(error) = listing.error {
+            return Err(self.skill.io_error(path.map_or(Path::new(""), RelPath::as_path), error));
+        }
+        for entry in listing.entries {
+            self.add_entry(here, path, &entry, depth)?;
+        }
+        Ok(())
+    }
+
+    fn add_entry(
+        &mut self,
+        here: BorrowedFd<'_>,
+        parent: Option<&RelPath>,
+        entry: &DirEntry,
+        depth: usize,
+    ) -> Result<(), SkillReadError> {
+        let name: &[u8] = &entry.name;
+        let path = match parent {
+            Some(parent) => [parent.as_bytes(), name].join(&b'/'),
+            None => name.to_vec(),
+        };
+        // Names from the kernel are valid; only the whole path can be too long.
+        let path = RelPath::parse(path).map_err(|_| self.too_large(MAX_DEPTH, "levels of directories"))?;
+        if self.entries.len() >= MAX_ENTRIES {
+            return Err(self.too_large(MAX_ENTRIES, "files"));
+        }
+        match entry.kind {
+            EntryKind::Special => self.exclusions.push(scan::special_file(&self.display_path(&path))),
+            EntryKind::Link => self.add_link(here, name, path)?,
+            EntryKind::File => {
+                let Some(stat) = self.if_present(statat(here, name, AtFlags::SYMLINK_NOFOLLOW), &path)? else {
+                    return Ok(());
+                };
+                self.entries.push(TreeEntry {
+                    path,
+                    kind: TreeEntryKind::File {
+                        is_executable: stat.st_mode & 0o100 != 0,
+                        size: u64::try_from(stat.st_size).unwrap_or(0),
+                    },
+                });
+            }
+            EntryKind::Directory => {
+                if depth >= MAX_DEPTH {
+                    return Err(self.too_large(MAX_DEPTH, "levels of directories"));
+                }
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let Some(below) = self.if_present(openat(here, name, flags, Mode::empty()), &path)? else {
+                    return Ok(());
+                };
+                self.entries.push(TreeEntry {
+                    path: path.clone(),
+                    kind: TreeEntryKind::Dir,
+                });
+                self.add_entries(below.as_fd(), Some(&path), depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_link(&mut self, here: BorrowedFd<'_>, name: &[u8], path: RelPath) -> Result<(), SkillReadError> {
+        let diagnostic = match self.directory.open_beneath(path.as_bytes(), OFlags::PATH) {
+            Ok(_) => {
+                let Some(target) = self.if_present(readlinkat(here, name, Vec::new()), &path)? else {
+                    return Ok(());
+                };
+                self.entries.push(TreeEntry {
+                    path,
+                    kind: TreeEntryKind::Link {
+                        target: target.into_bytes().into(),
+                    },
+                });
+                return Ok(());
+            }
+            Err(OpenError::Outside) => scan::link_leaves_skill(&self.display_path(&path)),
+            Err(OpenError::System(error)) => match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::NOTDIR) => scan::dangling_link(&self.display_path(&path)),
+                Some(Errno::LOOP) => scan::link_loop(&self.display_path(&path)),
+                _ => return Err(self.skill.io_error(path.as_path(), error)),
+            },
+        };
+        self.exclusions.push(diagnostic);
+        Ok(())
+    }
+
+    /// Returns `None` if the entry was removed, or replaced by another type, after it was listed.
+    fn if_present<T>(&self, result: rustix::io::Result<T>, path: &RelPath) -> Result<Option<T>, SkillReadError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
+            Err(error) => Err(self.skill.io_error(path.as_path(), error.into())),
+        }
+    }
+
+    fn display_path(&self, path: &RelPath) -> PathBuf {
+        self.skill.display_path.join(path.as_path())
+    }
+
+    fn too_large(&self, limit: usize, what: &'static str) -> SkillReadError {
+        SkillReadError::TreeTooLarge {
+            skill: self.skill.display_path.clone(),
+            limit,
+            what,
+        }
+    }
+}
+
+fn embedded_tree(skill: EmbeddedSkill) -> SkillTree {
+    let mut entries: Vec<TreeEntry> = Vec::new();
+    for (path, file) in skill.files() {
+        let Ok(path) = RelPath::parse(path) else { continue };
+        let mut parent = path.parent();
+        while let Some(dir) = parent {
+            if entries.iter().any(|entry| entry.path == dir) {
+                break;
+            }
+            parent = dir.parent();
+            entries.push(TreeEntry {
+                path: dir,
+                kind: TreeEntryKind::Dir,
+            });
+        }
+        entries.push(TreeEntry {
+            path,
+            kind: TreeEntryKind::File {
+                is_executable: file.is_executable,
+                size: file.bytes.len() as u64,
+            },
+        });
+    }
+    SkillTree {
+        entries,
+        exclusions: Vec::new(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Where skills come from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::embedded::EmbeddedSkills;
+
+/// Who provides a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The program.
+    BuiltIn,
+    /// The user, in the home directory.
+    User,
+    /// The current project.
+    Project,
+}
+
+impl Scope {
+    /// The serialized name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built_in",
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A location of skills. In a list of sources, later ones take precedence over earlier ones.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A directory of skills, or the directory of one skill. A diagnostic reports that it is missing.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Who provides the skills.
+        scope: Scope,
+    },
+    /// A default directory, which need not exist. No diagnostic reports that it is missing, and its skills are loaded
+    /// when it appears.
+    OptionalDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Who provides the skills.
+        scope: Scope,
+    },
+    /// Skills that are embedded in the program.
+    Embedded(&'static EmbeddedSkills),
+}
+
+/// The data about a source that its entries share.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceInfo {
+    /// The display name: the path, or the label of embedded skills.
+    pub(crate) label: Box<str>,
+    /// Who provides the skills.
+    pub(crate) scope: Scope,
+    /// The absolute directory; empty for embedded skills.
+    pub(crate) root: PathBuf,
+}
+
+impl Source {
+    /// The display name of this source.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Directory { path, .. } | Self::OptionalDirectory { path, .. } => path.display().to_string(),
+            Self::Embedded(skills) => skills.label().to_owned(),
+        }
+    }
+
+    /// Who provides the skills.
+    pub fn scope(&self) -> Scope {
+        match self {
+            Self::Directory { scope, .. } | Self::OptionalDirectory { scope, .. } => *scope,
+            Self::Embedded(_) => Scope::BuiltIn,
+        }
+    }
+
+    pub(crate) fn info(&self) -> Arc<SourceInfo> {
+        let root = match self {
+            Self::Directory { path, .. } | Self::OptionalDirectory { path, .. } => absolute(path),
+            Self::Embedded(_) => PathBuf::new(),
+        };
+        Arc::new(SourceInfo {
+            label: self.label().into(),
+            scope: self.scope(),
+            root,
+        })
+    }
+}
+
+/// Makes a path absolute without resolving links, so that the user recognizes it.
+fn absolute(path: &Path) -> PathBuf {
+    // This fails for an empty path and without a working directory; the scan then reports the error.
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.components().collect())
+}

@@ -1,0 +1,166 @@
+//! The inotify watches on the directories of the sources.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
+use rustix::io::Errno;
+
+use super::event_queue::EventQueue;
+use super::remote_fs::is_remote;
+use super::sync_cookies::SyncCookies;
+use crate::fs::{FileIdentity, file_identity};
+
+/// One watch for each scanned directory. Watches are not recursive: directories that a scan skips, such as installed
+/// packages and the targets of links inside a skill, have none.
+pub(super) struct DirectoryWatches {
+    watcher: RecommendedWatcher,
+    /// `None` if the private directory could not be created; then every refresh checks everything.
+    cookies: Option<SyncCookies>,
+    watched: HashMap<PathBuf, FileIdentity>,
+    identities: HashSet<FileIdentity>,
+    /// Directories that are polled: missing, remote, or watched by another path.
+    unwatched: HashSet<PathBuf>,
+    remote_devices: HashMap<u64, bool>,
+}
+
+impl std::fmt::Debug for DirectoryWatches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DirectoryWatches")
+            .field("watched", &self.watched.len())
+            .field("unwatched", &self.unwatched.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DirectoryWatches {
+    pub(super) fn new(events: &Arc<EventQueue>) -> notify::Result<Self> {
+        let cookies = SyncCookies::new().ok();
+        let directory = cookies.as_ref().map(|cookies| cookies.directory().to_owned());
+        let handler = {
+            let events = events.clone();
+            move |event: notify::Result<notify::Event>| {
+                let path = event.as_ref().ok().and_then(|event| event.paths.first());
+                match (&directory, path) {
+                    (Some(directory), Some(path)) if path.starts_with(directory) => {
+                        if let Some(cookie) = SyncCookies::cookie_of_path(directory, path) {
+                            events.record_cookie(cookie);
+                        }
+                    }
+                    _ => events.push(event),
+                }
+            }
+        };
+        let mut watcher = RecommendedWatcher::new(handler, Config::default())?;
+        if let Some(cookies) = &cookies {
+            watcher.watch(cookies.directory(), RecursiveMode::NonRecursive)?;
+        }
+        Ok(Self {
+            watcher,
+            cookies,
+            watched: HashMap::new(),
+            identities: HashSet::new(),
+            unwatched: HashSet::new(),
+            remote_devices: HashMap::new(),
+        })
+    }
+
+    /// The number of directories with a watch.
+    pub(super) fn watched_count(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// The directories without a watch.
+    pub(super) fn unwatched(&self) -> Vec<PathBuf> {
+        self.unwatched.iter().cloned().collect()
+    }
+
+    /// Watches directories and returns the number of new watches. Fails if the kernel has no resources for more.
+    pub(super) fn add(&mut self, directories: &[PathBuf]) -> notify::Result<usize> {
+        let mut new = 0;
+        for directory in directories {
+            new += usize::from(self.add_one(directory)?);
+        }
+        Ok(new)
+    }
+
+    fn add_one(&mut self, directory: &Path) -> notify::Result<bool> {
+        let Ok(stat) = rustix::fs::stat(directory) else {
+            // The directory is missing or not accessible, and must be polled.
+            self.remove_one(directory);
+            self.unwatched.insert(directory.to_owned());
+            return Ok(false);
+        };
+        let identity = file_identity(&stat);
+        match self.watched.get(directory) {
+            Some(known) if *known == identity => return Ok(false),
+            Some(_) => self.remove_one(directory),
+            None => {}
+        }
+        let is_remote_device = self
+            .remote_devices
+            .entry(identity.0)
+            .or_insert_with(|| is_remote(directory));
+        if *is_remote_device || self.identities.contains(&identity) {
+            self.unwatched.insert(directory.to_owned());
+            return Ok(false);
+        }
+        match self.watcher.watch(directory, RecursiveMode::NonRecursive) {
+            Ok(()) => {
+                self.unwatched.remove(directory);
+                self.watched.insert(directory.to_owned(), identity);
+                self.identities.insert(identity);
+                Ok(true)
+            }
+            Err(error) if is_out_of_resources(&error) => Err(error),
+            Err(_) => {
+                self.unwatched.insert(directory.to_owned());
+                Ok(false)
+            }
+        }
+    }
+
+    /// Watches directories again whose watches the kernel may have dropped.
+    pub(super) fn renew(&mut self, directories: &[PathBuf]) -> notify::Result<usize> {
+        for directory in directories {
+            if let Some(identity) = self.watched.remove(directory) {
+                self.identities.remove(&identity);
+            }
+        }
+        self.add(directories)
+    }
+
+    /// Removes the watches on directories that are no longer scanned.
+    pub(super) fn remove<'d>(&mut self, directories: impl Iterator<Item = &'d PathBuf>) {
+        for directory in directories {
+            self.remove_one(directory);
+        }
+    }
+
+    fn remove_one(&mut self, directory: &Path) {
+        self.unwatched.remove(directory);
+        if let Some(identity) = self.watched.remove(directory) {
+            self.identities.remove(&identity);
+            // This fails if the directory was removed, because the kernel has then dropped the watch.
+            let _ = self.watcher.unwatch(directory);
+        }
+    }
+
+    /// Waits until all events up to now are in the queue, and returns whether they are.
+    pub(super) fn sync(&mut self, events: &EventQueue) -> bool {
+        self.cookies.as_mut().is_some_and(|cookies| cookies.sync(events))
+    }
+}
+
+/// Whether the kernel has no watches, descriptors or memory left.
+fn is_out_of_resources(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => matches!(
+            Errno::from_io_error(error),
+            Some(Errno::NOSPC | Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+        ),
+        _ => false,
+    }
+}

@@ -1,0 +1,307 @@
+//! Writing a tree as the other side tells it: below one directory, within limits, following nothing.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use skillbox_model::{RelPath, RelPathError};
+
+use crate::message::{Entry, EntryKind};
+
+/// Why something could not be placed.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeWriteError {
+    /// Not a path below the directory.
+    #[error("a path that cannot be placed")]
+    Path(#[from] RelPathError),
+    /// More than was agreed.
+    #[error("more than {0} {1}")]
+    LimitExceeded(u64, &'static str),
+    /// Data without a file, or more than was announced.
+    #[error("data that belongs to no file")]
+    UnexpectedData,
+    /// The system refused.
+    #[error("cannot place {path}")]
+    System {
+        /// What.
+        path: RelPath,
+        /// Why not.
+        source: Errno,
+    },
+}
+
+/// A directory that is being filled.
+#[derive(Debug)]
+pub struct TreeWriter {
+    root: OwnedFd,
+    owner: Option<(u32, u32)>,
+    bytes_left: u64,
+    entries_left: u64,
+    max_bytes: u64,
+    max_entries: u64,
+    open: Option<OpenFile>,
+    /// The modes of directories, set when everything is in them, innermost first.
+    directories: Vec<(RelPath, u32)>,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    path: RelPath,
+    file: OwnedFd,
+    left: u64,
+}
+
+impl TreeWriter {
+    /// An empty or used directory; what is placed belongs to `owner`, where that is not us.
+    pub fn new(root: OwnedFd, owner: Option<(u32, u32)>, max_bytes: u64, max_entries: u64) -> Self {
+        Self {
+            root,
+            owner,
+            bytes_left: max_bytes,
+            entries_left: max_entries,
+            max_bytes,
+            max_entries,
+            open: None,
+            directories: Vec::new(),
+        }
+    }
+
+    /// Places one entry; a file's bytes follow by [`Self::data`]. Every parent must be there.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), TreeWriteError> {
+        let path = RelPath::parse(&entry.path)?;
+        if self.open.is_some() {
+            return Err(TreeWriteError::UnexpectedData);
+        }
+        self.entries_left = self
+            .entries_left
+            .checked_sub(1)
+            .ok_or(TreeWriteError::LimitExceeded(self.max_entries, "entries"))?;
+        let placed = match &entry.kind {
+            EntryKind::Directory { mode } => self.directory(&path, *mode),
+            EntryKind::File { mode, size } => {
+                self.bytes_left = self
+                    .bytes_left
+                    .checked_sub(*size)
+                    .ok_or(TreeWriteError::LimitExceeded(self.max_bytes, "bytes"))?;
+                self.file(&path, *mode, *size)
+            }
+            EntryKind::Link { target } => self.at(&path, |parent, name| {
+                rustix::fs::symlinkat(target.as_slice(), parent, name)
+            }),
+            EntryKind::Fifo => self.node(&path, FileType::Fifo),
+            EntryKind::Socket => self.node(&path, FileType::Socket),
+            // A device is nothing that a script can have made, and a second name is made by [`Self::hard_link`].
+            EntryKind::Device | EntryKind::HardLink { .. } => Ok(()),
+        };
+        placed.map_err(|source| TreeWriteError::System { path, source })
+    }
+
+    /// Another name for a file that was placed before.
+    pub fn hard_link(&mut self, path: &RelPath, first: &RelPath) -> Result<(), TreeWriteError> {
+        let linked = open_parent(self.root.as_fd(), first).and_then(|(from, old)| {
+            self.at(path, |parent, name| {
+                rustix::fs::linkat(&from, old, parent, name, AtFlags::empty())
+            })
+        });
+        linked.map_err(|source| TreeWriteError::System {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// A file of that size with nothing in it: what is known of a file whose bytes nobody asked for.
+    pub fn create_sparse_file(&mut self, path: &RelPath, size: u64) -> Result<(), TreeWriteError> {
+        let made = self
+            .create(path, 0o644)
+            .and_then(|file| rustix::fs::ftruncate(&file, size));
+        made.map_err(|source| TreeWriteError::System {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// The next bytes of the file that was told last.
+    pub fn data(&mut self, mut data: &[u8]) -> Result<(), TreeWriteError> {
+        let Some(open) = &mut self.open else {
+            return Err(TreeWriteError::UnexpectedData);
+        };
+        open.left = open.left.checked_sub(data.len() as u64).ok_or(TreeWriteError::UnexpectedData)?;
+        while !data.is_empty() {
+            match rustix::io::write(&open.file, data) {
+                Ok(count) => data = &data[count..],
+                Err(Errno::INTR) => {}
+                Err(source) => {
+                    let path = open.path.clone();
+                    return Err(TreeWriteError::System { path, source });
+                }
+            }
+        }
+        if open.left == 0 {
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    /// Whether the file that was told last still lacks bytes.
+    pub fn expects_data(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Gives the directories their modes.
+    pub fn finish(&mut self) -> Result<(), TreeWriteError> {
+        while let Some((path, mode)) = self.directories.pop() {
+            let set = open_parent(self.root.as_fd(), &path).and_then(|(parent, name)| {
+                rustix::fs::chmodat(&parent, name, Mode::from_raw_mode(mode), AtFlags::empty())
+            });
+            set.map_err(|source| TreeWriteError::System { path, source })?;
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, path: &RelPath, mode: u32) -> rustix::io::Result<()> {
+        let made = self.at(path, |parent, name| {
+            match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
+                // What the workspace is made with is there already.
+                Err(Errno::EXIST) => {
+                    let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    match FileType::from_raw_mode(stat.st_mode) {
+                        FileType::Directory => Ok(()),
+                        _ => Err(Errno::EXIST),
+                    }
+                }
+                made => made,
+            }
+        });
+        if mode & 0o777 != 0o755 {
+            self.directories.push((path.clone(), mode & 0o777));
+        }
+        made
+    }
+
+    fn file(&mut self, path: &RelPath, mode: u32, size: u64) -> rustix::io::Result<()> {
+        let file = self.create(path, mode & 0o777)?;
+        if size > 0 {
+            self.open = Some(OpenFile {
+                path: path.clone(),
+                file,
+                left: size,
+            });
+        }
+        Ok(())
+    }
+
+    fn create(&self, path: &RelPath, mode: u32) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut created = None;
+        self.at(path, |parent, name| {
+            created = Some(rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(mode))?);
+            Ok(())
+        })?;
+        created.ok_or(Errno::IO)
+    }
+
+    fn node(&self, path: &RelPath, kind: FileType) -> rustix::io::Result<()> {
+        self.at(path, |parent, name| {
+            rustix::fs::mknodat(parent, name, kind, Mode::from_raw_mode(0o600), 0)
+        })
+    }
+
+    fn at(
+        &self,
+        path: &RelPath,
+        make: impl FnOnce(BorrowedFd<'_>, &[u8]) -> rustix::io::Result<()>,
+    ) -> rustix::io::Result<()> {
+        let (parent, name) = open_parent(self.root.as_fd(), path)?;
+        make(parent.as_fd(), name)?;
+        let Some((uid, gid)) = self.owner else { return Ok(()) };
+        let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
+        rustix::fs::chownat(&parent, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
+
+fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a RelPath) -> rustix::io::Result<(OwnedFd, &'a [u8])> {
+    let parent = path.parent();
+    let parent = parent.as_ref().map_or(&b""[..], |parent| parent.as_bytes());
+    Ok((crate::tree::open_directory(root, parent)?, path.file_name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn place(directory: &tempfile::TempDir, max_bytes: u64, max_entries: u64) -> TreeWriter {
+        TreeWriter::new(
+            File::open(directory.path()).unwrap().into(),
+            None,
+            max_bytes,
+            max_entries,
+        )
+    }
+
+    fn file(path: &str, size: u64) -> Entry {
+        Entry {
+            path: path.into(),
+            kind: EntryKind::File { mode: 0o644, size },
+        }
+    }
+
+    fn tree(path: &str) -> Entry {
+        Entry {
+            path: path.into(),
+            kind: EntryKind::Directory { mode: 0o555 },
+        }
+    }
+
+    #[test]
+    fn trees_arrive_with_their_modes() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut place = place(&directory, 100, 10);
+        place.entry(&tree("a")).unwrap();
+        place.entry(&file("a/b", 4)).unwrap();
+        assert!(place.expects_data());
+        place.data(b"fo").unwrap();
+        place.data(b"ur").unwrap();
+        assert!(!place.expects_data());
+        place.entry(&file("a/empty", 0)).unwrap();
+        place.finish().unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join("a/b")).unwrap(), "four");
+        let mode = fs::metadata(directory.path().join("a")).unwrap();
+        assert_eq!(
+            std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o777,
+            0o555
+        );
+    }
+
+    #[test]
+    fn nothing_lands_outside_or_through_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        symlink(outside.path(), directory.path().join("link")).unwrap();
+        let mut place = place(&directory, 100, 100);
+        for path in ["../x", "/x", "a/../../x", "link/x", "link", "", "."] {
+            assert!(place.entry(&file(path, 0)).is_err(), "{path}");
+        }
+        assert!(place.entry(&tree("link/y")).is_err());
+        assert!(place.entry(&tree("link")).is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn limits_hold_before_anything_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut place = place(&directory, 10, 2);
+        assert!(matches!(
+            place.entry(&file("a", 1 << 40)),
+            Err(TreeWriteError::LimitExceeded(10, _))
+        ));
+        place.entry(&file("b", 3)).unwrap();
+        assert!(matches!(place.data(b"four"), Err(TreeWriteError::UnexpectedData)));
+        let mut second = self::place(&directory, 10, 1);
+        second.entry(&file("c", 0)).unwrap();
+        assert!(matches!(second.data(b"x"), Err(TreeWriteError::UnexpectedData)));
+        assert!(matches!(second.entry(&file("d", 0)), Err(TreeWriteError::LimitExceeded(1, _))));
+    }
+}

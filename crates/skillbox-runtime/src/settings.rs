@@ -1,0 +1,54 @@
+//! The host's decisions about runs, resolved before the runtime exists.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use skillbox_model::ExecutorKind;
+
+use crate::HostDirectories;
+
+/// How long a run waits for another run of its session: the default wall-clock limit of a run.
+pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The settings of a runtime.
+#[derive(Debug)]
+pub struct RuntimeSettings {
+    /// The directory of sessions, snapshots and artifacts.
+    pub state_dir: PathBuf,
+    /// The profile of a request that names none.
+    pub default_profile: String,
+    /// The profiles that requests may name; `None` allows every profile that is loaded.
+    pub allowed_profiles: Option<Vec<String>>,
+    /// Configured profiles that cannot be used, with the reason. Requests for them are refused, never served by another
+    /// profile.
+    pub broken_profiles: BTreeMap<String, String>,
+    /// The executor of a request that names none.
+    pub default_executor: ExecutorKind,
+    /// The directories that `host://` inputs may come from.
+    pub host_directories: HostDirectories,
+    /// Environment variables of the host that profiles may pass on by name.
+    pub host_environment: BTreeMap<String, OsString>,
+    /// How long a run waits for another run of its session.
+    pub session_timeout: Duration,
+    /// Whether skills that ran are watched, so that an unchanged skill is not read again. For servers.
+    pub watch_skills: bool,
+}
+
+impl RuntimeSettings {
+    /// The defaults, with all state below one directory.
+    pub fn at(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            state_dir: state_dir.into(),
+            default_profile: "default".to_owned(),
+            allowed_profiles: None,
+            broken_profiles: BTreeMap::new(),
+            default_executor: ExecutorKind::Local,
+            host_directories: HostDirectories::default(),
+            host_environment: BTreeMap::new(),
+            session_timeout: DEFAULT_SESSION_TIMEOUT,
+            watch_skills: false,
+        }
+    }
+}

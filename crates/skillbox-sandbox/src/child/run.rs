@@ -1,0 +1,233 @@
+//! Applies the steps of a run, and executes the command.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use rustix::fs::Mode;
+
+use super::confine::{PreparedLandlock, confine_with};
+use super::exit::{NOT_EXECUTED, SETUP_FAILED, exit};
+use super::fds::{ChildFds, RunFds, SetupFds};
+use super::prepare::prepare;
+use super::reaper::{self, Descendants};
+use super::resource_limits::set_resource_limits;
+use super::step_error::StepError;
+use crate::kernel::spawn::{Program, exec, executable_candidates, spawn};
+use crate::plan::{Access, BindKind, ConfineOp, ReleaseOp, RunOp, Step, release_steps, run_steps};
+use crate::profile::Need;
+use crate::protocol::{Answer, ChildPlan, StepFailure, send_answer};
+use crate::root;
+use crate::signals::block_child_signals;
+
+/// The umask of the script.
+const SCRIPT_UMASK: u32 = 0o022;
+
+/// The process that applies the steps of a run.
+pub(super) enum Role {
+    /// Pid 1: it starts the command as pid 2, and reaps.
+    Reaper {
+        /// The descendants to kill at the end, for a run without a pid namespace.
+        descendants: Option<Descendants>,
+    },
+    /// Pid 2 of a parked sandbox: it becomes the command, and the parked pid 1 reaps.
+    Command {
+        /// The Landlock ruleset that it created ahead, where the plan has one.
+        landlock: Option<io::Result<PreparedLandlock>>,
+        /// The control groups that it joined ahead.
+        joined_cgroup: io::Result<()>,
+    },
+}
+
+/// The state of a process that applies the steps of a run.
+pub(super) struct RunSetup<'a> {
+    plan: &'a ChildPlan<'a>,
+    role: Role,
+    answers: OwnedFd,
+    tasks_fds: Vec<OwnedFd>,
+    /// None once the descriptors are closed.
+    setup_fds: Option<SetupFds>,
+}
+
+/// Prepares the sandbox and runs the command, as pid 1. Does not return.
+pub(crate) fn run_child(plan: &ChildPlan<'_>, fds: ChildFds, run_fds: RunFds) -> ! {
+    let prepared = prepare(&plan.steps, &fds).unwrap_or_else(|failure| fail_launch(&run_fds.answers, failure));
+    let role = Role::Reaper {
+        descendants: prepared.descendants,
+    };
+    RunSetup::new(plan, role, fds, run_fds).apply(prepared.degraded)
+}
+
+/// Reports the failure that ends the launch, and ends this process.
+pub(crate) fn fail_launch(answers: &OwnedFd, failure: StepFailure) -> ! {
+    report(answers, &Answer::Failed(failure));
+    exit(SETUP_FAILED)
+}
+
+/// Sends an answer. There is no other way to report a failure of the socket itself; a server without an answer finds out
+/// by the end of the sandbox.
+pub(super) fn report(answers: &OwnedFd, answer: &Answer) {
+    let _: io::Result<()> = send_answer(answers.as_fd(), answer, &[]);
+}
+
+impl<'a> RunSetup<'a> {
+    pub fn new(plan: &'a ChildPlan<'a>, role: Role, fds: ChildFds, run_fds: RunFds) -> Self {
+        Self {
+            plan,
+            role,
+            answers: run_fds.answers,
+            tasks_fds: fds.tasks_fds,
+            setup_fds: Some(SetupFds {
+                tree_cloner: fds.tree_cloner,
+                proc: fds.proc,
+                spawner: fds.spawner,
+                stdio: run_fds.stdio,
+                mounts: run_fds.mounts,
+            }),
+        }
+    }
+
+    /// Reports the preferred steps that failed before, and applies the steps of the run; the last one executes the
+    /// command.
+    pub fn apply(mut self, degraded: Vec<StepFailure>) -> ! {
+        for failure in degraded {
+            self.report(&Answer::Degraded(failure));
+        }
+        let plan = self.plan;
+        for (step, op) in release_steps(&plan.steps) {
+            let result = match op {
+                ReleaseOp::Run(op) => self.apply_run_op(op),
+                ReleaseOp::Confine(op) => self.apply_confine_op(op),
+            };
+            match result.map_err(|error| error.of_step(step)) {
+                Ok(()) => {}
+                Err(Ok(degraded)) => self.report(&Answer::Degraded(degraded)),
+                Err(Err(failure)) => fail_launch(&self.answers, failure),
+            }
+        }
+        exit(SETUP_FAILED)
+    }
+
+    fn report(&self, answer: &Answer) {
+        report(&self.answers, answer);
+    }
+
+    fn apply_run_op(&mut self, op: &RunOp) -> Result<(), StepError> {
+        match op {
+            RunOp::MountWorkspace { target, .. } => self
+                .mount(target, BindKind::Directory, Access::ReadWrite)
+                .map_err(StepError::during("mount the workspace")),
+            RunOp::BindDescriptor {
+                target, kind, access, ..
+            } => self.mount(target, *kind, *access).map_err(StepError::during("mount")),
+            RunOp::WorkingDirectory { path } => {
+                rustix::process::chdir(path.as_str()).map_err(StepError::during("enter the working directory"))
+            }
+            RunOp::ResourceLimits(limits) => {
+                set_resource_limits(limits).map_err(StepError::during("set resource limits"))
+            }
+            RunOp::CloseDescriptors => self.close_descriptors().map_err(StepError::during("close descriptors")),
+            RunOp::EnterCgroup => match &mut self.role {
+                // Pid 2 joins between its clone and the exec: see `spawn_and_reap`.
+                Role::Reaper { .. } => Ok(()),
+                Role::Command { joined_cgroup, .. } => {
+                    std::mem::replace(joined_cgroup, Ok(())).map_err(StepError::during("join the control group"))
+                }
+            },
+            RunOp::Exec => match self.role {
+                Role::Reaper { .. } => self.spawn_and_reap(),
+                Role::Command { .. } => self.exec_command(),
+            }
+            .map_err(StepError::during("start the command")),
+        }
+    }
+
+    fn apply_confine_op(&mut self, op: &ConfineOp) -> Result<(), StepError> {
+        let landlock = match (op, &mut self.role) {
+            (ConfineOp::Landlock { .. }, Role::Command { landlock, .. }) => landlock.take(),
+            _ => None,
+        };
+        confine_with(op, landlock)
+    }
+
+    /// Attaches the next mount of the run.
+    fn mount(&mut self, target: &str, kind: BindKind, access: Access) -> io::Result<()> {
+        let fds = self.setup_fds.as_mut();
+        let next = fds.and_then(|fds| Some((fds.mounts.pop_front()?, fds.tree_cloner?)));
+        let (mount, tree_cloner) = next.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        let target = root::open_mount_target(target, kind)?;
+        tree_cloner.attach(mount.as_fd(), target.as_fd(), root::run_mount_attributes(access))
+    }
+
+    fn close_descriptors(&mut self) -> io::Result<()> {
+        let fds = self.setup_fds.take();
+        let fds = fds.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        let mut kept: Vec<RawFd> = self.tasks_fds.iter().map(AsRawFd::as_raw_fd).collect();
+        kept.push(self.answers.as_raw_fd());
+        if let Role::Reaper { descendants } = &self.role {
+            kept.extend(descendants.iter().map(Descendants::fd));
+        }
+        fds.close_and_keep(kept)
+    }
+
+    /// Starts the command as pid 2 and reaps until it ends; returns only when pid 2 could not be cloned.
+    fn spawn_and_reap(&mut self) -> io::Result<()> {
+        rustix::process::umask(Mode::from_raw_mode(SCRIPT_UMASK));
+        block_child_signals()?;
+        let plan = self.plan;
+        let command = &plan.command;
+        let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let join_step = run_steps(&plan.steps).find_map(|(step, op)| matches!(op, RunOp::EnterCgroup).then_some(step));
+        let tasks_fds = match join_step {
+            Some(_) => self.tasks_fds.iter().map(AsFd::as_fd).collect(),
+            None => Vec::new(),
+        };
+        let program = Program {
+            paths: &executable_candidates(name, &command.env),
+            argv: &command.argv,
+            env: &command.env,
+            tasks_fds: &tasks_fds,
+            is_join_required: join_step.is_some_and(|step| step.need == Need::Required),
+        };
+        let spawned = spawn(&program)?;
+        self.tasks_fds.clear();
+        reaper::close_stdio();
+        if let (Some(errno), Some(step)) = (spawned.join_error, join_step) {
+            self.report_join_error(step, errno);
+        }
+        self.report(&match spawned.exec_error {
+            Some(errno) => Answer::NotExecuted { errno },
+            None => Answer::Started,
+        });
+        let status = reaper::reap_until_end(spawned.pid, Some(&self.answers));
+        if let Role::Reaper {
+            descendants: Some(descendants),
+        } = &self.role
+            && let Err(error) = descendants.kill_all()
+        {
+            let failure = StepFailure::outside_steps("kill the remaining processes", &error);
+            self.report(&Answer::Failed(failure));
+        }
+        if let Some(status) = status {
+            self.report(&Answer::CommandEnded { status });
+        }
+        exit(0)
+    }
+
+    fn report_join_error(&self, step: &Step, errno: i32) {
+        let error = io::Error::from_raw_os_error(errno);
+        match StepError::during("join the control group")(error).of_step(step) {
+            Ok(degraded) => self.report(&Answer::Degraded(degraded)),
+            Err(failure) => fail_launch(&self.answers, failure),
+        }
+    }
+
+    /// Executes the command in this process; returns only when there is no command.
+    fn exec_command(&self) -> io::Result<()> {
+        rustix::process::umask(Mode::from_raw_mode(SCRIPT_UMASK));
+        let command = &self.plan.command;
+        let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let errno = exec(&executable_candidates(name, &command.env), &command.argv, &command.env);
+        self.report(&Answer::NotExecuted { errno });
+        exit(NOT_EXECUTED)
+    }
+}

@@ -1,0 +1,12 @@
+//! A user id together with a group id.
+
+use serde::{Deserialize, Serialize};
+
+/// A user id and a group id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ids {
+    /// The user id.
+    pub uid: u32,
+    /// The group id.
+    pub gid: u32,
+}

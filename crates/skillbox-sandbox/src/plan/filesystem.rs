@@ -1,0 +1,162 @@
+//! The steps that create the root directory of the script.
+
+use skillbox_model::Layer;
+
+use super::error::PlanError;
+use super::job::{Bind, BindKind, Job, WorkspaceSource};
+use super::op::{PrepareOp, RunOp, TemplateOp};
+use super::step_list::StepList;
+use crate::host::{HostFacts, PathFact};
+use crate::profile::{Backing, Profile, VisiblePath};
+
+/// The root directory contains only directories, links and small files.
+const ROOT_BYTES: u64 = 1 << 20;
+const ROOT_INODES: u64 = 1024;
+
+/// Adds the steps that depend only on the profile, the host and the mount points of the job.
+pub(super) fn push_template(steps: &mut StepList<'_>, profile: &Profile, facts: &HostFacts, job: &Job, has_proc: bool) {
+    let mount = [Layer::MountNamespace];
+    let policy = &profile.filesystem;
+    steps.push_required(&mount, TemplateOp::PrivateMounts);
+    steps.push_required(
+        &mount,
+        TemplateOp::NewRoot {
+            bytes: ROOT_BYTES,
+            inodes: ROOT_INODES,
+        },
+    );
+    for directory in &policy.directories {
+        steps.push_required(
+            &[],
+            TemplateOp::Directory {
+                path: directory.path.clone(),
+            },
+        );
+    }
+    for visible in &policy.visible {
+        if let Some(op) = visible_path_op(visible, facts) {
+            steps.push_required(&[], op);
+        }
+    }
+    for link in &policy.links {
+        steps.push_required(
+            &[],
+            TemplateOp::Link {
+                path: link.path.clone(),
+                target: link.target.clone(),
+            },
+        );
+    }
+    for file in &policy.files {
+        steps.push_required(
+            &[],
+            TemplateOp::File {
+                path: file.path.clone(),
+                content: file.content.clone(),
+            },
+        );
+    }
+    steps.push_required(
+        &mount,
+        TemplateOp::Devices {
+            names: policy.devices.iter().map(|device| device.name.clone()).collect(),
+        },
+    );
+    if has_proc {
+        steps.push_required(&[], TemplateOp::OuterProc);
+    }
+    let mount_points = std::iter::once((job.workspace_target.as_str(), BindKind::Directory))
+        .chain(binds_outside_workspace(job).map(|bind| (bind.target.as_str(), bind.kind)));
+    for (path, kind) in mount_points {
+        steps.push_required(
+            &[],
+            TemplateOp::MountPoint {
+                path: path.to_owned(),
+                kind,
+            },
+        );
+    }
+    steps.push_required(&mount, TemplateOp::SealRoot);
+    steps.push_required(&mount, TemplateOp::EnterRoot);
+}
+
+/// Adds the mounts that every run gets for itself, whatever its command is.
+pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, has_proc: bool) {
+    let policy = &profile.filesystem;
+    steps.push_required(
+        &[],
+        PrepareOp::SharedMemory {
+            bytes: policy.shm.bytes(),
+        },
+    );
+    if has_proc {
+        steps.push_as_needed(&[Layer::Proc], PrepareOp::Proc);
+        for mask in &policy.masked {
+            steps.push_as_needed(
+                &[Layer::Proc],
+                PrepareOp::Mask {
+                    path: mask.path.clone(),
+                },
+            );
+        }
+    }
+}
+
+/// Adds the mounts whose descriptors come with the run.
+pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(), PlanError> {
+    let backing = match job.workspace {
+        WorkspaceSource::Tmpfs => Backing::Tmpfs,
+        WorkspaceSource::Directory { .. } => Backing::Disk,
+    };
+    steps.push_required(
+        &[],
+        RunOp::MountWorkspace {
+            target: job.workspace_target.clone(),
+            backing,
+        },
+    );
+    for (index, bind) in job.binds.iter().enumerate() {
+        let index = u16::try_from(index).map_err(|_| PlanError::Job {
+            field: "binds",
+            message: format!("{} binds are too many: at most 65536 are supported", job.binds.len()),
+        })?;
+        let op = RunOp::BindDescriptor {
+            index,
+            target: bind.target.clone(),
+            kind: bind.kind,
+            access: bind.access,
+            owner: bind.owner,
+        };
+        steps.push_required(&[], op);
+    }
+    Ok(())
+}
+
+/// The binds that need a mount point in the root. A bind below the workspace finds or creates its mount point there.
+pub(super) fn binds_outside_workspace(job: &Job) -> impl Iterator<Item = &Bind> {
+    let workspace = format!("{}/", job.workspace_target);
+    job.binds
+        .iter()
+        .filter(move |bind| !bind.target.starts_with(&workspace))
+}
+
+/// The step that shows a path of the host. A required path that is missing is planned too, so that the launch fails
+/// with its name.
+fn visible_path_op(visible: &VisiblePath, facts: &HostFacts) -> Option<TemplateOp> {
+    let path = visible.path.clone();
+    let kind = match facts.paths.get(&visible.path) {
+        Some(PathFact::Link(target)) => {
+            let target = target.clone();
+            return Some(TemplateOp::Link { path, target });
+        }
+        Some(PathFact::Directory) => BindKind::Directory,
+        Some(PathFact::File) => BindKind::File,
+        None if visible.optional => return None,
+        None => BindKind::Directory,
+    };
+    Some(TemplateOp::BindHost {
+        path,
+        kind,
+        optional: visible.optional,
+    })
+}

@@ -1,0 +1,62 @@
+//! Requests of the server to the spawner.
+
+use std::borrow::Cow;
+use std::io;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::codec::{decode, encode};
+use crate::plan::{Command, Step};
+use crate::spawner_options::SpawnerOptions;
+
+/// A request to the spawner. The first descriptor of the message is the socket for the answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request<'a> {
+    /// The first request. Answer: `Facts`, or `Failed`, after which the spawner exits.
+    Begin(SpawnerOptions),
+    /// Create an empty filesystem in memory. Answer: `Workspace` with its descriptor.
+    CreateWorkspace { bytes: u64, inodes: u64 },
+    /// Launch a command. Further descriptors: stdin, stdout, stderr, the workspace, the binds. Answers: `Launched` with
+    /// a pidfd, then the answers of the child, then `SandboxReaped`.
+    Launch {
+        #[serde(borrow)]
+        steps: EncodedSteps<'a>,
+        command: Cow<'a, Command>,
+    },
+    /// Park a sandbox for launches with the same steps. No answer: a launch without a parked sandbox creates its own.
+    Park {
+        #[serde(borrow)]
+        steps: EncodedSteps<'a>,
+    },
+    /// Change the number of slots. No answer.
+    SetSlotLimit { limit: u8 },
+    /// A request in a file in memory, which is the second descriptor: a long command line does not fit into a message.
+    ReadFile { length: u64 },
+}
+
+/// Encoded steps. A receiver that has seen the same bytes before does not have to decode them again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EncodedSteps<'a>(pub Cow<'a, [u8]>);
+
+impl EncodedSteps<'_> {
+    pub fn encode(steps: &[Step]) -> io::Result<EncodedSteps<'static>> {
+        Ok(EncodedSteps(Cow::Owned(encode(steps)?)))
+    }
+
+    pub fn decode(&self) -> io::Result<Vec<Step>> {
+        decode(&self.0)
+    }
+}
+
+impl Serialize for EncodedSteps<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for EncodedSteps<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = <&'de [u8]>::deserialize(deserializer)?;
+        Ok(Self(Cow::Borrowed(bytes)))
+    }
+}

@@ -1,0 +1,167 @@
+//! The mount namespaces of the spawner.
+//!
+//! A child copies the mounts of its parent, so the cost of a launch would grow with the mounts of the host. The spawner
+//! keeps a descriptor of the namespace that shows the host, enters it only to copy a tree, and stays in an almost empty
+//! namespace otherwise. The spawner of an ordinary user first creates a user namespace that owns both.
+#![expect(unsafe_code, reason = "unshare(2) changes the whole process")]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use crate::host::{HostFacts, Ids, MountApi};
+use crate::id_maps::write_id_maps;
+use crate::kernel::mount::{
+    self, AttributeTiming, FsOption, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, TreeCloner,
+};
+use crate::root::Devices;
+
+/// The mount namespaces of the spawner.
+pub(super) struct MountNamespaces {
+    host: OwnedFd,
+    /// The namespace between launches.
+    idle: OwnedFd,
+    /// The outer `/proc`, through which a child writes its id maps.
+    pub proc: OwnedFd,
+    /// How mounts of the host are copied.
+    pub tree_cloner: TreeCloner,
+}
+
+/// The mounts that the spawner sees between launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IdleMounts {
+    /// `/proc` and a few device nodes: right for many launches.
+    Minimal,
+    /// A private copy of the host's mounts: enough for one launch, whose template unmounts them anyway.
+    HostCopy,
+}
+
+impl MountNamespaces {
+    /// Creates the idle namespace and enters it. The process must have one thread.
+    pub fn create(facts: &HostFacts, idle_mounts: IdleMounts) -> io::Result<Self> {
+        let proc = open(
+            "/proc",
+            OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        if !facts.privileged {
+            enter_user_namespace(&proc, facts.script)?;
+        }
+        let tree_cloner = TreeCloner {
+            scope: if facts.privileged {
+                MountScope::Single
+            } else {
+                MountScope::Recursive
+            },
+            attribute_timing: match facts.mount_api {
+                MountApi::Remounts => AttributeTiming::AfterAttach,
+                MountApi::Descriptors | MountApi::Paths => AttributeTiming::BeforeAttach,
+            },
+        };
+        let host = own_mount_namespace()?;
+        unshare_mounts()?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        if idle_mounts == IdleMounts::Minimal {
+            build(tree_cloner.scope)?;
+        }
+        let idle = own_mount_namespace()?;
+        Ok(Self {
+            host,
+            idle,
+            proc,
+            tree_cloner,
+        })
+    }
+
+    /// Enters the namespace of the host, until [`Self::return_to_idle`].
+    pub fn enter_host(&self) -> io::Result<()> {
+        enter(self.host.as_fd())
+    }
+
+    /// Does something in the namespace of the host.
+    pub fn with_host<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        enter(self.host.as_fd())?;
+        let result = work();
+        self.return_to_idle()?;
+        Ok(result)
+    }
+
+    /// Returns to the idle namespace from any other one.
+    pub fn return_to_idle(&self) -> io::Result<()> {
+        enter(self.idle.as_fd())
+    }
+
+    /// Does something in a new mount namespace that starts as a copy of the idle one, and returns.
+    pub fn with_new<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        unshare_mounts()?;
+        let result = work();
+        self.return_to_idle()?;
+        Ok(result)
+    }
+}
+
+fn unshare_mounts() -> io::Result<()> {
+    // SAFETY: no descriptor table is unshared.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
+    Ok(())
+}
+
+/// Moves this process into a mount namespace.
+pub(super) fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Mount))?)
+}
+
+/// The mount namespace that this process is in.
+pub(super) fn own_mount_namespace() -> io::Result<OwnedFd> {
+    Ok(open(
+        "/proc/self/ns/mnt",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}
+
+/// Replaces the copy of the host's mounts by an empty root with the outer `/proc` and the device nodes.
+fn build(scope: MountScope) -> io::Result<()> {
+    let options = [
+        FsOption("size", "64k"),
+        FsOption("nr_inodes", "16"),
+        FsOption("mode", "0755"),
+    ];
+    let root = mount::new_filesystem("tmpfs", &options, NO_SUID | NO_DEVICES)?;
+    for directory in ["proc", "dev"] {
+        mkdirat(&root, directory, Mode::from_raw_mode(0o755))?;
+    }
+    let slash = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let devices = Devices::create(&Devices::ALL)?;
+    let proc = mount::clone_tree(slash.as_fd(), "proc", scope)?;
+    mount::attach(root.as_fd(), slash.as_fd())?;
+    for (mount, name) in [(&proc, "proc"), (&devices.root, "dev")] {
+        let target = openat(
+            &root,
+            name,
+            OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?;
+        mount::attach(mount.as_fd(), target.as_fd())?;
+    }
+    devices.finish()?;
+    mount::set_attributes(
+        root.as_fd(),
+        READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC,
+        MountScope::Single,
+    )?;
+    rustix::process::fchdir(&root)?;
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(rustix::process::chdir("/")?)
+}
+
+/// Enters a user namespace that owns the mounts of an ordinary user. It maps the ids of the user and no others.
+fn enter_user_namespace(proc: &OwnedFd, ids: Ids) -> io::Result<()> {
+    // SAFETY: no descriptor table is unshared.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)? };
+    write_id_maps(proc.as_fd(), ids, ids)
+}

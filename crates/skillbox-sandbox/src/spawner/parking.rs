@@ -1,0 +1,76 @@
+//! Parks sandboxes, and gives them their runs.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use super::clone_child::{spawn_child, template_number};
+use super::cloned_child::{CloneSide, ClonedChild};
+use super::slots::ParkedSandbox;
+use super::state::SpawnerState;
+use crate::child::{abandon_parking, park};
+use crate::kernel::socket;
+use crate::plan::{Step, has_pid_namespace};
+use crate::protocol::{ChildPlan, StepFailure};
+
+/// Sends the run to a parked sandbox, where one fits and lives. A parked sandbox that died is reported to the server
+/// together with this launch.
+pub(super) fn release_parked(
+    state: &mut SpawnerState,
+    plan: &ChildPlan<'_>,
+    mounts: &VecDeque<OwnedFd>,
+    stdio: &[OwnedFd; 3],
+    answers: &OwnedFd,
+) -> Option<ClonedChild> {
+    if !has_pid_namespace(&plan.steps) {
+        // Its reaper would have to watch the server, which it does not know while it waits.
+        return None;
+    }
+    let sandbox = state.slots.take(&plan.steps)?;
+    if !sandbox.is_alive() {
+        state.parking_failure = sandbox.parking_failure().or(state.parking_failure.take());
+        return None;
+    }
+    // A new number means that the host has changed since the sandbox was parked.
+    let is_current = template_number(state, &plan.steps).is_ok_and(|number| sandbox.has_template(number));
+    if !is_current {
+        return None;
+    }
+    let mut descriptors = vec![answers.as_fd()];
+    descriptors.extend(stdio.iter().map(AsFd::as_fd));
+    descriptors.extend(mounts.iter().map(AsFd::as_fd));
+    sandbox.send_run(plan, &descriptors).unwrap_or_else(|error| {
+        let failure = StepFailure::outside_steps("send the run to a parked sandbox", &error);
+        state.parking_failure = Some(failure);
+        None
+    })
+}
+
+/// Parks the next sandbox. A failure is reported to the server together with the next launch. The child never returns.
+pub(super) fn park_one(state: &mut SpawnerState) {
+    let Some(steps) = state.slots.next_to_park() else {
+        return;
+    };
+    match try_park(state, &steps) {
+        Ok(sandbox) => state.slots.add(sandbox),
+        Err(failure) => {
+            state.slots.stop_parking(&steps);
+            state.parking_failure = Some(failure);
+        }
+    }
+}
+
+fn try_park(state: &mut SpawnerState, steps: &Rc<[Step]>) -> Result<ParkedSandbox, StepFailure> {
+    let (run_socket, child_socket) =
+        socket::pair().map_err(|error| StepFailure::outside_steps("create a socket pair", &error))?;
+    match spawn_child(state, steps)? {
+        CloneSide::Spawner(child) => Ok(ParkedSandbox::new(steps, child, run_socket)),
+        CloneSide::Child { tasks_fds } => match state.child_fds(tasks_fds) {
+            Ok(fds) => park(steps, fds, child_socket),
+            Err(error) => {
+                let failure = StepFailure::outside_steps("copy the descriptors of the spawner", &error);
+                abandon_parking(&child_socket, &failure)
+            }
+        },
+    }
+}

@@ -1,0 +1,35 @@
+//! The encoding of the last plan. Most launches of a server repeat it.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::plan::Step;
+use crate::protocol::EncodedSteps;
+
+/// The last encoded steps.
+#[derive(Debug, Default)]
+pub(super) struct EncodedStepCache(Mutex<Option<CachedSteps>>);
+
+#[derive(Debug)]
+struct CachedSteps {
+    steps: Arc<[Step]>,
+    bytes: Arc<[u8]>,
+}
+
+impl EncodedStepCache {
+    /// The encoding of these steps.
+    pub fn encode(&self, steps: &Arc<[Step]>) -> io::Result<Arc<[u8]>> {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match cached.as_ref() {
+            Some(cached) if Arc::ptr_eq(&cached.steps, steps) => Ok(Arc::clone(&cached.bytes)),
+            _ => {
+                let bytes: Arc<[u8]> = EncodedSteps::encode(steps)?.0.into();
+                *cached = Some(CachedSteps {
+                    steps: Arc::clone(steps),
+                    bytes: Arc::clone(&bytes),
+                });
+                Ok(bytes)
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The catalog as the commands use it.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use serde::Serialize;
+use skillbox_model::{Diagnostic, ErrorCode, Severity};
+use skillbox_repository::{Catalog, Repository, Resource, ResourceKind, ScanOptions, SkillEntry, SkillReadError};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::{Progress, Terminal, plural};
+use crate::sources::sources;
+
+/// With fewer skills, starting threads takes longer than the work.
+const MIN_SKILLS_FOR_THREADS: usize = 500;
+
+/// Scans every source of the settings.
+pub fn open(context: &Context<'_>, terminal: &Terminal) -> Repository {
+    let sources = sources(context.settings, context.layers.environment());
+    let options = ScanOptions {
+        max_directories: context.settings.max_directories,
+        ..ScanOptions::default()
+    };
+    Progress::show_during(terminal.is_stderr_terminal(), "scanning skills", |_| {
+        Repository::open(sources, options)
+    })
+}
+
+/// The skill with this name, or a failure that suggests similar names.
+pub fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Failure> {
+    catalog.get(name).ok_or_else(|| {
+        let failure = Failure::new(ErrorCode::UnknownSkill, format!("unknown skill `{name}`"));
+        let nearest: Vec<_> = catalog
+            .nearest_names(name, 3)
+            .into_iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        match nearest.as_slice() {
+            [] => failure.hint("no skills found; create one with `skillbox create NAME --dir skills`"),
+            names => failure.hint(format!(
+                "similar names: {}; run `skillbox list` for all",
+                names.join(", ")
+            )),
+        }
+    })
+}
+
+/// Maps every skill, keeping the order. A large catalog is divided among the processors.
+pub fn for_each<T: Send>(catalog: &Catalog, work: impl Fn(&SkillEntry) -> T + Sync) -> Vec<T> {
+    let entries: Vec<_> = catalog.skills().collect();
+    if entries.len() < MIN_SKILLS_FOR_THREADS {
+        return entries.into_iter().map(work).collect();
+    }
+    let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let shares = entries.chunks(entries.len().div_ceil(workers));
+    std::thread::scope(|scope| {
+        let work = &work;
+        let started: Vec<_> = shares
+            .map(|share| scope.spawn(move || share.iter().map(|entry| work(entry)).collect::<Vec<_>>()))
+            .collect();
+        let finished = started.into_iter().map(|worker| worker.join());
+        finished
+            .flat_map(|share| share.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// The diagnostic of a skill that exists but cannot be read.
+pub fn unreadable(entry: &SkillEntry, error: &SkillReadError) -> Diagnostic {
+    Diagnostic {
+        code: ErrorCode::SkillUnreadable.as_str(),
+        severity: Severity::Error,
+        path: entry.path().to_owned(),
+        line: None,
+        column: None,
+        message: error.to_string(),
+        hint: Some(ErrorCode::SkillUnreadable.remedy().to_owned()),
+    }
+}
+
+/// Resources by type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ResourceCounts {
+    script: usize,
+    reference: usize,
+    asset: usize,
+    other: usize,
+}
+
+impl ResourceCounts {
+    /// Counts a skill's resources.
+    pub fn of(resources: &[Resource]) -> Self {
+        let mut counts = Self::default();
+        for resource in resources {
+            *match resource.kind {
+                ResourceKind::Script => &mut counts.script,
+                ResourceKind::Reference => &mut counts.reference,
+                ResourceKind::Asset => &mut counts.asset,
+                ResourceKind::Other => &mut counts.other,
+            } += 1;
+        }
+        counts
+    }
+}
+
+/// Such as `2 scripts, 1 reference`; nothing for a skill that is only its SKILL.md.
+impl fmt::Display for ResourceCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.script, "script"),
+            (self.reference, "reference"),
+            (self.asset, "asset"),
+            (self.other, "other file"),
+        ];
+        let parts = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, noun)| plural(count, noun));
+        f.write_str(&parts.collect::<Vec<_>>().join(", "))
+    }
+}

@@ -1,0 +1,26 @@
+//! What every command may need, resolved before it starts.
+
+use std::cell::Cell;
+
+use skillbox_sandbox::Spawner;
+
+use crate::render::Verbosity;
+use crate::settings::{GlobalSettings, Layers, ResolvedSetting};
+
+/// The settings and options of this call.
+pub struct Context<'a> {
+    /// The settings in force.
+    pub settings: &'a GlobalSettings,
+    /// The same settings with their origins.
+    pub resolved_settings: &'a [ResolvedSetting],
+    /// Environment and config file.
+    pub layers: &'a Layers,
+    /// Whether the output is JSON.
+    pub as_json: bool,
+    /// How much is printed on stderr.
+    pub verbosity: Verbosity,
+    /// The spawner of a run, if one was forked at program start.
+    pub spawner: Cell<Option<Spawner>>,
+    /// The declaration of the command line, for help, manual pages and completions.
+    pub command_line: fn() -> clap::Command,
+}

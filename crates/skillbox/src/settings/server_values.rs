@@ -1,0 +1,50 @@
+//! The value types of server settings: addresses and tokens.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use skillbox_http::TokenHash;
+
+use super::value::SettingValue;
+
+impl SettingValue for SocketAddr {
+    fn type_name() -> String {
+        "address with port".to_owned()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let text = String::parse(words, base)?;
+        let wrong = |_| format!("{text:?} is not an IP address with a port, such as 127.0.0.1:8484");
+        text.parse().map_err(wrong)
+    }
+
+    fn display_text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for Vec<TokenHash> {
+    const SEPARATOR: Option<char> = Some(',');
+
+    fn type_name() -> String {
+        "list of tokens".to_owned()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let lines = words.into_iter().map(|word| {
+            let text = String::parse(vec![word], base)?;
+            TokenHash::parse(&text).map_err(|error| error.to_string())
+        });
+        lines.collect()
+    }
+
+    /// The tenants. The hashes are left out: they mean nothing to people.
+    fn display_text(&self) -> String {
+        if self.is_empty() {
+            return "(none)".to_owned();
+        }
+        let tenants: Vec<&str> = self.iter().map(|line| line.tenant.as_str()).collect();
+        format!("for {}", tenants.join(", "))
+    }
+}
