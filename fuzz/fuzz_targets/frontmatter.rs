@@ -1,4 +1,5 @@
-//! Parses any bytes as a SKILL.md with both parsers, and compares the frontmatter alone with the whole file.
+//! Parses any bytes as a SKILL.md with both parsers. Parsing only the frontmatter must return the same metadata as
+//! parsing the whole file.
 #![no_main]
 
 use std::path::Path;
@@ -17,9 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match find_frontmatter_end(bytes) {
         FrontmatterEnd::Complete { body_offset: end } => {
-            let alone = parse_lenient(path, "s", &bytes[..end]);
-            assert_eq!(alone.meta, whole.meta);
-            assert_eq!((alone.body_offset, whole.body_offset), (end, end));
+            let frontmatter_only = parse_lenient(path, "s", &bytes[..end]);
+            assert_eq!(frontmatter_only.meta, whole.meta);
+            assert_eq!((frontmatter_only.body_offset, whole.body_offset), (end, end));
             assert_eq!(split_frontmatter(text).1, &text[end..]);
         }
         FrontmatterEnd::NoFrontmatter => assert!(whole.meta.is_none()),

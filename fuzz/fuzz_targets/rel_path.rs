@@ -1,4 +1,4 @@
-//! Parses any bytes as a relative path: an accepted path stays below its parent and keeps its bytes.
+//! Parses any bytes as a relative path. An accepted path keeps its bytes and stays below any directory it is joined to.
 #![no_main]
 
 use std::path::{Component, Path};
@@ -10,14 +10,14 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(typed) = std::str::from_utf8(bytes)
         && let Ok(path) = RelPath::parse_typed(typed)
     {
-        check(&path);
+        check_invariants(&path);
     }
     let Ok(path) = RelPath::parse(bytes) else { return };
     assert_eq!(path.as_bytes(), bytes);
-    check(&path);
+    check_invariants(&path);
 });
 
-fn check(path: &RelPath) {
+fn check_invariants(path: &RelPath) {
     let as_path: &Path = path.as_path();
     assert!(
         as_path

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use skillbox_artifacts::{ArtifactName, ArtifactRef, Origin, Scope, Store, StoreError};
+use skillbox_artifacts::{ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store, StoreError};
 use skillbox_model::ErrorCode;
 
 use crate::harness::{S3Server, assert_within, store_at};
@@ -14,7 +14,7 @@ fn name(text: &str) -> ArtifactName {
 }
 
 fn put(store: &Store, content: &mut dyn Read) -> Result<u64, StoreError> {
-    let put = store.put(&Scope::User, &name("x"), content, Origin::default());
+    let put = store.put(&Scope::User, &name("x"), content, ArtifactMetadata::default());
     put.map(|artifact| artifact.version)
 }
 
@@ -110,7 +110,10 @@ fn an_upload_that_fails_midway_leaves_nothing() {
     let store = s3.store("x", scratch.path());
     s3.control("fail_parts?from=2");
     let error = put(&store, &mut io::repeat(7).take(20 << 20)).unwrap_err();
-    assert!(error.to_string().starts_with("cannot upload a part of s3://"), "{error}");
+    assert!(
+        error.to_string().starts_with("cannot upload a part of s3://"),
+        "{error}"
+    );
     assert_eq!(s3.control("uploads"), "0", "unfinished uploads are left");
     assert_eq!(store.list(&Scope::User).unwrap(), []);
     s3.control("fail_parts?from=10000");

@@ -176,12 +176,12 @@ fn settled_descriptor_count() -> usize {
 #[test]
 fn a_prepared_workspace_is_empty_and_used_once() {
     let server = Server::new(Fixture::new());
-    let look = "find /workspace -mindepth 1 -not -path '/workspace/skills*' -not -path '/workspace/runs/*' | sort | tr '\\n' ' '; \
+    let script = "find /workspace -mindepth 1 -not -path '/workspace/skills*' -not -path '/workspace/runs/*' | sort | tr '\\n' ' '; \
                 touch /workspace/left /workspace/out/left /workspace/home/left";
-    let first = server.stdout_of(look);
+    let first = server.stdout_of(script);
     assert!(first.contains("/workspace/work/inputs"), "{first}");
     for _ in 0..10 {
-        assert_eq!(server.stdout_of(look), first);
+        assert_eq!(server.stdout_of(script), first);
         // The worker prepares the next workspace in the meantime.
         std::thread::sleep(Duration::from_millis(10));
     }

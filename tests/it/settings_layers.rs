@@ -183,10 +183,7 @@ fn config_show_lists_every_value_and_its_origin() {
         shown["settings"].as_array().unwrap().len()
     );
     let text = cli.run("config show").expect_code(0).stdout;
-    assert!(
-        text.contains("config file: [TEMP]/work/skillbox.toml"),
-        "{text}"
-    );
+    assert!(text.contains("config file: [TEMP]/work/skillbox.toml"), "{text}");
     assert!(
         text.contains("  executor            docker (SKILLBOX_EXECUTOR)"),
         "{text}"

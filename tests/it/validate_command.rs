@@ -164,15 +164,15 @@ fn lenient_accepts_a_directory_of_skills_and_fails_only_for_errors() {
         serde_json::json!(["Bad_Name", "fine", "good", "odd"])
     );
     // A skill with warnings only is loaded, and the warnings are listed.
-    let odd = cli.run("validate --lenient bad --json").expect_code(0).json();
-    let codes: Vec<_> = odd["results"][0]["diagnostics"]
+    let result = cli.run("validate --lenient bad --json").expect_code(0).json();
+    let codes: Vec<_> = result["results"][0]["diagnostics"]
         .as_array()
         .unwrap()
         .iter()
         .map(|finding| finding["code"].as_str().unwrap())
         .collect();
     assert_eq!(codes, ["name_breaks_rules", "name_mismatch", "unquoted_value"]);
-    assert_eq!(odd["results"][0]["diagnostics"][2]["line"], 3);
+    assert_eq!(result["results"][0]["diagnostics"][2]["line"], 3);
 }
 
 #[test]

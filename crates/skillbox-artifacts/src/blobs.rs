@@ -39,7 +39,7 @@ impl BlobDirectory {
     }
 
     /// Locks out the garbage collector during a write. The content may exist already, and no record may name it yet.
-    pub(crate) fn lock_shared_with_writers(&self) -> Result<File, StoreError> {
+    pub(crate) fn lock_for_write(&self) -> Result<File, StoreError> {
         let temp_directory = self.temp_directory()?;
         let directory = File::open(&temp_directory).map_err(io_error("open", &temp_directory))?;
         match directory.lock_shared() {
@@ -50,7 +50,7 @@ impl BlobDirectory {
     }
 
     /// Waits until there are no writers, and locks them out. Returns none if that takes too long.
-    pub(crate) fn lock_exclusively(&self) -> Result<Option<File>, StoreError> {
+    pub(crate) fn lock_for_collection(&self) -> Result<Option<File>, StoreError> {
         let temp_directory = self.temp_directory()?;
         let directory = File::open(&temp_directory).map_err(io_error("open", &temp_directory))?;
         let deadline = Instant::now() + EXCLUSIVE_LOCK_TIMEOUT;
@@ -96,7 +96,7 @@ impl BlobDirectory {
         let mut temp =
             tempfile::NamedTempFile::new_in(&temp_directory).map_err(io_error("create a file in", &temp_directory))?;
         let path = temp.path().to_owned();
-        let (digest, size) = copy_hashed(name, reader, temp.as_file_mut(), &path)?;
+        let (digest, size) = copy_and_hash(name, reader, temp.as_file_mut(), &path)?;
         let path = self.path(&digest);
         if !path.exists() {
             // Syncing before the rename ensures that a record never names a blob that a crash can lose.
@@ -128,7 +128,7 @@ fn list_directory(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 /// Copies the whole content. Returns its digest and size. Errors of the reader and of the disk are distinguished.
-pub(crate) fn copy_hashed(
+pub(crate) fn copy_and_hash(
     name: &ArtifactName,
     content: &mut dyn Read,
     into: &mut dyn Write,

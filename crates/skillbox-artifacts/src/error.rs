@@ -100,7 +100,7 @@ pub enum StoreError {
     },
     /// An upload failed, and its parts could not be removed. Nothing of it is visible.
     #[error("{cause}; the parts that were sent to {location} could not be removed")]
-    PartsLeft {
+    PartsNotRemoved {
         /// Why the upload failed.
         cause: Box<StoreError>,
         /// The URL of the parts.
@@ -136,7 +136,7 @@ impl StoreError {
                 RemoteFailure::BucketMissing => ErrorCode::BucketMissing,
                 RemoteFailure::Other => ErrorCode::Storage,
             },
-            Self::PartsLeft { cause, .. } => cause.code(),
+            Self::PartsNotRemoved { cause, .. } => cause.code(),
             Self::Record { .. } | Self::Io { .. } | Self::Content { .. } => ErrorCode::Storage,
         }
     }
@@ -156,7 +156,7 @@ impl StoreError {
                 RemoteFailure::Other => Some("the message contains the object store's answer"),
                 RemoteFailure::Unreachable => None,
             },
-            Self::PartsLeft { cause, .. } => cause.hint(),
+            Self::PartsNotRemoved { cause, .. } => cause.hint(),
             _ => None,
         }
     }

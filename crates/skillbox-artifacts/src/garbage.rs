@@ -28,7 +28,7 @@ impl LocalStore {
         if self.unreferenced_blobs()?.is_empty() && self.blobs().abandoned_temp_files()?.is_empty() {
             return Ok(FreedContent::default());
         }
-        let Some(_lock) = self.blobs().lock_exclusively()? else {
+        let Some(_lock) = self.blobs().lock_for_collection()? else {
             return Ok(FreedContent::default());
         };
         // There are no writers now. Those that were active before have created their records.
@@ -73,7 +73,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store};
+    use crate::{Artifact, ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store};
 
     struct Fixture {
         directory: TempDir,
@@ -90,7 +90,7 @@ mod tests {
         fn put(&self, scope: &Scope, name: &str, content: &str) -> Artifact {
             let name = ArtifactName::parse(name).unwrap();
             self.store
-                .put(scope, &name, &mut content.as_bytes(), Origin::default())
+                .put(scope, &name, &mut content.as_bytes(), ArtifactMetadata::default())
                 .unwrap()
         }
 

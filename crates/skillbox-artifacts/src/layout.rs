@@ -20,10 +20,10 @@ use crate::{ArtifactName, Scope};
 /// Contains the scopes.
 pub(crate) const ARTIFACTS: &str = "artifacts";
 pub(crate) const BLOBS: &str = "cas/sha256";
-pub(crate) const RECORD: &str = "json";
-pub(crate) const REMOVED: &str = "removed";
+pub(crate) const RECORD_EXTENSION: &str = "json";
+pub(crate) const REMOVED_EXTENSION: &str = "removed";
 pub(crate) const TENANTS: &str = "tenants";
-pub(crate) const NAME_PREFIX: &str = "n-";
+pub(crate) const NAME_PART_PREFIX: &str = "n-";
 
 pub(crate) fn blob(digest: &Digest) -> PathBuf {
     let hex = digest.hex();
@@ -40,7 +40,7 @@ pub(crate) fn scope(scope: &Scope) -> PathBuf {
 
 pub(crate) fn versions(of: &Scope, name: &ArtifactName) -> PathBuf {
     let mut path = scope(of);
-    path.extend(name.as_str().split('/').map(|part| format!("{NAME_PREFIX}{part}")));
+    path.extend(name.as_str().split('/').map(|part| format!("{NAME_PART_PREFIX}{part}")));
     path
 }
 
@@ -52,12 +52,12 @@ pub(crate) fn version_file(version: u64, extension: &str) -> String {
 pub(crate) fn parse_version_file(file_name: &str) -> Option<(u64, &str)> {
     let (stem, extension) = file_name.rsplit_once('.')?;
     let version = stem.strip_prefix('v')?.parse().ok()?;
-    matches!(extension, RECORD | REMOVED).then_some((version, extension))
+    matches!(extension, RECORD_EXTENSION | REMOVED_EXTENSION).then_some((version, extension))
 }
 
 /// The part of a name that a directory represents.
 pub(crate) fn name_part(directory: &str) -> Option<&str> {
-    directory.strip_prefix(NAME_PREFIX)
+    directory.strip_prefix(NAME_PART_PREFIX)
 }
 
 /// Escapes a text to one component of a path or key. Characters that every file system and object store accepts stay;

@@ -24,5 +24,5 @@ pub use content::{CheckedContent, RangeContent};
 pub use error::{RemoteCause, RemoteFailure, StoreError};
 pub use garbage::FreedContent;
 pub use location::{Bucket, Location, LocationError, Provider};
-pub use record::{Artifact, Origin, Scope};
+pub use record::{Artifact, ArtifactMetadata, Scope};
 pub use store::Store;

@@ -9,7 +9,7 @@ use crate::blobs::BlobDirectory;
 use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
-use crate::{Artifact, ArtifactName, ArtifactRef, CheckedContent, Origin, RangeContent, Scope, StoreError, layout};
+use crate::{Artifact, ArtifactName, ArtifactRef, CheckedContent, ArtifactMetadata, RangeContent, Scope, StoreError, layout};
 
 /// A store below one directory. Threads and processes can share it.
 #[derive(Clone, Debug)]
@@ -45,18 +45,18 @@ impl LocalStore {
         scope: &Scope,
         name: &ArtifactName,
         content: &mut dyn Read,
-        origin: Origin,
+        metadata: ArtifactMetadata,
     ) -> Result<Artifact, StoreError> {
         // Prevents that the content is freed before its record exists.
-        let _lock = self.blobs.lock_shared_with_writers()?;
+        let _lock = self.blobs.lock_for_write()?;
         let (sha256, size_bytes) = self.blobs.write(name, content)?;
         let mut artifact = Artifact {
             name: name.clone(),
             version: self.next_version(scope, name)?,
             size_bytes,
             sha256,
-            mime_type: origin.mime_type,
-            run_id: origin.run_id,
+            mime_type: metadata.mime_type,
+            run_id: metadata.run_id,
             created_unix_ms: now_unix_ms(),
         };
         self.claim_version(scope, &mut artifact)?;
@@ -127,9 +127,9 @@ impl LocalStore {
         }
         let directory = self.root.join(layout::versions(scope, &reference.name));
         for artifact in &removed {
-            let mark = directory.join(layout::version_file(artifact.version, layout::REMOVED));
+            let mark = directory.join(layout::version_file(artifact.version, layout::REMOVED_EXTENSION));
             File::create(&mark).map_err(io_error("create", &mark))?;
-            let record = directory.join(layout::version_file(artifact.version, layout::RECORD));
+            let record = directory.join(layout::version_file(artifact.version, layout::RECORD_EXTENSION));
             fs::remove_file(&record).map_err(io_error("remove", &record))?;
         }
         Ok(removed)
@@ -149,8 +149,8 @@ impl LocalStore {
         let directory = self.root.join(layout::versions(scope, &artifact.name));
         fs::create_dir_all(&directory).map_err(io_error("create", &directory))?;
         loop {
-            let path = directory.join(layout::version_file(artifact.version, layout::RECORD));
-            let removed = directory.join(layout::version_file(artifact.version, layout::REMOVED));
+            let path = directory.join(layout::version_file(artifact.version, layout::RECORD_EXTENSION));
+            let removed = directory.join(layout::version_file(artifact.version, layout::REMOVED_EXTENSION));
             let text = serde_json::to_vec_pretty(artifact).map_err(record_error(&path))?;
             // A hard link appears with its whole content, and never replaces an existing file.
             let temp_directory = self.blobs.temp_directory()?;
@@ -193,7 +193,7 @@ impl LocalStore {
         for entry in entries {
             let entry = entry.map_err(io_error("list", &path))?;
             if let Some((version, extension)) = entry.file_name().to_str().and_then(layout::parse_version_file) {
-                used.push((version, extension == layout::RECORD));
+                used.push((version, extension == layout::RECORD_EXTENSION));
             }
         }
         Ok(used)
@@ -201,7 +201,7 @@ impl LocalStore {
 
     fn read_record(&self, scope: &Scope, name: &ArtifactName, version: u64) -> Result<Option<Artifact>, StoreError> {
         let directory = self.root.join(layout::versions(scope, name));
-        read_record_file(&directory.join(layout::version_file(version, layout::RECORD)))
+        read_record_file(&directory.join(layout::version_file(version, layout::RECORD_EXTENSION)))
     }
 }
 
@@ -220,7 +220,7 @@ pub(crate) fn for_each_record(directory: &Path, visit: &mut dyn FnMut(&Artifact)
         } else if name
             .to_str()
             .and_then(layout::parse_version_file)
-            .is_some_and(|(_, kind)| kind == layout::RECORD)
+            .is_some_and(|(_, kind)| kind == layout::RECORD_EXTENSION)
         {
             read_record_file(&path)?.iter().for_each(&mut *visit);
         }

@@ -18,7 +18,7 @@ pub enum Scope {
 
 /// The origin of a file, stored with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct ArtifactMetadata {
     /// The MIME type, as determined at collection.
     pub mime_type: Option<String>,
     /// The run that created the file.

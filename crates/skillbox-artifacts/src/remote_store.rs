@@ -17,7 +17,7 @@ use crate::bucket::{BucketOptions, Download, SpooledContent, records};
 use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
-use crate::{Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, Origin, RangeContent, Scope, StoreError};
+use crate::{Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, ArtifactMetadata, RangeContent, Scope, StoreError};
 
 /// A store in a bucket, which other hosts may use as well.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl RemoteStore {
         scope: &Scope,
         name: &ArtifactName,
         content: &mut dyn Read,
-        origin: Origin,
+        metadata: ArtifactMetadata,
     ) -> Result<Artifact, StoreError> {
         let versions = self.keys.versions(scope, name)?;
         let connection = self.connection()?;
@@ -76,8 +76,8 @@ impl RemoteStore {
             version: next,
             size_bytes,
             sha256,
-            mime_type: origin.mime_type,
-            run_id: origin.run_id,
+            mime_type: metadata.mime_type,
+            run_id: metadata.run_id,
             created_unix_ms: now_unix_ms(),
         };
         records::claim_version(&connection, &versions, artifact)

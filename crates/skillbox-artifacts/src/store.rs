@@ -10,7 +10,7 @@ use crate::bucket::BucketOptions;
 use crate::local_store::LocalStore;
 use crate::remote_store::RemoteStore;
 use crate::{
-    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location, Origin, RangeContent, Scope,
+    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location, ArtifactMetadata, RangeContent, Scope,
     StoreError,
 };
 
@@ -58,11 +58,11 @@ impl Store {
         scope: &Scope,
         name: &ArtifactName,
         content: &mut dyn Read,
-        origin: Origin,
+        metadata: ArtifactMetadata,
     ) -> Result<Artifact, StoreError> {
         match &self.0 {
-            Backend::Local(store) => store.put(scope, name, content, origin),
-            Backend::Remote(store) => store.put(scope, name, content, origin),
+            Backend::Local(store) => store.put(scope, name, content, metadata),
+            Backend::Remote(store) => store.put(scope, name, content, metadata),
         }
     }
 

@@ -49,7 +49,6 @@ enum Command {
     /// Memory during a gigabyte of output
     Stdout(stdout::Arguments),
     /// Scanning and refreshing thousands of skills, and their memory
-    #[command(alias = "catalogue")]
     Catalog(catalog::Arguments),
     /// Prompts, the tool policy, and loading a skill
     Prompt(prompt::Arguments),

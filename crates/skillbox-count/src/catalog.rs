@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use skillbox_loader::{AgentName, AgentStart, Dialect, History, Session, Settings, SnapshotCache};
+use skillbox_loader::{AgentName, AgentSpec, Dialect, HistoryCompleteness, Session, Settings, SnapshotCache};
 use skillbox_model::Digest;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
 
@@ -31,11 +31,11 @@ pub(crate) fn catalog() -> anyhow::Result<()> {
 fn counted_catalog(root: &Path) -> usize {
     let catalog = scan(root);
     let mut settings = Settings::new(Dialect::Skillbox);
-    settings.description_budget = 1 << 20;
+    settings.max_list_chars = 1 << 20;
     let session = Session::new(settings, Arc::new(SnapshotCache::default()));
     let agent = AgentName::default();
-    session.before_agent(&catalog, &AgentStart::main());
-    let section = session.modify_request(&catalog, &agent, History::Whole, &[]);
+    session.before_agent(&catalog, &AgentSpec::main());
+    let section = session.modify_request(&catalog, &agent, HistoryCompleteness::Complete, &[]);
     section.map_or(0, |section| section.text.len())
 }
 

@@ -1,4 +1,4 @@
-//! Cancelling a run from another thread or from a signal handler.
+//! Cancels a run from another thread or from a signal handler.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use rustix::pipe::PipeFlags;
 
 /// A cancellation token that `poll` can wait for together with the other descriptors of a run. Clones share one token.
 ///
-/// It is a pipe: any byte in it cancels, because `write` is async-signal-safe (signal-safety(7)).
+/// It is a pipe, and any byte in it cancels. A signal handler can use it because `write` is async-signal-safe
+/// (signal-safety(7)).
 #[derive(Clone, Debug)]
 pub struct CancelToken(Arc<Pipe>);
 
@@ -28,7 +29,7 @@ impl CancelToken {
 
     /// Cancels. A cancelled token stays cancelled.
     pub fn cancel(&self) {
-        // A full pipe is already cancelled.
+        // The write fails if the pipe is full. Then the token is already cancelled.
         let _already_cancelled = rustix::io::write(&self.0.write_end, &[1]);
     }
 

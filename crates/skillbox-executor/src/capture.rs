@@ -1,14 +1,14 @@
-//! Capturing the head and the tail of an output stream of any length.
+//! Captures the head and the tail of an output stream of any length.
 
 use std::collections::VecDeque;
 
-/// Collects a stream: its memory is bounded, its counts are exact.
+/// Captures a stream in bounded memory. The number of bytes received is exact.
 #[derive(Debug)]
 pub struct OutputCapture {
     capacity: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    total: u64,
+    total_bytes: u64,
 }
 
 /// A captured stream as text.
@@ -18,10 +18,10 @@ pub struct CapturedOutput {
     pub text: String,
     /// Whether bytes were omitted.
     pub truncated: bool,
-    /// The total number of bytes of the stream.
-    pub bytes: u64,
+    /// The size of the whole stream.
+    pub total_bytes: u64,
     /// Whether invalid UTF-8 was replaced.
-    pub replaced: bool,
+    pub has_replacements: bool,
 }
 
 impl OutputCapture {
@@ -31,53 +31,53 @@ impl OutputCapture {
             capacity: capacity.max(2),
             head: Vec::new(),
             tail: VecDeque::new(),
-            total: 0,
+            total_bytes: 0,
         }
     }
 
     /// The number of bytes received.
-    pub fn total(&self) -> u64 {
-        self.total
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
     }
 
     /// Appends the next piece of the stream.
     pub fn push(&mut self, piece: &[u8]) {
-        self.total += piece.len() as u64;
+        self.total_bytes += piece.len() as u64;
         let head_capacity = self.capacity / 2 - self.head.len();
         let (to_head, rest) = piece.split_at(piece.len().min(head_capacity));
         self.head.extend_from_slice(to_head);
         let tail_capacity = self.capacity - self.capacity / 2;
         let rest = &rest[rest.len().saturating_sub(tail_capacity)..];
-        let over = (self.tail.len() + rest.len()).saturating_sub(tail_capacity);
-        self.tail.drain(..over);
+        let excess = (self.tail.len() + rest.len()).saturating_sub(tail_capacity);
+        self.tail.drain(..excess);
         self.tail.extend(rest);
     }
 
     /// Returns the text, with a mark where bytes were omitted.
     pub fn finish(self) -> CapturedOutput {
         let kept = self.head.len() + self.tail.len();
-        let omitted = self.total - kept as u64;
+        let omitted = self.total_bytes - kept as u64;
         let tail: Vec<u8> = self.tail.into();
         if omitted == 0 {
             let whole = [self.head, tail].concat();
-            let (text, replaced) = decode_lossy(&whole);
+            let (text, has_replacements) = decode_lossy(&whole);
             return CapturedOutput {
                 text,
                 truncated: false,
-                bytes: self.total,
-                replaced,
+                total_bytes: self.total_bytes,
+                has_replacements,
             };
         }
-        let head = trim_cut_end(&self.head);
-        let tail = trim_cut_start(&tail);
-        let omitted = self.total - (head.len() + tail.len()) as u64;
+        let head = trim_partial_char_at_end(&self.head);
+        let tail = trim_partial_char_at_start(&tail);
+        let omitted = self.total_bytes - (head.len() + tail.len()) as u64;
         let (head, head_replaced) = decode_lossy(head);
         let (tail, tail_replaced) = decode_lossy(tail);
         CapturedOutput {
             text: format!("{head}\n[… {omitted} bytes left out …]\n{tail}"),
             truncated: true,
-            bytes: self.total,
-            replaced: head_replaced || tail_replaced,
+            total_bytes: self.total_bytes,
+            has_replacements: head_replaced || tail_replaced,
         }
     }
 }
@@ -89,8 +89,8 @@ fn decode_lossy(bytes: &[u8]) -> (String, bool) {
     }
 }
 
-/// Removes an incomplete character at the end.
-fn trim_cut_end(bytes: &[u8]) -> &[u8] {
+/// Removes an incomplete UTF-8 character at the end.
+fn trim_partial_char_at_end(bytes: &[u8]) -> &[u8] {
     let start = bytes.len().saturating_sub(3);
     for index in (start..bytes.len()).rev() {
         let width = match bytes[index] {
@@ -109,8 +109,8 @@ fn trim_cut_end(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Removes an incomplete character at the beginning.
-fn trim_cut_start(bytes: &[u8]) -> &[u8] {
+/// Removes an incomplete UTF-8 character at the beginning.
+fn trim_partial_char_at_start(bytes: &[u8]) -> &[u8] {
     let skip = bytes
         .iter()
         .take(3)
@@ -134,27 +134,27 @@ mod tests {
     #[test]
     fn short_streams_are_captured_whole() {
         let kept = capture(8, &[b"abcd", b"efgh"]);
-        assert_eq!((kept.text.as_str(), kept.truncated, kept.bytes), ("abcdefgh", false, 8));
+        assert_eq!((kept.text.as_str(), kept.truncated, kept.total_bytes), ("abcdefgh", false, 8));
     }
 
     #[test]
     fn long_streams_keep_both_ends_around_a_mark() {
         let kept = capture(8, &[b"abcd", b"efg", b"hij", b"klmnop"]);
         assert_eq!(kept.text, "abcd\n[… 8 bytes left out …]\nmnop");
-        assert_eq!((kept.truncated, kept.bytes), (true, 16));
+        assert_eq!((kept.truncated, kept.total_bytes), (true, 16));
     }
 
     #[test]
     fn characters_are_not_split_by_the_cut() {
         let kept = capture(8, &["aéééééééé".as_bytes()]);
-        assert!(!kept.replaced, "{}", kept.text);
+        assert!(!kept.has_replacements, "{}", kept.text);
         assert_eq!(kept.text, "aé\n[… 10 bytes left out …]\néé");
     }
 
     #[test]
     fn replaced_invalid_text_is_flagged() {
         let kept = capture(64, &[b"a\xff\0b"]);
-        assert_eq!((kept.text.as_str(), kept.replaced), ("a\u{fffd}\0b", true));
+        assert_eq!((kept.text.as_str(), kept.has_replacements), ("a\u{fffd}\0b", true));
     }
 
     proptest! {

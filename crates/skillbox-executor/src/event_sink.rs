@@ -2,7 +2,7 @@
 
 use skillbox_model::RunEvent;
 
-/// An optional listener. Without one, events are not even constructed.
+/// Passes events to an optional listener. Without a listener, events are not constructed.
 pub struct EventSink<'a>(Option<&'a mut (dyn FnMut(RunEvent) + Send)>);
 
 impl<'a> EventSink<'a> {
@@ -11,8 +11,8 @@ impl<'a> EventSink<'a> {
         Self(None)
     }
 
-    /// Sends every event to `listener`, on the thread of the run.
-    pub fn to(listener: &'a mut (dyn FnMut(RunEvent) + Send)) -> Self {
+    /// A sink that calls `listener` for every event, on the thread of the run.
+    pub fn with_listener(listener: &'a mut (dyn FnMut(RunEvent) + Send)) -> Self {
         Self(Some(listener))
     }
 

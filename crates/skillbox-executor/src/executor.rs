@@ -12,7 +12,7 @@ use crate::{
     CancelToken, DockerError, DockerExecutor, EventSink, ExecutionResult, LocalError, LocalExecutor, StagedJob,
 };
 
-/// The place where a job runs.
+/// Runs jobs, either on this host or in containers.
 #[derive(Clone, Debug)]
 pub enum Executor {
     /// On this host, in the kernel's sandbox.
@@ -31,7 +31,7 @@ pub struct RunParams<'a, 'e> {
     pub job: StagedJob,
     /// The workspace that the command may write to.
     pub workspace: &'a Workspace,
-    /// The files that the executor copies into the workspace afterwards, if the command ran elsewhere.
+    /// The files that the executor copies into the workspace after the run, if the command ran in a container.
     pub files_to_fetch: FilesToFetch<'a>,
     /// Cancels the run.
     pub cancel: &'a CancelToken,
@@ -101,7 +101,7 @@ impl Executor {
         }
     }
 
-    /// Releases the sandboxes of finished runs whose workspaces stay.
+    /// Releases the sandboxes of finished runs whose workspaces are kept.
     pub fn release_finished_sandboxes(&self) {
         if let Self::Local(local) = self {
             local.release_finished_sandboxes();

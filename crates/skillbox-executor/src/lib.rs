@@ -7,7 +7,7 @@
 mod cancel;
 mod capture;
 pub mod docker;
-mod embedded_program;
+mod embedded_runner;
 mod event_sink;
 mod execution_result;
 mod executor;
@@ -23,7 +23,7 @@ pub mod workspace;
 pub use cancel::CancelToken;
 pub use capture::{CapturedOutput, OutputCapture};
 pub use docker::{DockerError, DockerExecutor, DockerOptions, FilesToFetch};
-pub use embedded_program::start_spawner;
+pub use embedded_runner::start_spawner;
 pub use event_sink::EventSink;
 pub use execution_result::ExecutionResult;
 pub use executor::{Executor, ExecutorError, RunParams};

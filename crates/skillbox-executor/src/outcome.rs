@@ -1,4 +1,4 @@
-//! Decides what ended a run. Pure.
+//! Decides what ended a run: a pure function of the evidence.
 
 use skillbox_model::{EndedBy, Outcome};
 
@@ -15,7 +15,7 @@ pub(crate) enum KillReason {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunEvidence {
     /// Set if skillbox killed the run.
-    pub killed: Option<KillReason>,
+    pub kill_reason: Option<KillReason>,
     /// The exit code of the command.
     pub exit_code: Option<i32>,
     /// The signal that ended the command.
@@ -31,19 +31,19 @@ pub(crate) struct RunEvidence {
 const SIGKILL: i32 = 9;
 const SIGXCPU: i32 = 24;
 const SIGXFSZ: i32 = 25;
-/// The exit code of a shell whose last command was killed.
-const SHELL_EXIT_KILLED: i32 = 128 + SIGKILL;
-const SHELL_EXIT_XFSZ: i32 = 128 + SIGXFSZ;
+/// The exit code of a shell whose last command was killed by SIGKILL.
+const SHELL_EXIT_CODE_SIGKILL: i32 = 128 + SIGKILL;
+const SHELL_EXIT_CODE_SIGXFSZ: i32 = 128 + SIGXFSZ;
 
 /// Decides what ended the run, and which warnings the caller gets.
 pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (Outcome, Vec<String>) {
     let mut warnings = Vec::new();
-    let ended_by = match evidence.killed {
+    let ended_by = match evidence.kill_reason {
         Some(KillReason::Deadline) => EndedBy::Timeout,
         Some(KillReason::Cancelled) => EndedBy::Cancelled,
         Some(KillReason::Cpu) => EndedBy::Cpu,
         Some(KillReason::Disk) => EndedBy::Disk,
-        None => cause_without_kill(evidence),
+        None => infer_cause(evidence),
     };
     let is_memory_or_cpu_limit = matches!(ended_by, EndedBy::Memory | EndedBy::Cpu);
     if evidence.memory_hit && ended_by != EndedBy::Memory {
@@ -55,7 +55,7 @@ pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (Outcome, Vec<String>) {
     if evidence.workspace_full && ended_by != EndedBy::Disk {
         warnings.push("the workspace was full when the run ended".to_owned());
     }
-    let ended_by_itself = evidence.killed.is_none() && !is_memory_or_cpu_limit;
+    let ended_by_itself = evidence.kill_reason.is_none() && !is_memory_or_cpu_limit;
     let outcome = Outcome {
         ended_by,
         exit_code: if ended_by_itself { evidence.exit_code } else { None },
@@ -64,12 +64,13 @@ pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (Outcome, Vec<String>) {
     (outcome, warnings)
 }
 
-/// A limit counts as the cause only if the command failed in the way that this limit makes commands fail.
-fn cause_without_kill(evidence: &RunEvidence) -> EndedBy {
-    let is_killed = evidence.signal == Some(SIGKILL) || evidence.exit_code == Some(SHELL_EXIT_KILLED);
+/// Infers the cause if skillbox did not kill the run. A limit counts as the cause only if the command failed in the way
+/// that this limit makes commands fail.
+fn infer_cause(evidence: &RunEvidence) -> EndedBy {
+    let is_sigkill = evidence.signal == Some(SIGKILL) || evidence.exit_code == Some(SHELL_EXIT_CODE_SIGKILL);
     let has_failed = evidence.signal.is_some() || evidence.exit_code != Some(0);
-    let is_file_too_large = evidence.signal == Some(SIGXFSZ) || evidence.exit_code == Some(SHELL_EXIT_XFSZ);
-    if evidence.memory_hit && is_killed {
+    let is_file_too_large = evidence.signal == Some(SIGXFSZ) || evidence.exit_code == Some(SHELL_EXIT_CODE_SIGXFSZ);
+    if evidence.memory_hit && is_sigkill {
         EndedBy::Memory
     } else if evidence.signal == Some(SIGXCPU) {
         EndedBy::Cpu
@@ -174,7 +175,7 @@ mod tests {
         check(signal(25), EndedBy::Disk, None, Some(25));
         check(
             RunEvidence {
-                killed: Some(KillReason::Deadline),
+                kill_reason: Some(KillReason::Deadline),
                 ..signal(9)
             },
             EndedBy::Timeout,
@@ -183,7 +184,7 @@ mod tests {
         );
         check(
             RunEvidence {
-                killed: Some(KillReason::Cancelled),
+                kill_reason: Some(KillReason::Cancelled),
                 ..exit(0)
             },
             EndedBy::Cancelled,
@@ -192,7 +193,7 @@ mod tests {
         );
         check(
             RunEvidence {
-                killed: Some(KillReason::Cpu),
+                kill_reason: Some(KillReason::Cpu),
                 ..signal(9)
             },
             EndedBy::Cpu,

@@ -48,8 +48,8 @@ fn boot_and_pid_namespace() -> String {
 fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command name in parentheses may contain any character, spaces and parentheses included.
-    let after = &stat[stat.rfind(')')? + 1..];
-    let mut fields = after.split_whitespace();
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let mut fields = after_name.split_whitespace();
     let has_ended = matches!(fields.next()?, "Z" | "X");
     let start = fields.nth(18)?.to_owned();
     (!has_ended).then_some(start)

@@ -107,14 +107,14 @@ fn check_cwd(
     if below.is_empty() {
         return Ok(());
     }
-    let below = RelPath::parse(below).map_err(|error| RequestError::path("cwd", &error))?;
+    let below = RelPath::parse(below).map_err(|error| RequestError::invalid_path("cwd", &error))?;
     // The links to the workspace point out of the snapshot, and always to a directory.
     let first = below.components().next().unwrap_or_default();
     if let Some((link, _)) = SKILL_LINKS.iter().find(|(link, _)| link.as_bytes() == first) {
         let target = if *link == "inputs" { layout::INPUTS } else { link };
         let rest = below.as_bytes()[first.len()..].to_vec();
         let real =
-            RelPath::parse([target.as_bytes(), &rest].concat()).map_err(|error| RequestError::path("cwd", &error))?;
+            RelPath::parse([target.as_bytes(), &rest].concat()).map_err(|error| RequestError::invalid_path("cwd", &error))?;
         return open_directory(workspace.root(), &real)
             .map(drop)
             .map_err(|error| missing(&error));

@@ -94,7 +94,7 @@ impl QueuedRun {
         let mut listener = |event| record.events.append(event);
         let context = RunContext {
             session: record.session().cloned(),
-            events: EventSink::to(&mut listener),
+            events: EventSink::with_listener(&mut listener),
             cancel: record.cancel_token().clone(),
             export: None,
         };

@@ -102,9 +102,9 @@ impl SkillFilter {
     }
 }
 
-/// An agent at the start of its turn.
+/// The agent whose turn starts: its name, its parent, and the skills that it can see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AgentStart {
+pub struct AgentSpec {
     /// The agent.
     pub agent: AgentName,
     /// The agent that started it, and what it inherits from that agent.
@@ -113,7 +113,7 @@ pub struct AgentStart {
     pub filter: SkillFilter,
 }
 
-impl AgentStart {
+impl AgentSpec {
     /// The main agent of a session.
     pub fn main() -> Self {
         Self::default()

@@ -2,7 +2,7 @@
 //!
 //! Every prompt and every policy check needs derived values of skills. Without the cache, each of them would
 //! parse `allowed-tools` and `hooks` and scan the texts of the list again.
-//! Gain: not measured yet; `skillbox-bench prompt --only policy` and `--only overview` show it.
+//! The gain has not been measured separately; `skillbox-bench prompt --only policy` and `--only overview` include it.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Changes to a session's state, as operations that merge.
+//! Changes to a session's state, as lists of operations.
 
 use std::sync::Arc;
 
@@ -13,8 +13,10 @@ use crate::state::{AgentState, DocSelection, LoadMode, LoadedSkill, PromptNote, 
 
 /// A list of operations on a [`SkillsState`].
 ///
-/// Calls that run in parallel against one state each produce a delta. Applied one after the other, in any order, no
-/// delta undoes what another one added.
+/// Calls that run in parallel against one state each produce a delta, and the deltas are applied one after the other.
+/// Operations that add something (`Load`, `AddDocs`, `AddNote`, `Disable`, `MarkHookFired`) merge: no addition is lost,
+/// whatever the order. Operations that set or remove a value (`UpdateSkills`, `SetFilter`, `Unload`, `SelectDocs`,
+/// `SetResources`, `Enable`, `RemoveNote`) override what was applied before them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StateDelta {

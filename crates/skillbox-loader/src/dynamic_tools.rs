@@ -37,7 +37,7 @@ impl DynamicTools {
                 .into_iter()
                 .flatten()
                 .for_each(|tool| show(tool));
-            for entry in skill.grant().entries {
+            for entry in skill.declared_tools().entries {
                 self.unlockable
                     .iter()
                     .filter(|tool| entry.matches_tool(&ToolName::new(tool)))

@@ -2,7 +2,7 @@
 
 use crate::agent::AgentName;
 use crate::delta::{StateDelta, StateOperation};
-use crate::hooks::{FiredHook, HookEvent, HookHandler};
+use crate::hooks::{HookEvent, HookHandler, MatchedHook};
 use crate::skill_view::SkillView;
 use crate::state::{PromptNote, SkillsState};
 
@@ -22,7 +22,7 @@ enum Repeat {
 }
 
 impl<'t> HookTrigger<'t> {
-    /// The start of a skill's session: it happens once, when the skill is loaded.
+    /// The event `SessionStart`, which occurs once per loaded skill: when the skill is loaded.
     pub(crate) fn session_start() -> Self {
         Self {
             event: HookEvent::SessionStart,
@@ -31,7 +31,7 @@ impl<'t> HookTrigger<'t> {
         }
     }
 
-    /// The moment before or after a tool call.
+    /// The event before or after a tool call.
     pub(crate) fn tool_call(event: HookEvent, subjects: &'t [&'t str]) -> Self {
         Self {
             event,
@@ -49,7 +49,7 @@ pub(crate) fn fire_hooks(
     skill: &SkillView,
     trigger: HookTrigger<'_>,
     delta: &mut StateDelta,
-) -> Vec<FiredHook> {
+) -> Vec<MatchedHook> {
     let Some(invocation) = skill.invocation.as_deref() else {
         return Vec::new();
     };

@@ -1,18 +1,19 @@
 //! Decides what an agent sees of skills, and when: the overview, the instructions, the selected documents.
 //!
-//! The second step of the flow, after discovery: a catalog entry becomes a loaded skill and a delta of the
-//! session's state. A [`Session`] offers the hooks that a host calls. Below it, an [`Engine`] offers the operations
-//! behind the tools. Both support five dialects. This crate starts no process, does not know Docker, and writes no
-//! file. It reads skills only through the catalog.
+//! The second step from a skill on disk to its run, after discovery in `skillbox-repository`: a catalog entry becomes a
+//! loaded skill and a delta of the session's state. A [`Session`] has the methods that a host calls before a turn,
+//! before a model call, and before and after a tool call. A [`CallContext`] has the operations behind the tools. Both
+//! support five dialects. This crate starts no process, does not know Docker, and writes no file. It reads skills only
+//! through the catalog.
 
 mod agent;
 mod cached_field;
 mod call_arguments;
+mod call_context;
 mod catalog_snapshot;
 mod delta;
 mod dialect;
 mod dynamic_tools;
-mod engine;
 mod fire_hooks;
 #[cfg(test)]
 mod fixture;
@@ -35,29 +36,29 @@ mod tool_interface;
 mod turn_start;
 mod turn_text_cache;
 
-pub use agent::{AgentName, AgentNameError, AgentStart, Inheritance, SkillFilter};
+pub use agent::{AgentName, AgentNameError, AgentSpec, Inheritance, SkillFilter};
 pub use call_arguments::{CallArguments, find_invalid_field};
+pub use call_context::{CallContext, Caller, OperationOutcome};
 pub use catalog_snapshot::{CatalogSnapshot, SnapshotDiff};
 pub use delta::{StateDelta, StateOperation};
-pub use dialect::{Dialect, DialectError, changed_keys, executor_not_configured, state_keys};
+pub use dialect::{Dialect, DialectError, render_state, render_state_changes};
 pub use dynamic_tools::DynamicTools;
-pub use engine::{Answer, Caller, Engine};
-pub use hooks::{FiredHook, HookEvent, HookHandler, HookKey, SkillHooks};
+pub use hooks::{HookEvent, HookHandler, HookKey, MatchedHook, SkillHooks};
 pub use loader_error::LoaderError;
 pub use policy::{PolicyKind, default_always_allowed};
 pub use prompt_template::{PromptTemplate, TemplateError};
-pub use session::{FiredHooks, History, PromptSection, Session};
+pub use session::{HistoryCompleteness, PromptSection, Session, ToolCallHooks};
 pub use settings::{AtLimit, Delivery, PromptFrame, Settings, ShownPaths};
-pub use skill_view::{FirstLocation, InvocationView, Owner, SkillView};
+pub use skill_view::{InvocationSettings, ShadowedLocation, SkillGroup, SkillView};
 pub use snapshot_cache::SnapshotCache;
 pub use source_view::SourceView;
 pub use state::{DocSelection, LoadMode, LoadedSkill, PromptNote, ResourceType, ResourceView, SkillsState};
 pub use tool::Tool;
-pub use tool_call::Reply;
+pub use tool_call::ToolCallReply;
 pub use tool_interface::{
-    DisableResult, DocText, DocsMode, ListInput, ListResult, ListedSkill, LoadInput, LoadResult, ReadInput, ReadResult,
-    SearchHit, SearchInput, SearchResult, SelectDocsInput, SelectDocsResult, SkillInput, SkillNameOrPath,
-    ToolDefinition, ToolFormat, UnloadResult,
+    DocsMode, ListInput, ListResult, ListedSkill, LoadInput, LoadResult, ReadInput, ReadResult, ResultDoc,
+    SaaSkillInput, SearchHit, SearchInput, SearchResult, SelectDocsInput, SelectDocsResult, SetDisabledResult,
+    SkillInput, ToolDefinition, ToolFormat, UnloadResult,
 };
-pub use turn_start::{TurnStart, compute_skills_update};
+pub use turn_start::{TurnStartEffects, compute_skills_update};
 pub use turn_text_cache::TurnTextCache;

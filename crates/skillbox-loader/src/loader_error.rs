@@ -8,7 +8,8 @@ use skillbox_repository::SkillReadError;
 
 use crate::skill_view::SkillView;
 
-/// A refused call, by what the caller can do about it. [`body`](Self::body) gives the message of a dialect.
+/// Why a call was refused. Each variant requires a different reaction of the caller.
+/// [`to_error_body`](Self::to_error_body) renders the message of a dialect.
 #[derive(Debug, thiserror::Error)]
 pub enum LoaderError {
     /// The agent can see no skill of that name.
@@ -35,7 +36,7 @@ pub enum LoaderError {
         /// The loaded skills.
         loaded: Vec<String>,
     },
-    /// The skill was listed and no longer exists.
+    /// The skill was listed but no longer exists.
     #[error("the skill {name:?} is no longer at {}", .path.display())]
     SkillMissing {
         /// The skill.
@@ -43,7 +44,7 @@ pub enum LoaderError {
         /// Where it was.
         path: PathBuf,
     },
-    /// The skill exists and cannot be read.
+    /// The skill exists but cannot be read.
     #[error("the skill {name:?} cannot be read")]
     Unreadable {
         /// The skill.

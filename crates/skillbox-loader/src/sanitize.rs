@@ -17,31 +17,31 @@ pub(crate) enum Markup {
 /// Line breaks, other control characters and runs of blanks become one space. Characters that reorder or hide text
 /// (bidirectional controls, zero-width and tag characters) are dropped. `<` becomes `&lt;`. The result cannot start a
 /// heading, a list item, a fence or a tag.
-pub(crate) fn markdown_line(text: &str) -> Cow<'_, str> {
-    to_line(text, Markup::Markdown)
+pub(crate) fn sanitize_markdown_line(text: &str) -> Cow<'_, str> {
+    sanitize_line(text, Markup::Markdown)
 }
 
-/// Whether a text needs no change to fit on one line, by markup.
+/// Whether a text needs no sanitizing, by markup.
 ///
 /// A skill stores this for its texts, because every prompt contains the same descriptions and scanning each of their
-/// characters is most of the work of rendering a list. Gain: not measured yet; `skillbox-bench prompt --only overview`
-/// shows it.
+/// characters is most of the work of rendering a list. The gain has not been measured separately;
+/// `skillbox-bench prompt --only overview` includes it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LineSafety {
+pub(crate) struct SanitizeCheck {
     markdown: bool,
     xml: bool,
 }
 
-impl LineSafety {
-    pub(crate) fn check(text: &str) -> Self {
+impl SanitizeCheck {
+    pub(crate) fn new(text: &str) -> Self {
         Self {
             markdown: is_line_safe(text, Markup::Markdown),
             xml: is_line_safe(text, Markup::Xml),
         }
     }
 
-    /// Converts the text that was checked to one line.
-    pub(crate) fn line(self, text: &str, markup: Markup) -> Cow<'_, str> {
+    /// Sanitizes the text that was checked, for one line.
+    pub(crate) fn sanitize(self, text: &str, markup: Markup) -> Cow<'_, str> {
         let is_line_safe = match markup {
             Markup::Markdown => self.markdown,
             Markup::Xml => self.xml,
@@ -55,13 +55,13 @@ impl LineSafety {
 }
 
 /// Converts a text to one line between XML tags. The five markup characters become entities.
-pub(crate) fn xml_line(text: &str) -> Cow<'_, str> {
-    to_line(text, Markup::Xml)
+pub(crate) fn sanitize_xml_line(text: &str) -> Cow<'_, str> {
+    sanitize_line(text, Markup::Xml)
 }
 
 /// Quotes a name for a hint such as `skill_load("pdf")`.
 pub(crate) fn quote_argument(name: &str) -> String {
-    let line = markdown_line(name);
+    let line = sanitize_markdown_line(name);
     let mut quoted = String::with_capacity(line.len() + 2);
     quoted.push('"');
     for c in line.chars() {
@@ -77,7 +77,7 @@ pub(crate) fn quote_argument(name: &str) -> String {
 /// Shortens an untrusted text for an error message: one line of at most 120 characters.
 pub(crate) fn error_excerpt(text: &str) -> String {
     const MAX_EXCERPT_CHARS: usize = 120;
-    truncate_chars(&markdown_line(text), MAX_EXCERPT_CHARS).into_owned()
+    truncate_chars(&sanitize_markdown_line(text), MAX_EXCERPT_CHARS).into_owned()
 }
 
 /// Truncates a text to at most `max_chars` characters, of which the last is an ellipsis.
@@ -101,7 +101,7 @@ pub(crate) fn truncate_chars(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(truncated)
 }
 
-fn to_line(text: &str, markup: Markup) -> Cow<'_, str> {
+fn sanitize_line(text: &str, markup: Markup) -> Cow<'_, str> {
     if is_line_safe(text, markup) {
         return Cow::Borrowed(text);
     }
@@ -213,14 +213,14 @@ mod tests {
     #[test]
     fn ordinary_text_is_borrowed() {
         for text in ["", "Extract text from PDFs.", "R&D -> \"x\" 'y'"] {
-            assert!(matches!(markdown_line(text), Cow::Borrowed(_)), "{text:?}");
-            assert_eq!(markdown_line(text), text);
+            assert!(matches!(sanitize_markdown_line(text), Cow::Borrowed(_)), "{text:?}");
+            assert_eq!(sanitize_markdown_line(text), text);
         }
     }
 
     #[test]
     fn text_stays_on_one_line() {
-        let check = |text: &str, expected: &str| assert_eq!(markdown_line(text), expected, "{text:?}");
+        let check = |text: &str, expected: &str| assert_eq!(sanitize_markdown_line(text), expected, "{text:?}");
         check("a\n\n## System\r\n- b", "a ## System - b");
         check("  a \t b  ", "a b");
         check("x\u{2028}y\u{2029}z\u{85}w\u{b}v", "x y z w v");
@@ -230,7 +230,7 @@ mod tests {
         check("\u{1b}[31mred\0", "[31mred");
         check("\u{1f469}\u{200d}\u{1f4bb} ok", "\u{1f469}\u{200d}\u{1f4bb} ok");
         assert_eq!(
-            xml_line("a <b> & \"c\" 'd'\n"),
+            sanitize_xml_line("a <b> & \"c\" 'd'\n"),
             "a &lt;b&gt; &amp; &quot;c&quot; &#x27;d&#x27;"
         );
         assert_eq!(quote_argument("a\"b\\c\n"), "\"a\\\"b\\\\c\"");
@@ -259,12 +259,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_input_becomes_one_visible_line(text in "\\PC*|[\\x00-\\x20<>&a\u{202e}\u{2028}]*") {
-            let line = markdown_line(&text);
+            let line = sanitize_markdown_line(&text);
             prop_assert!(!line.contains('<'));
             let breaks_out = |c: char| c.is_control() || is_invisible(c) || (c.is_whitespace() && c != ' ');
             prop_assert!(!line.contains(breaks_out));
             prop_assert_eq!(line.trim(), &*line);
-            prop_assert_eq!(markdown_line(&line), &*line);
+            prop_assert_eq!(sanitize_markdown_line(&line), &*line);
             let truncated = truncate_chars(&line, 7);
             prop_assert!(truncated.chars().count() <= 7);
         }

@@ -5,22 +5,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use skillbox_repository::Catalog;
 
-use crate::agent::{AgentName, AgentStart};
+use crate::agent::{AgentName, AgentSpec};
+use crate::call_context::{CallContext, Caller};
 use crate::delta::{StateDelta, StateOperation};
-use crate::engine::{Caller, Engine};
 use crate::fire_hooks::{HookTrigger, fire_hooks};
-use crate::hooks::{FiredHook, HookEvent};
+use crate::hooks::{HookEvent, MatchedHook};
 use crate::loader_error::LoaderError;
-use crate::policy::{Grant, PolicyKind, Verdict, check};
+use crate::policy::{DeclaredTools, PolicyKind, Verdict, check};
 use crate::prompt::{PromptInput, render_section};
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::snapshot_cache::SnapshotCache;
 use crate::state::{LoadMode, SkillsState};
 use crate::tool::Tool;
-use crate::tool_call::Reply;
+use crate::tool_call::ToolCallReply;
 use crate::tool_interface::{ToolDefinition, define_tools};
-use crate::turn_start::{TurnStart, compute_skills_update};
+use crate::turn_start::{TurnStartEffects, compute_skills_update};
 use crate::turn_text_cache::TurnTextCache;
 
 /// One session: its state, and the settings that decide how skills are presented.
@@ -40,7 +40,7 @@ pub struct Session {
 pub struct PromptSection {
     /// The text of the section.
     pub text: String,
-    /// What showing it changes: skills that were loaded for one prompt are unloaded.
+    /// The change of the state: skills and notes that only one prompt shows are removed.
     pub delta: StateDelta,
 }
 
@@ -54,19 +54,19 @@ impl PromptSection {
 
 /// Whether the conversation still contains the results of earlier tool calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum History {
-    /// All of them.
+pub enum HistoryCompleteness {
+    /// The conversation contains all of them.
     #[default]
-    Whole,
+    Complete,
     /// The conversation was trimmed or summarised: the prompt repeats texts that only results contained.
     Trimmed,
 }
 
-/// Hooks that fired before or after a tool call.
+/// The hooks that fire before or after a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FiredHooks {
+pub struct ToolCallHooks {
     /// The hooks, for the host to run.
-    pub hooks: Vec<FiredHook>,
+    pub hooks: Vec<MatchedHook>,
     /// The change of the state.
     pub delta: StateDelta,
 }
@@ -107,8 +107,8 @@ impl Session {
         self.lock().apply(delta);
     }
 
-    /// Takes in what changed on disk without starting a turn, for hosts without turns: loaded skills stay loaded, and
-    /// their texts are read again. Returns `None` if no skill was added, changed or removed.
+    /// Updates the state with changes on disk without starting a turn, for hosts without turns. Loaded skills stay
+    /// loaded, and their texts are read again. Returns `None` if no skill was added, changed or removed.
     pub fn refresh(&self, catalog: &Catalog) -> Option<StateDelta> {
         let newer = self.snapshots.snapshot(catalog);
         let mut state = self.lock();
@@ -124,43 +124,45 @@ impl Session {
     /// # use std::sync::Arc;
     /// # use serde_json::json;
     /// # use skillbox_loader::*;
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// let session = Session::new(settings, Arc::new(ViewCache::default()));
-    /// let turn = session.before_agent(&catalog, &AgentStart::main());
+    /// let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// let turn = session.before_agent(&catalog, &AgentSpec::main());
     /// assert!(turn.is_some(), "the first turn discovers the skills");
-    /// let again = session.before_agent(&catalog, &AgentStart::main());
+    /// let again = session.before_agent(&catalog, &AgentSpec::main());
     /// assert!(again.is_none(), "a second start without changes on disk changes nothing");
     /// ```
-    pub fn before_agent(&self, catalog: &Catalog, start: &AgentStart) -> Option<TurnStart> {
+    pub fn before_agent(&self, catalog: &Catalog, spec: &AgentSpec) -> Option<TurnStartEffects> {
         let newer = self.snapshots.snapshot(catalog);
         let mut state = self.lock();
-        if start.parent.is_none() {
+        if spec.parent.is_none() {
             self.texts.clear();
         }
         let turn = self
-            .engine(catalog, &state, &start.agent, Caller::Model)
-            .turn_start(start, &newer);
+            .call_context(catalog, &state, &spec.agent, Caller::Model)
+            .compute_turn_start(spec, &newer);
         state.apply(&turn.delta);
-        (turn != TurnStart::default()).then_some(turn)
+        (turn != TurnStartEffects::default()).then_some(turn)
     }
 
-    /// Renders the section for the system prompt of the next model call, if there is one.
+    /// Renders the section on skills for the system prompt of the next model call. Returns `None` if there is no section.
+    ///
+    /// The host adds the section to its request, for example with [`PromptSection::appended_to`].
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use serde_json::json;
     /// # use skillbox_loader::*;
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
-    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
-    /// let section = session.modify_request(&catalog, &agent, History::Whole, &[]).unwrap();
+    /// let section = session.modify_request(&catalog, &agent, HistoryCompleteness::Complete, &[]).unwrap();
     /// assert!(section.text.contains("- csv-report: "));
     /// let prompt = section.appended_to("You are a careful analyst.");
     /// assert!(prompt.starts_with("You are a careful analyst.\n\n## Skills"));
@@ -169,18 +171,22 @@ impl Session {
         &self,
         catalog: &Catalog,
         agent: &AgentName,
-        history: History,
+        history: HistoryCompleteness,
         warnings: &[String],
     ) -> Option<PromptSection> {
         let mut state = self.lock();
-        let engine = self.engine(catalog, &state, agent, Caller::Model);
-        let in_prompt = self.settings.delivery().in_prompt() || history == History::Trimmed;
-        let bodies = if in_prompt { engine.loaded_bodies() } else { Vec::new() };
+        let context = self.call_context(catalog, &state, agent, Caller::Model);
+        let in_prompt = self.settings.delivery().in_prompt() || history == HistoryCompleteness::Trimmed;
+        let loaded_texts = if in_prompt {
+            context.read_loaded_skills()
+        } else {
+            Vec::new()
+        };
         let text = render_section(&PromptInput {
             settings: &self.settings,
             state: &state,
             agent,
-            bodies: &bodies,
+            loaded_texts: &loaded_texts,
             warnings,
         })?;
         let delta = discard_shown_once(&state, agent);
@@ -188,28 +194,35 @@ impl Session {
         Some(PromptSection { text, delta })
     }
 
-    /// Checks a tool call, of our tools or the host's, before it is made.
+    /// Checks whether the policy allows a tool call, and returns the hooks to run before it. Does not make the call.
+    ///
+    /// The tool may be one of this crate's or one of the host's.
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use serde_json::json;
     /// # use skillbox_loader::*;
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
     /// settings.policy = PolicyKind::Strict;
-    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
-    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let arguments = json!({"command": "curl example.com"});
     /// assert!(session.wrap_tool_call(&agent, "Bash", &arguments).is_ok(), "no skill is loaded yet");
     /// session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
     /// let blocked = session.wrap_tool_call(&agent, "WebFetch", &json!({})).unwrap_err();
-    /// assert_eq!(blocked.body(Dialect::Skillbox).code.as_str(), "tool_not_allowed");
+    /// assert_eq!(blocked.to_error_body(Dialect::Skillbox).code.as_str(), "tool_not_allowed");
     /// # Ok::<(), LoaderError>(())
     /// ```
-    pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<FiredHooks, LoaderError> {
+    pub fn wrap_tool_call(
+        &self,
+        agent: &AgentName,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<ToolCallHooks, LoaderError> {
         let mut state = self.lock();
         let skills = loaded_skills(&state, agent);
         self.check_policy(&skills, tool, arguments)?;
@@ -224,8 +237,8 @@ impl Session {
         Ok(fired)
     }
 
-    /// Fires the hooks that follow a tool call.
-    pub fn after_tool_call(&self, agent: &AgentName, tool: &str) -> FiredHooks {
+    /// Returns the hooks to run after a tool call.
+    pub fn after_tool_call(&self, agent: &AgentName, tool: &str) -> ToolCallHooks {
         let mut state = self.lock();
         let fired = fire_tool_hooks(
             &state,
@@ -244,12 +257,12 @@ impl Session {
     /// # use std::sync::Arc;
     /// # use serde_json::json;
     /// # use skillbox_loader::*;
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
-    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let tools: Vec<_> = session.tools(&agent).iter().map(|tool| tool.to_format(ToolFormat::Anthropic)).collect();
     /// assert_eq!(tools[1]["name"], "skill_load");
@@ -269,32 +282,32 @@ impl Session {
     /// Checks that a tool exists. The error names the tools that do.
     pub fn check_tool_exists(&self, catalog: &Catalog, agent: &AgentName, tool: &str) -> Result<(), LoaderError> {
         let state = self.lock();
-        self.engine(catalog, &state, agent, Caller::Model)
+        self.call_context(catalog, &state, agent, Caller::Model)
             .find_tool(tool)
             .map(|_| ())
     }
 
-    /// Calls one of our tools, if the policy allows it.
+    /// Calls a tool of this crate, if the policy allows it.
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use serde_json::json;
     /// # use skillbox_loader::*;
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// # let session = Session::new(settings, Arc::new(ViewCache::default()));
-    /// # session.before_agent(&catalog, &AgentStart::main());
+    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let load = session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
-    /// let Reply::Done { answer, .. } = load else { unreachable!() };
-    /// assert_eq!(answer.result["skill"], "csv-report");
+    /// let ToolCallReply::Done { outcome, .. } = load else { unreachable!() };
+    /// assert_eq!(outcome.result["skill"], "csv-report");
     /// assert!(session.state().loaded(&agent).any(|loaded| loaded.skill.as_str() == "csv-report"));
     ///
     /// let run = json!({"skill": "csv-report", "command": "ls"});
     /// let run = session.call(&catalog, &agent, Caller::Model, "skill_run", &run)?;
-    /// assert!(matches!(run, Reply::Run(_)), "the executor runs the command");
+    /// assert!(matches!(run, ToolCallReply::Run(_)), "the executor runs the command");
     /// # Ok::<(), LoaderError>(())
     /// ```
     pub fn call(
@@ -304,15 +317,15 @@ impl Session {
         caller: Caller,
         tool: &str,
         arguments: &Value,
-    ) -> Result<Reply, LoaderError> {
+    ) -> Result<ToolCallReply, LoaderError> {
         let mut state = self.lock();
-        let engine = self.engine(catalog, &state, agent, caller);
+        let context = self.call_context(catalog, &state, agent, caller);
         // The caller of an unknown tool gets the list of tools, not a policy error.
-        engine.find_tool(tool)?;
+        context.find_tool(tool)?;
         self.check_policy(&loaded_skills(&state, agent), tool, arguments)?;
-        let reply = engine.call(tool, arguments)?;
-        if let Reply::Done { answer, .. } = &reply {
-            state.apply(&answer.delta);
+        let reply = context.call(tool, arguments)?;
+        if let ToolCallReply::Done { outcome, .. } = &reply {
+            state.apply(&outcome.delta);
         }
         Ok(reply)
     }
@@ -322,8 +335,8 @@ impl Session {
         if policy == PolicyKind::Recommend {
             return Ok(());
         }
-        let grants: Vec<Grant<'_>> = skills.iter().map(|skill| skill.grant()).collect();
-        match check(policy, &self.settings.always_allowed, &grants, tool, arguments) {
+        let declared: Vec<DeclaredTools<'_>> = skills.iter().map(|skill| skill.declared_tools()).collect();
+        match check(policy, &self.settings.always_allowed, &declared, tool, arguments) {
             Verdict::Allowed => Ok(()),
             Verdict::Blocked(reason) => {
                 tracing::warn!(tool, policy = policy.as_str(), "tool blocked by allowed-tools policy");
@@ -336,14 +349,14 @@ impl Session {
         }
     }
 
-    fn engine<'e>(
-        &'e self,
-        catalog: &'e Catalog,
-        state: &'e SkillsState,
-        agent: &'e AgentName,
+    fn call_context<'c>(
+        &'c self,
+        catalog: &'c Catalog,
+        state: &'c SkillsState,
+        agent: &'c AgentName,
         caller: Caller,
-    ) -> Engine<'e> {
-        Engine {
+    ) -> CallContext<'c> {
+        CallContext {
             settings: &self.settings,
             catalog,
             state,
@@ -368,13 +381,13 @@ fn fire_tool_hooks(
     skills: &[&Arc<SkillView>],
     event: HookEvent,
     tool: &str,
-) -> FiredHooks {
+) -> ToolCallHooks {
     // A matcher for Bash also matches our own shell tools.
     let subjects: &[&str] = match tool {
         "skill_run" | "skill_exec" => &[tool, "Bash"],
         _ => &[tool],
     };
-    let mut fired = FiredHooks::default();
+    let mut fired = ToolCallHooks::default();
     for skill in skills {
         let trigger = HookTrigger::tool_call(event, subjects);
         let hooks = fire_hooks(state, agent, skill, trigger, &mut fired.delta);
@@ -383,7 +396,7 @@ fn fire_tool_hooks(
     fired
 }
 
-/// Unloads the skills, and removes the notes, that one prompt shows once.
+/// Unloads the skills that only one prompt shows, and removes all notes.
 fn discard_shown_once(state: &SkillsState, agent: &AgentName) -> StateDelta {
     let once = state.loaded(agent).filter(|loaded| loaded.mode == LoadMode::Once);
     let unload = once.map(|loaded| StateOperation::Unload {

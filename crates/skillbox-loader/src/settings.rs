@@ -12,7 +12,7 @@ use crate::source_view::SourceView;
 use crate::state::LoadMode;
 use crate::tool::Tool;
 
-/// How a session presents skills. The host makes the settings once.
+/// How a session presents skills and limits their use. The settings of a session do not change.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Tool names, parameters and texts.
@@ -22,7 +22,7 @@ pub struct Settings {
     /// Tools that no policy blocks. A given set replaces the default, even if it is empty.
     pub always_allowed: BTreeSet<String>,
     /// Maximum length in characters of the list of skills in a prompt.
-    pub description_budget: usize,
+    pub max_list_chars: usize,
     /// How many skills an agent may have loaded at once.
     pub max_loaded: usize,
     /// What happens when an agent loads one more.
@@ -33,18 +33,18 @@ pub struct Settings {
     pub delivery: Option<Delivery>,
     /// Whether a skill must be loaded before it runs.
     pub require_loaded: bool,
-    /// The tools that the host offers, as far as the dialect has them.
+    /// The tools that the host offers. Tools that the dialect lacks are ignored.
     pub registered_tools: BTreeSet<Tool>,
     /// The sources of skills, lowest priority first, for dialects that list them.
     pub sources: Vec<SourceView>,
     /// The text around the list of skills in the prompt section.
-    pub prompt: PromptFrame,
+    pub prompt_frame: PromptFrame,
     /// Which path of a skill prompts show; by default, the one that the dialect's tools can use.
     pub shown_paths: Option<ShownPaths>,
     /// Maximum bytes shown of one document; a tool can read the rest.
-    pub max_doc_bytes: usize,
+    pub max_bytes_per_doc: usize,
     /// Maximum bytes shown of all documents of one skill.
-    pub max_docs_bytes: usize,
+    pub max_doc_bytes_per_skill: usize,
 }
 
 impl Settings {
@@ -54,7 +54,7 @@ impl Settings {
             dialect,
             policy: PolicyKind::default(),
             always_allowed: default_always_allowed(),
-            description_budget: 16_000,
+            max_list_chars: 16_000,
             max_loaded: 10,
             at_limit: AtLimit::default(),
             load_mode: LoadMode::default(),
@@ -62,10 +62,10 @@ impl Settings {
             require_loaded: false,
             registered_tools: Tool::ALL.iter().copied().collect(),
             sources: Vec::new(),
-            prompt: PromptFrame::default(),
+            prompt_frame: PromptFrame::default(),
             shown_paths: None,
-            max_doc_bytes: 256 << 10,
-            max_docs_bytes: 1 << 20,
+            max_bytes_per_doc: 256 << 10,
+            max_doc_bytes_per_skill: 1 << 20,
         }
     }
 

@@ -10,8 +10,8 @@ use skillbox_model::SkillName;
 
 use crate::cached_field::CachedField;
 use crate::hooks::SkillHooks;
-use crate::policy::{AllowedTool, Grant};
-use crate::sanitize::{LineSafety, Markup};
+use crate::policy::{AllowedTool, DeclaredTools};
+use crate::sanitize::{Markup, SanitizeCheck};
 
 /// A skill as the catalog described it when the turn began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,13 +24,14 @@ pub struct SkillView {
     pub path: Box<str>,
     /// The source it comes from, for display.
     pub source: Box<str>,
-    /// Whether the skill belongs to the user or to the project.
-    pub owner: Owner,
+    /// The heading under which the `saa` dialect lists it.
+    #[serde(rename = "owner")]
+    pub group: SkillGroup,
     /// Rank of its source: lists are sorted by source, then by path.
     pub source_rank: u32,
-    /// The first location of a skill with this name, if a later source overrides it.
+    /// The location of the first skill of this name, if this skill shadows it.
     #[serde(rename = "first_seen", default, skip_serializing_if = "Option::is_none")]
-    pub first_location: Option<Box<FirstLocation>>,
+    pub first_shadowed: Option<Box<ShadowedLocation>>,
     /// The licence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<Box<str>>,
@@ -45,26 +46,26 @@ pub struct SkillView {
     pub metadata: BTreeMap<Box<str>, Box<str>>,
     /// Frontmatter that controls how the skill is invoked.
     #[serde(rename = "steering", default, skip_serializing_if = "Option::is_none")]
-    pub invocation: Option<Box<InvocationView>>,
+    pub invocation: Option<Box<InvocationSettings>>,
     /// `allowed_tools`, parsed.
     #[serde(skip)]
     pub(crate) parsed_allowed_tools: CachedField<Box<[AllowedTool]>>,
-    /// Which of its texts fit on one line unchanged.
+    /// Which of its texts need no sanitizing.
     #[serde(skip)]
-    pub(crate) line_safety: CachedField<TextLineSafety>,
+    pub(crate) sanitize_checks: CachedField<SkillTextChecks>,
 }
 
-/// The line safety of the texts that lists show.
+/// The checks of the texts that lists show.
 #[derive(Debug)]
-pub(crate) struct TextLineSafety {
-    name: LineSafety,
-    description: LineSafety,
-    path: LineSafety,
+pub(crate) struct SkillTextChecks {
+    name: SanitizeCheck,
+    description: SanitizeCheck,
+    path: SanitizeCheck,
 }
 
 /// Frontmatter that controls how a skill is invoked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct InvocationView {
+pub struct InvocationSettings {
     /// Only the user may load the skill, not the model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual_only: bool,
@@ -88,26 +89,26 @@ pub struct InvocationView {
     pub(crate) parsed_hooks: CachedField<SkillHooks>,
 }
 
-impl InvocationView {
+impl InvocationSettings {
     /// Its hooks as typed events.
     pub fn hooks(&self) -> &SkillHooks {
         self.parsed_hooks.get_or_compute(|| SkillHooks::parse(&self.hooks))
     }
 }
 
-/// Whose skill it is. Two of the dialects list the two kinds separately.
+/// The heading under which the `saa` dialect lists a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Owner {
+pub enum SkillGroup {
     /// Built in, or from a home directory.
     User,
     /// From anywhere else.
     Project,
 }
 
-/// Where the first skill of a name is, if a later one of the same name overrides it.
+/// The location of a skill that a later skill of the same name shadows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirstLocation {
+pub struct ShadowedLocation {
     /// Rank of its source.
     pub source_rank: u32,
     /// Path of its SKILL.md.
@@ -140,7 +141,7 @@ impl PartialOrd for ListPosition<'_> {
     }
 }
 
-impl FirstLocation {
+impl ShadowedLocation {
     pub(crate) fn position(&self) -> ListPosition<'_> {
         ListPosition {
             source_rank: self.source_rank,
@@ -157,53 +158,53 @@ impl SkillView {
             description: description.into(),
             path: path.into(),
             source: Box::default(),
-            owner: Owner::Project,
+            group: SkillGroup::Project,
             source_rank: 0,
-            first_location: None,
+            first_shadowed: None,
             license: None,
             compatibility: None,
             allowed_tools: Box::default(),
             metadata: BTreeMap::new(),
             invocation: None,
             parsed_allowed_tools: CachedField::default(),
-            line_safety: CachedField::default(),
+            sanitize_checks: CachedField::default(),
         }
     }
 
-    /// The tools that the skill declares. An entry that does not parse allows nothing.
-    pub(crate) fn grant(&self) -> Grant<'_> {
+    /// The tools that the skill declares in `allowed-tools`. An entry that does not parse allows nothing.
+    pub(crate) fn declared_tools(&self) -> DeclaredTools<'_> {
         let parse = || {
             self.allowed_tools
                 .iter()
                 .filter_map(|text| AllowedTool::parse(text))
                 .collect()
         };
-        Grant {
-            is_declared: !self.allowed_tools.is_empty(),
+        DeclaredTools {
+            declares_any: !self.allowed_tools.is_empty(),
             entries: self.parsed_allowed_tools.get_or_compute(parse),
         }
     }
 
     /// Its name, safe for one line of a prompt.
     pub(crate) fn name_line(&self, markup: Markup) -> Cow<'_, str> {
-        self.line_safety().name.line(self.name.as_str(), markup)
+        self.sanitize_checks().name.sanitize(self.name.as_str(), markup)
     }
 
     /// Its description, safe for one line of a prompt.
     pub(crate) fn description_line(&self, markup: Markup) -> Cow<'_, str> {
-        self.line_safety().description.line(&self.description, markup)
+        self.sanitize_checks().description.sanitize(&self.description, markup)
     }
 
     /// Its path, safe for one line of a prompt.
     pub(crate) fn path_line(&self, markup: Markup) -> Cow<'_, str> {
-        self.line_safety().path.line(&self.path, markup)
+        self.sanitize_checks().path.sanitize(&self.path, markup)
     }
 
-    fn line_safety(&self) -> &TextLineSafety {
-        self.line_safety.get_or_compute(|| TextLineSafety {
-            name: LineSafety::check(self.name.as_str()),
-            description: LineSafety::check(&self.description),
-            path: LineSafety::check(&self.path),
+    fn sanitize_checks(&self) -> &SkillTextChecks {
+        self.sanitize_checks.get_or_compute(|| SkillTextChecks {
+            name: SanitizeCheck::new(self.name.as_str()),
+            description: SanitizeCheck::new(&self.description),
+            path: SanitizeCheck::new(&self.path),
         })
     }
 
@@ -222,7 +223,7 @@ impl SkillView {
 
     /// The position of the first skill with this name.
     pub(crate) fn first_position(&self) -> ListPosition<'_> {
-        self.first_location
+        self.first_shadowed
             .as_ref()
             .map_or_else(|| self.position(), |first| first.position())
     }

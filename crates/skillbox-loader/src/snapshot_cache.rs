@@ -2,7 +2,7 @@
 //!
 //! Every turn of every session needs a snapshot of the catalog. With the cache, a session pays one pointer comparison per
 //! skill for a catalog that has not changed, and rebuilds only the changed skills for one that has. Sessions that share
-//! the cache also share the skill views in memory. Gain: not measured yet.
+//! the cache also share the skill views in memory. The gain has not been measured separately.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use skillbox_repository::{Catalog, Scope, SkillEntry, SkillMeta};
 
 use crate::catalog_snapshot::CatalogSnapshot;
-use crate::skill_view::{FirstLocation, InvocationView, Owner, SkillView};
+use crate::skill_view::{InvocationSettings, ShadowedLocation, SkillGroup, SkillView};
 
 /// The latest catalog and its snapshot.
 #[derive(Debug, Default)]
@@ -39,16 +39,16 @@ fn has_same_entries(a: &Catalog, b: &Catalog) -> bool {
 
 fn build_views(catalog: &Catalog, cached: Option<&(Catalog, CatalogSnapshot)>) -> Vec<Arc<SkillView>> {
     let ranks = rank_sources(catalog);
-    let first_locations = find_first_locations(catalog, &ranks);
+    let first_shadowed_by_name = find_first_shadowed(catalog, &ranks);
     let mut views = Vec::with_capacity(catalog.len());
     for entry in catalog.skills() {
         let name = entry.name().as_str();
         let source_rank = ranks.get(entry.source_label()).copied().unwrap_or(0);
-        let first = first_locations.get(name);
+        let first = first_shadowed_by_name.get(name);
         let reusable = cached.and_then(|(cached_catalog, snapshot)| {
             let is_same_entry = cached_catalog.get(name).is_some_and(|old| std::ptr::eq(old, entry));
             let old = snapshot.get(name).filter(|_| is_same_entry)?;
-            (old.source_rank == source_rank && old.first_location.as_deref() == first).then(|| old.clone())
+            (old.source_rank == source_rank && old.first_shadowed.as_deref() == first).then(|| old.clone())
         });
         views.push(reusable.unwrap_or_else(|| Arc::new(build_view(entry, source_rank, first.cloned()))));
     }
@@ -77,11 +77,11 @@ fn rank_sources(catalog: &Catalog) -> HashMap<&str, u32> {
     order.into_iter().zip(0..).collect()
 }
 
-/// For each shadowed name, finds the first location of a skill with that name.
-fn find_first_locations<'c>(catalog: &'c Catalog, ranks: &HashMap<&str, u32>) -> HashMap<&'c str, FirstLocation> {
-    let mut firsts: HashMap<&str, FirstLocation> = HashMap::new();
+/// For each name, finds the first of the skills that are shadowed.
+fn find_first_shadowed<'c>(catalog: &'c Catalog, ranks: &HashMap<&str, u32>) -> HashMap<&'c str, ShadowedLocation> {
+    let mut firsts: HashMap<&str, ShadowedLocation> = HashMap::new();
     for shadowed in catalog.shadowed() {
-        let location = FirstLocation {
+        let location = ShadowedLocation {
             source_rank: ranks.get(&*shadowed.source).copied().unwrap_or(0),
             path: shadowed.path.to_string_lossy().into(),
         };
@@ -93,39 +93,39 @@ fn find_first_locations<'c>(catalog: &'c Catalog, ranks: &HashMap<&str, u32>) ->
     firsts
 }
 
-fn build_view(entry: &SkillEntry, source_rank: u32, first_location: Option<FirstLocation>) -> SkillView {
+fn build_view(entry: &SkillEntry, source_rank: u32, first_shadowed: Option<ShadowedLocation>) -> SkillView {
     let meta = &entry.meta;
     SkillView {
         name: meta.name.clone(),
         description: meta.description.clone(),
-        path: entry.path().to_string_lossy().into(),
+        path: entry.skill_md_path().to_string_lossy().into(),
         source: entry.source_label().into(),
-        owner: match entry.scope() {
-            Scope::BuiltIn | Scope::User => Owner::User,
-            Scope::Project => Owner::Project,
+        group: match entry.scope() {
+            Scope::BuiltIn | Scope::User => SkillGroup::User,
+            Scope::Project => SkillGroup::Project,
         },
         source_rank,
-        first_location: first_location.map(Box::new),
+        first_shadowed: first_shadowed.map(Box::new),
         license: meta.license.clone(),
         compatibility: meta.compatibility.clone(),
         allowed_tools: meta.allowed_tools.clone().unwrap_or_default().into(),
         metadata: meta.metadata.iter().cloned().collect(),
         invocation: build_invocation(meta),
         parsed_allowed_tools: Default::default(),
-        line_safety: Default::default(),
+        sanitize_checks: Default::default(),
     }
 }
 
-fn build_invocation(meta: &SkillMeta) -> Option<Box<InvocationView>> {
+fn build_invocation(meta: &SkillMeta) -> Option<Box<InvocationSettings>> {
     let boxed = |text: Option<&str>| text.map(Box::from);
-    let invocation = InvocationView {
+    let invocation = InvocationSettings {
         manual_only: meta.disable_model_invocation(),
         hidden_from_users: !meta.user_invocable(),
         argument_hint: boxed(meta.argument_hint()),
         model: boxed(meta.model()),
         context: boxed(meta.context()),
         hooks: meta.hooks().cloned().unwrap_or(Value::Null),
-        ..InvocationView::default()
+        ..InvocationSettings::default()
     };
-    (invocation != InvocationView::default()).then(|| Box::new(invocation))
+    (invocation != InvocationSettings::default()).then(|| Box::new(invocation))
 }

@@ -22,7 +22,7 @@ pub struct SkillsState {
     /// What each agent has loaded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) agents: BTreeMap<AgentName, AgentState>,
-    /// Resources of loaded skills, as far as they have been scanned.
+    /// Resources by skill, for the loaded skills that have been scanned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) resources: BTreeMap<SkillName, Vec<ResourceView>>,
     /// Skills that are disabled in this session.
@@ -233,12 +233,12 @@ impl SkillsState {
 
     /// Finds a skill by name, if the agent can see it.
     pub fn visible_skill(&self, agent: &AgentName, name: &str) -> Option<&Arc<SkillView>> {
-        let skill = self.known_skill(agent, name)?;
+        let skill = self.skill_in_filter(agent, name)?;
         (!self.disabled.contains(&skill.name)).then_some(skill)
     }
 
     /// Finds a skill by name, disabled or not, if the agent's filter includes it.
-    pub(crate) fn known_skill(&self, agent: &AgentName, name: &str) -> Option<&Arc<SkillView>> {
+    pub(crate) fn skill_in_filter(&self, agent: &AgentName, name: &str) -> Option<&Arc<SkillView>> {
         let skill = self.skills.as_ref()?.get(name)?;
         let filter = self.agents.get(agent).map(|agent| &agent.filter);
         filter

@@ -5,33 +5,33 @@ use serde_json::{Value, json};
 use skillbox_model::RunRequest;
 
 use crate::call_arguments::CallArguments;
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::delta::StateDelta;
-use crate::dialect::{Dialect, changed_keys};
-use crate::engine::{Answer, Engine};
-use crate::hooks::FiredHook;
+use crate::dialect::{Dialect, render_state_changes};
+use crate::hooks::MatchedHook;
 use crate::loader_error::LoaderError;
 use crate::tool::Tool;
 use crate::tool_interface::{
-    ListInput, LoadInput, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillNameInput, SkillNameOrPath,
+    DeepagentsSkillInput, ListInput, LoadInput, ReadInput, SaaSkillInput, SearchInput, SelectDocsInput, SkillInput,
 };
 
 /// The reply to a tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum ToolCallReply {
     /// The call is complete.
     Done {
-        /// The answer.
-        answer: Answer<Value>,
+        /// The outcome of the operation.
+        outcome: OperationOutcome<Value>,
         /// Hooks that the call fired, for the caller to run.
-        hooks: Vec<FiredHook>,
+        hooks: Vec<MatchedHook>,
     },
     /// The caller must run the request: it is valid, and the skill may run.
     Run(Box<RunRequest>),
 }
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Calls a tool by its name in the dialect.
-    pub fn call(&self, name: &str, arguments: &Value) -> Result<Reply, LoaderError> {
+    pub fn call(&self, name: &str, arguments: &Value) -> Result<ToolCallReply, LoaderError> {
         let tool = self.find_tool(name)?;
         let tool_name = self.settings.tool_name(tool).unwrap_or_default();
         let arguments = CallArguments {
@@ -42,13 +42,13 @@ impl Engine<'_> {
             Tool::Run => {
                 let request: RunRequest = arguments.parse()?;
                 self.check_run(&request.skill)?;
-                Ok(Reply::Run(Box::new(request)))
+                Ok(ToolCallReply::Run(Box::new(request)))
             }
             Tool::List => self.complete(tool, self.list(&arguments.parse::<ListInput>()?)?),
             Tool::Load => {
-                let answer = self.load(&self.load_input(&arguments)?)?;
-                let hooks = answer.result.hooks.clone();
-                self.complete_with_hooks(tool, answer, hooks)
+                let outcome = self.load(&self.load_input(&arguments)?)?;
+                let hooks = outcome.result.hooks.clone();
+                self.complete_with_hooks(tool, outcome, hooks)
             }
             Tool::Unload => self.complete(tool, self.unload(&arguments.parse::<SkillInput>()?)?),
             Tool::ListDocs => self.complete(tool, self.list_docs(&arguments.parse::<SkillInput>()?)?),
@@ -67,27 +67,27 @@ impl Engine<'_> {
             .ok_or_else(|| self.unknown_tool(name))
     }
 
-    fn complete<T: Serialize>(&self, tool: Tool, answer: Answer<T>) -> Result<Reply, LoaderError> {
-        self.complete_with_hooks(tool, answer, Vec::new())
+    fn complete<T: Serialize>(&self, tool: Tool, outcome: OperationOutcome<T>) -> Result<ToolCallReply, LoaderError> {
+        self.complete_with_hooks(tool, outcome, Vec::new())
     }
 
-    /// Puts the result into the form that the dialect's hosts expect: a text in two dialects, an object in the others.
-    /// A tool that can change the state reports its delta.
+    /// Converts the result to the form that the dialect's hosts expect: in two dialects, an object whose `content` is
+    /// the text for the model; in the others, the result itself. A tool that can change the state adds `state_delta`.
     fn complete_with_hooks<T: Serialize>(
         &self,
         tool: Tool,
-        answer: Answer<T>,
-        hooks: Vec<FiredHook>,
-    ) -> Result<Reply, LoaderError> {
+        outcome: OperationOutcome<T>,
+        hooks: Vec<MatchedHook>,
+    ) -> Result<ToolCallReply, LoaderError> {
         let mut result = match self.settings.dialect {
-            Dialect::Deepagents | Dialect::Saa => text_result(&answer.text, &json!(answer.result)),
-            _ => json!(answer.result),
+            Dialect::Deepagents | Dialect::Saa => text_result(&outcome.text, &json!(outcome.result)),
+            _ => json!(outcome.result),
         };
         if let (Value::Object(result), false) = (&mut result, tool.is_read_only()) {
-            result.insert("state_delta".to_owned(), self.render_delta(&answer.delta));
+            result.insert("state_delta".to_owned(), self.render_delta(&outcome.delta));
         }
-        Ok(Reply::Done {
-            answer: answer.map(|_| result),
+        Ok(ToolCallReply::Done {
+            outcome: outcome.map(|_| result),
             hooks,
         })
     }
@@ -99,7 +99,7 @@ impl Engine<'_> {
             dialect => {
                 let mut after = self.state.clone();
                 after.apply(delta);
-                Value::Object(changed_keys(dialect, self.state, &after, self.agent))
+                Value::Object(render_state_changes(dialect, self.state, &after, self.agent))
             }
         }
     }
@@ -110,10 +110,8 @@ impl Engine<'_> {
             ..LoadInput::default()
         };
         match self.settings.dialect {
-            Dialect::Deepagents => Ok(by_name(arguments.parse::<SkillNameInput>()?.skill_name)),
-            Dialect::Saa => Ok(by_name(
-                self.resolve_skill_name(&arguments.parse::<SkillNameOrPath>()?)?,
-            )),
+            Dialect::Deepagents => Ok(by_name(arguments.parse::<DeepagentsSkillInput>()?.skill_name)),
+            Dialect::Saa => Ok(by_name(self.resolve_skill_name(&arguments.parse::<SaaSkillInput>()?)?)),
             _ => arguments.parse(),
         }
     }
@@ -121,7 +119,7 @@ impl Engine<'_> {
     fn disable_input(&self, arguments: &CallArguments<'_>) -> Result<SkillInput, LoaderError> {
         match self.settings.dialect {
             Dialect::Saa => Ok(SkillInput {
-                skill: self.resolve_skill_name(&arguments.parse::<SkillNameOrPath>()?)?,
+                skill: self.resolve_skill_name(&arguments.parse::<SaaSkillInput>()?)?,
             }),
             _ => arguments.parse(),
         }

@@ -1,23 +1,23 @@
-//! Starts a turn: takes in what changed on disk and unloads what was loaded for the previous turn only.
+//! Starts a turn: updates the state with changes on disk, and unloads skills that were loaded for one turn only.
 
 use skillbox_repository::Catalog;
 
-use crate::agent::{AgentName, AgentStart, Inheritance};
+use crate::agent::{AgentName, AgentSpec, Inheritance};
+use crate::call_context::CallContext;
 use crate::catalog_snapshot::CatalogSnapshot;
 use crate::delta::{StateDelta, StateOperation};
-use crate::engine::Engine;
 use crate::fire_hooks::{HookTrigger, fire_hooks};
-use crate::hooks::FiredHook;
+use crate::hooks::MatchedHook;
 use crate::operations::scan_resources;
 use crate::state::{LoadMode, SkillsState};
 
 /// The effects of starting a turn.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TurnStart {
+pub struct TurnStartEffects {
     /// The change of the state.
     pub delta: StateDelta,
     /// Hooks that fired, for the host to run.
-    pub hooks: Vec<FiredHook>,
+    pub hooks: Vec<MatchedHook>,
 }
 
 /// Computes the operation that brings the skills in the state up to date with a newer snapshot, if they differ.
@@ -34,63 +34,63 @@ pub fn compute_skills_update(state: &SkillsState, newer: &CatalogSnapshot) -> Op
     (!diff.is_empty()).then(|| diff.into())
 }
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Computes what the start of an agent's turn changes. A second start directly after the first changes nothing.
     ///
-    /// A sub-agent starts within its parent's turn. It therefore takes the skills as the state has them, so that the
+    /// A sub-agent starts within its parent's turn. It uses the skills that the state already contains, so that the
     /// parent's prompt does not change.
-    pub(crate) fn turn_start(&self, start: &AgentStart, newer: &CatalogSnapshot) -> TurnStart {
+    pub(crate) fn compute_turn_start(&self, spec: &AgentSpec, newer: &CatalogSnapshot) -> TurnStartEffects {
         let mut delta = StateDelta::default();
-        if start.parent.is_none() || self.state.snapshot().is_none() {
+        if spec.parent.is_none() || self.state.snapshot().is_none() {
             delta.operations.extend(compute_skills_update(self.state, newer));
         }
-        let agent_state = self.state.agents.get(&start.agent);
+        let agent_state = self.state.agents.get(&spec.agent);
         let is_new = agent_state.is_none();
         let filter = agent_state.map(|agent| agent.filter.clone()).unwrap_or_default();
-        if filter != start.filter || is_new && start.parent.is_some() {
+        if filter != spec.filter || is_new && spec.parent.is_some() {
             delta.push(StateOperation::SetFilter {
-                agent: start.agent.clone(),
-                filter: start.filter.clone(),
+                agent: spec.agent.clone(),
+                filter: spec.filter.clone(),
             });
         }
-        if is_new && let Some((parent, Inheritance::Inherit)) = &start.parent {
-            self.inherit_loaded_skills(start, parent, &mut delta);
+        if is_new && let Some((parent, Inheritance::Inherit)) = &spec.parent {
+            self.inherit_loaded_skills(spec, parent, &mut delta);
         }
-        let loaded = self.state.loaded(&start.agent);
+        let loaded = self.state.loaded(&spec.agent);
         for expired in loaded.filter(|loaded| loaded.mode == LoadMode::Turn) {
             delta.push(StateOperation::Unload {
-                agent: start.agent.clone(),
+                agent: spec.agent.clone(),
                 skill: expired.skill.clone(),
             });
         }
         // The remaining steps need the state with the delta applied.
         let mut next = self.state.clone();
         next.apply(&delta);
-        let next = Engine {
+        let next = CallContext {
             state: &next,
-            agent: &start.agent,
+            agent: &spec.agent,
             ..*self
         };
-        if start.parent.is_none() {
+        if spec.parent.is_none() {
             next.rescan_resources(self.catalog, &mut delta);
         }
         let hooks = next.fire_start_hooks(&mut delta);
-        TurnStart { delta, hooks }
+        TurnStartEffects { delta, hooks }
     }
 
     /// Loads for a new sub-agent the skills and documents that its parent has loaded.
-    fn inherit_loaded_skills(&self, start: &AgentStart, parent: &AgentName, delta: &mut StateDelta) {
+    fn inherit_loaded_skills(&self, spec: &AgentSpec, parent: &AgentName, delta: &mut StateDelta) {
         let loaded_by_parent = self.state.loaded(parent);
-        for loaded in loaded_by_parent.filter(|loaded| start.filter.includes(&loaded.skill)) {
+        for loaded in loaded_by_parent.filter(|loaded| spec.filter.includes(&loaded.skill)) {
             delta.push(StateOperation::Load {
-                agent: start.agent.clone(),
+                agent: spec.agent.clone(),
                 skill: loaded.skill.clone(),
                 mode: loaded.mode,
                 arguments: loaded.arguments.clone(),
             });
             if let Some(docs) = self.state.docs(parent, &loaded.skill) {
                 delta.push(StateOperation::SelectDocs {
-                    agent: start.agent.clone(),
+                    agent: spec.agent.clone(),
                     skill: loaded.skill.clone(),
                     docs: docs.clone(),
                 });
@@ -115,7 +115,7 @@ impl Engine<'_> {
     }
 
     /// Fires the start hooks of skills that were inherited or restored from a stored state.
-    fn fire_start_hooks(&self, delta: &mut StateDelta) -> Vec<FiredHook> {
+    fn fire_start_hooks(&self, delta: &mut StateDelta) -> Vec<MatchedHook> {
         let mut fired = Vec::new();
         for (_, skill) in self.state.loaded_views(self.agent) {
             let trigger = HookTrigger::session_start();

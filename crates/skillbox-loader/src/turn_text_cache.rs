@@ -2,13 +2,13 @@
 //!
 //! The cache exists for stability first: a file that changes during a turn is read again only in the next turn, so that
 //! the prompt of a turn keeps its bytes. It also saves each prompt of a turn from reading every loaded SKILL.md and
-//! document again. Gain: not measured yet.
+//! document again. The gain has not been measured separately.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use skillbox_model::{RelPath, SkillName};
-use skillbox_repository::{SkillDir, SkillReadError, SkillText};
+use skillbox_repository::{SkillDir, SkillMdText, SkillReadError};
 
 /// Instructions, document lists and documents by skill, each read once per turn.
 #[derive(Debug, Default)]
@@ -16,20 +16,20 @@ pub struct TurnTextCache(Mutex<HashMap<SkillName, CachedTexts>>);
 
 #[derive(Debug, Default)]
 struct CachedTexts {
-    instructions: Option<Arc<SkillText>>,
+    instructions: Option<Arc<SkillMdText>>,
     doc_paths: Option<Arc<[RelPath]>>,
-    docs: HashMap<RelPath, Arc<DocExcerpt>>,
+    docs: HashMap<RelPath, Arc<CachedDocStart>>,
 }
 
 /// The beginning of a document.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DocExcerpt {
+pub(crate) struct CachedDocStart {
     pub(crate) text: String,
     /// Size of the whole document in bytes.
     pub(crate) size: u64,
 }
 
-impl DocExcerpt {
+impl CachedDocStart {
     pub(crate) fn is_truncated(&self) -> bool {
         (self.text.len() as u64) < self.size
     }
@@ -46,17 +46,17 @@ impl TurnTextCache {
         &self,
         skill: &SkillName,
         open: impl FnOnce() -> Result<SkillDir, SkillReadError>,
-    ) -> Result<Arc<SkillText>, SkillReadError> {
+    ) -> Result<Arc<SkillMdText>, SkillReadError> {
         if let Some(text) = self.lock().get(skill).and_then(|texts| texts.instructions.clone()) {
             return Ok(text);
         }
-        let text = Arc::new(open()?.instructions()?);
+        let text = Arc::new(open()?.read_skill_md()?);
         self.store_instructions(skill, &text);
         Ok(text)
     }
 
     /// Stores instructions that the caller has just read.
-    pub(crate) fn store_instructions(&self, skill: &SkillName, text: &Arc<SkillText>) {
+    pub(crate) fn store_instructions(&self, skill: &SkillName, text: &Arc<SkillMdText>) {
         self.lock().entry(skill.clone()).or_default().instructions = Some(text.clone());
     }
 
@@ -79,18 +79,18 @@ impl TurnTextCache {
         &self,
         skill: &SkillName,
         doc: &RelPath,
-        read: impl FnOnce() -> Result<DocExcerpt, SkillReadError>,
-    ) -> Result<Arc<DocExcerpt>, SkillReadError> {
-        if let Some(excerpt) = self.lock().get(skill).and_then(|texts| texts.docs.get(doc).cloned()) {
-            return Ok(excerpt);
+        read: impl FnOnce() -> Result<CachedDocStart, SkillReadError>,
+    ) -> Result<Arc<CachedDocStart>, SkillReadError> {
+        if let Some(start) = self.lock().get(skill).and_then(|texts| texts.docs.get(doc).cloned()) {
+            return Ok(start);
         }
-        let excerpt = Arc::new(read()?);
+        let start = Arc::new(read()?);
         self.lock()
             .entry(skill.clone())
             .or_default()
             .docs
-            .insert(doc.clone(), excerpt.clone());
-        Ok(excerpt)
+            .insert(doc.clone(), start.clone());
+        Ok(start)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SkillName, CachedTexts>> {

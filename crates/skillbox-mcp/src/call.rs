@@ -149,7 +149,7 @@ impl RunningCall {
                 let _entered = span.entered();
                 let mut listener = |event| progress.push(&event);
                 let events = if has_listener {
-                    EventSink::to(&mut listener)
+                    EventSink::with_listener(&mut listener)
                 } else {
                     EventSink::silent()
                 };

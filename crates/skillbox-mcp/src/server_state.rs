@@ -6,8 +6,8 @@ use rmcp::ErrorData;
 use skillbox_repository::{WatchError, WatchHandle};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, CommandHooks, Delivery, Dialect, History, RefreshPolicy, RunError, Runtime,
-    Settings, ToolDefinition, ToolError,
+    AgentName, AgentOptions, AgentSession, CommandHooks, Delivery, Dialect, HistoryCompleteness, RefreshPolicy,
+    RunError, Runtime, Settings, ToolDefinition, ToolError,
 };
 use tokio::sync::{Semaphore, broadcast};
 
@@ -82,7 +82,9 @@ impl ServerState {
 
     /// The overview of the skills, for the server's instructions.
     pub(crate) fn overview(&self) -> Option<String> {
-        let section = self.empty_session.modify_request(&AgentName::default(), History::Whole);
+        let section = self
+            .empty_session
+            .modify_request(&AgentName::default(), HistoryCompleteness::Complete);
         section.ok().flatten().map(|section| section.text)
     }
 

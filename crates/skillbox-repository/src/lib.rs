@@ -1,8 +1,8 @@
 //! Discovers skills: sources in, a catalog with diagnostics out.
 //!
-//! This is the first step of every run. SKILL.md files are parsed in two ways: leniently, so that the catalog has every
-//! skill that can be understood, and strictly, with the verdicts and texts of the reference tool. The crate never
-//! executes anything and never writes into a skill.
+//! This is the first step of every run. SKILL.md files are parsed in two ways: leniently, so that the catalog contains
+//! every usable skill, and strictly, with the same verdicts and messages as the reference tool, skills-ref. The crate
+//! never executes anything and never writes into a skill.
 
 mod catalog;
 mod diagnostics;
@@ -18,7 +18,7 @@ mod watch;
 
 // Where skills come from.
 pub use scan::ScanOptions;
-pub use skill::{BUILT_IN, EmbeddedFile, EmbeddedSkills, Scope, Source};
+pub use skill::{BUILT_IN_SKILLS, EmbeddedFile, EmbeddedSkills, Scope, Source};
 
 // The catalog of all sources, and its updates.
 pub use catalog::{Catalog, CatalogChange, ShadowedSkill, nearest_names};
@@ -27,7 +27,7 @@ pub use search::{SearchHit, SearchRank, search};
 pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
 
 // One skill and its files.
-pub use skill::{Resource, ResourceKind, SkillDir, SkillEntry, SkillFile, SkillReadError, SkillText};
+pub use skill::{Resource, ResourceKind, SkillDir, SkillEntry, SkillFile, SkillMdText, SkillReadError};
 pub use skill::{SkillTree, TreeDigest, TreeEntry, TreeEntryKind, content_digest};
 
 // The text of a SKILL.md.

@@ -4,17 +4,18 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The number of items that a thread takes at once: large enough to make the atomic counter cheap, small enough that all
-/// threads finish at about the same time.
+/// The number of items that a thread takes at once: large enough to make the atomic counter cheap, small enough that
+/// all threads finish at about the same time.
 const BATCH_ITEMS: usize = 64;
 
-/// Applies `work` to every item and returns the results in order. Each thread has its own `scratch` value.
+/// Applies `work` to every item and returns the results in order. Each thread passes its own scratch value, created by
+/// `new_scratch`, to `work`.
 ///
 /// A single batch runs on the thread of the caller, because starting another thread costs more than it saves.
 pub(crate) fn map_in_order<T, R, S>(
     items: &[T],
     threads: NonZeroUsize,
-    scratch: impl Fn() -> S + Sync,
+    new_scratch: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &T) -> R + Sync,
 ) -> Vec<R>
 where
@@ -24,12 +25,12 @@ where
     let batches = items.len().div_ceil(BATCH_ITEMS);
     let threads = threads.get().min(batches);
     if threads < 2 {
-        let mut scratch = scratch();
+        let mut scratch = new_scratch();
         return items.iter().map(|item| work(&mut scratch, item)).collect();
     }
     let next_batch = AtomicUsize::new(0);
     let take_batches = || {
-        let mut scratch = scratch();
+        let mut scratch = new_scratch();
         let mut results_by_batch = Vec::with_capacity(batches / threads + 1);
         loop {
             let batch = next_batch.fetch_add(1, Ordering::Relaxed);
@@ -45,11 +46,11 @@ where
         }
     };
     let mut results_by_batch = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_batches)).collect();
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(take_batches)).collect();
         let mut results_by_batch = take_batches();
-        for other in others {
+        for worker in workers {
             // A panic in `work` continues on the thread of the caller.
-            results_by_batch.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            results_by_batch.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         results_by_batch
     });

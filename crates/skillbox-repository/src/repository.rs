@@ -36,8 +36,8 @@ impl Repository {
         self.current.catalog()
     }
 
-    /// Updates the catalog to the current state of the disk, reading only what changed, and returns the difference. Call
-    /// it at the start of a turn or run.
+    /// Updates the catalog to the current state of the disk, reading only what changed, and returns the difference.
+    /// Call it at the start of a turn or run.
     ///
     /// With a watch, only paths with events are checked. Without one, every directory and SKILL.md is checked, at the
     /// cost of one `stat` each.

@@ -1,7 +1,7 @@
 //! Frames on a byte stream: a length, a kind, a payload.
 //!
-//! Bulk bytes travel raw; everything else is a message. A length over the limit ends the conversation: no peer can
-//! make the other allocate what it likes.
+//! File contents and output are raw bytes; everything else is an encoded message. A length over the limit is an error, so
+//! that no peer can make the other allocate as much as it likes.
 
 use std::io::{self, Write};
 
@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use skillbox_model::Stream;
 
-/// Bytes of one piece of data.
+/// The most bytes of one data frame.
 pub const MAX_DATA: usize = 64 << 10;
-/// Bytes of one message: a command line with its environment is the largest.
+/// The most bytes of one message: a command line with its environment is the largest.
 const MAX_MESSAGE: usize = 8 << 20;
-const HEADER: usize = 5;
+const HEADER_BYTES: usize = 5;
 
 const MESSAGE: u8 = 0;
 const DATA: u8 = 1;
@@ -23,49 +23,49 @@ const STDERR: u8 = 3;
 /// One frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// A message, still encoded.
+    /// An encoded message.
     Message(Vec<u8>),
     /// A piece of a file or of standard input.
     Data(Vec<u8>),
-    /// A piece of what the command wrote.
+    /// A piece of the output of the command.
     Output(Stream, Vec<u8>),
 }
 
-/// What the other side sent is not of the agreed form.
+/// The other side sent an invalid frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// A kind that nobody knows.
-    #[error("a frame of the unknown kind {0}")]
+    /// The kind is unknown.
+    #[error("the frame has the unknown kind {0}")]
     Kind(u8),
-    /// Longer than anything we send.
-    #[error("a frame of {0} bytes")]
+    /// The frame is longer than the limit.
+    #[error("the frame is too long: {0} bytes")]
     Length(usize),
-    /// A message that does not decode.
-    #[error("a message that does not decode")]
+    /// The message cannot be decoded.
+    #[error("the message cannot be decoded")]
     Message(#[from] postcard::Error),
 }
 
-/// Bytes on their way to becoming frames; holds at most one unfinished frame and what was pushed with it.
+/// Splits received bytes into frames. The buffer contains at most one incomplete frame and what was pushed with it.
 #[derive(Debug, Default)]
 pub struct Frames {
     buffer: Vec<u8>,
-    taken: usize,
+    consumed: usize,
 }
 
 impl Frames {
-    /// Adds bytes as they came.
+    /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.taken > 0 {
-            self.buffer.drain(..self.taken);
-            self.taken = 0;
+        if self.consumed > 0 {
+            self.buffer.drain(..self.consumed);
+            self.consumed = 0;
         }
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame.
+    /// The next complete frame.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
-        let rest = &self.buffer[self.taken..];
-        let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else {
+        let rest = &self.buffer[self.consumed..];
+        let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
         };
         let [a, b, c, d, kind] = *header;
@@ -82,7 +82,7 @@ impl Frames {
             return Ok(None);
         };
         let payload = payload.to_vec();
-        self.taken += HEADER + length;
+        self.consumed += HEADER_BYTES + length;
         Ok(Some(match kind {
             MESSAGE => Frame::Message(payload),
             DATA => Frame::Data(payload),
@@ -106,13 +106,13 @@ pub fn write_message<T: Serialize>(out: &mut impl Write, message: &T) -> io::Res
     write_frame(out, MESSAGE, &payload)
 }
 
-/// Writes data, in pieces.
+/// Writes data in pieces.
 pub fn write_data(out: &mut impl Write, data: &[u8]) -> io::Result<()> {
     data.chunks(MAX_DATA)
         .try_for_each(|piece| write_frame(out, DATA, piece))
 }
 
-/// Writes what the command wrote, in pieces.
+/// Writes output of the command in pieces.
 pub fn write_output(out: &mut impl Write, stream: Stream, data: &[u8]) -> io::Result<()> {
     let kind = match stream {
         Stream::Stdout => STDOUT,
@@ -125,11 +125,11 @@ pub fn write_output(out: &mut impl Write, stream: Stream, data: &[u8]) -> io::Re
 fn write_frame(out: &mut impl Write, kind: u8, payload: &[u8]) -> io::Result<()> {
     let length = u32::try_from(payload.len()).map_err(io::Error::other)?;
     let [a, b, c, d] = length.to_le_bytes();
-    // One write for small frames: the other side wakes up once.
-    let mut whole = Vec::with_capacity(HEADER + payload.len());
-    whole.extend_from_slice(&[a, b, c, d, kind]);
-    whole.extend_from_slice(payload);
-    out.write_all(&whole)
+    // One write, so that the other side wakes up once.
+    let mut frame = Vec::with_capacity(HEADER_BYTES + payload.len());
+    frame.extend_from_slice(&[a, b, c, d, kind]);
+    frame.extend_from_slice(payload);
+    out.write_all(&frame)
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_survive_any_cut(data in prop::collection::vec(any::<u8>(), 0..300), cut in 1_usize..40) {
+        fn frames_are_found_in_pieces_of_any_size(data in prop::collection::vec(any::<u8>(), 0..300), cut in 1_usize..40) {
             let mut stream = Vec::new();
             write_data(&mut stream, &data).unwrap();
             write_message(&mut stream, &"word").unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_over_the_limit_ends_the_conversation() {
+    fn a_length_over_the_limit_is_an_error() {
         let mut frames = Frames::default();
         frames.push(&[0xff, 0xff, 0xff, 0xff, DATA]);
         assert!(matches!(frames.next_frame(), Err(FrameError::Length(_))));

@@ -1,93 +1,93 @@
-//! What the two sides say.
+//! The messages, in their order.
 //!
 //! ```text
-//! runner    Hello
+//! runner    Ready
 //! executor  Job, then Entry and its data for every directory, file and link, then Start
 //! runner    Started, or Refused
-//! both      output, standard input (Data, answered by StdinTaken), Kill
-//! runner    Ended, then Listed for everything in the workspace, ListEnd
-//! executor  Want …, WantEnd
-//! runner    File and its data for each, Done
-//! executor  Bye, and the runner ends; so it does whenever the stream ends
+//! both      output, standard input (Data, answered by StdinConsumed), Kill
+//! runner    Ended, then WorkspaceEntry for everything in the workspace, EndOfList
+//! executor  RequestFiles …, EndOfRequests
+//! runner    File and its data for each, FilesSent
+//! executor  Close, or it closes the stream: the runner exits
 //! ```
 
 use serde::{Deserialize, Serialize};
 use skillbox_sandbox::LandlockRule;
 
-/// Which conversation this is. Another number is another image.
+/// The version of the protocol. An image with another version cannot be used.
 pub const PROTOCOL: u32 = 1;
 
-/// From the executor.
+/// A message from the executor.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToRunner {
-    /// What will be run.
+    /// The command to run.
     Job(Box<Job>),
-    /// Something for the workspace; a file's bytes follow as data.
+    /// An entry of the workspace; the bytes of a file follow as data.
     Entry(Entry),
-    /// Everything is there: check it and start.
+    /// Everything is sent: check it and start.
     Start,
-    /// No more standard input.
+    /// The end of standard input.
     StdinEnd,
-    /// End everything.
+    /// Kill every process.
     Kill,
-    /// Send these, by their place in the list.
+    /// Send the files with these indices in the list.
     RequestFiles(Vec<u32>),
-    /// Nothing else is wanted.
+    /// No further files are requested.
     EndOfRequests,
-    /// The conversation is over.
+    /// The run is over.
     Close,
 }
 
-/// From the runner.
+/// A message from the runner.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToExecutor {
-    /// The runner is up.
+    /// The runner is ready for a job.
     Ready(Box<ContainerFacts>),
     /// The command runs, or could not be executed.
     Started {
-        /// Why it could not.
+        /// The error number when it could not be executed.
         exec_error: Option<i32>,
     },
-    /// Nothing was run.
+    /// The job was refused, and no command was started.
     Refused {
-        /// Why not.
+        /// The reason.
         reason: String,
-        /// Whether there was no room for what was sent.
+        /// Whether the workspace has no space for the files.
         is_full: bool,
     },
-    /// So many bytes of standard input went to the command, or nowhere because it does not read.
+    /// The command read this many bytes of standard input, or they were discarded because it does not read.
     StdinConsumed(u32),
-    /// Everything is dead.
+    /// Every process is dead.
     Ended(RunEnd),
-    /// Something in the workspace.
+    /// An entry of the workspace.
     WorkspaceEntry(Entry),
-    /// The list is whole.
+    /// The list is complete.
     EndOfList {
-        /// What could not be listed.
-        left_out: u64,
+        /// The number of entries that could not be listed.
+        skipped: u64,
     },
-    /// A wanted file; so many bytes follow.
+    /// A requested file; its bytes follow.
     File {
-        /// Its place in the list.
+        /// Its index in the list.
         index: u32,
-        /// Its size now.
+        /// Its size.
         size: u64,
     },
-    /// A wanted file that cannot be read.
+    /// A requested file that cannot be read.
     FileFailed {
-        /// Its place in the list.
+        /// Its index in the list.
         index: u32,
-        /// Why not.
+        /// The error number.
         errno: i32,
     },
-    /// Everything wanted was sent.
-    Done,
+    /// Every requested file was sent.
+    FilesSent,
 }
 
 /// One command.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// The skills that will be sent, with what they must hash to.
+    /// The skills that are sent, with their digests.
     pub skills: Vec<SkillTree>,
     /// The program and its arguments.
     pub argv: Vec<Vec<u8>>,
@@ -95,13 +95,13 @@ pub struct Job {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// The working directory, absolute.
     pub cwd: Vec<u8>,
-    /// Whether standard input comes.
+    /// Whether standard input is sent.
     pub has_stdin: bool,
-    /// The largest file that may be written.
+    /// The largest file that the command may write.
     pub file_bytes: u64,
-    /// CPU time of everything together.
+    /// The limit of the CPU time of all processes.
     pub cpu_ms: u64,
-    /// What the runner itself adds to the container's isolation.
+    /// What the runner adds to the isolation of the container.
     pub confinement: Confinement,
 }
 
@@ -110,33 +110,33 @@ pub struct Job {
 pub struct Confinement {
     /// Rules on files.
     pub files: Option<Vec<LandlockRule>>,
-    /// No TCP.
+    /// Whether TCP is refused.
     pub refuse_tcp: bool,
-    /// No signal and no abstract socket out.
+    /// Whether signals and abstract sockets are limited to the command.
     pub scope: bool,
 }
 
 /// A skill below the workspace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SkillTree {
-    /// Where it is.
+    /// Its path.
     pub path: Vec<u8>,
-    /// What it must hash to.
+    /// Its digest.
     pub digest: [u8; 32],
-    /// Names at its top that are ours and not the skill's.
+    /// Names at its top that skillbox added, and that the digest does not cover.
     pub unhashed_names: Vec<String>,
 }
 
-/// Something in a tree.
+/// An entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Where, below the workspace.
+    /// Its path below the workspace.
     pub path: Vec<u8>,
-    /// What.
+    /// Its kind.
     pub kind: EntryKind,
 }
 
-/// What something in a tree is.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory.
@@ -151,14 +151,14 @@ pub enum EntryKind {
         /// Its size.
         size: u64,
     },
-    /// Another name of a file that was told before.
+    /// Another name of an earlier file.
     HardLink {
-        /// Its place in the list.
+        /// Its index in the list.
         index: u32,
     },
     /// A symbolic link.
     Link {
-        /// Its text.
+        /// Its target.
         target: Vec<u8>,
     },
     /// A FIFO.
@@ -169,16 +169,16 @@ pub enum EntryKind {
     Device,
 }
 
-/// What the runner finds around itself before anything else happens.
+/// The container as the runner finds it before the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerFacts {
-    /// The conversation it speaks.
+    /// The version of its protocol.
     pub protocol: u32,
-    /// Its pid: 1, or it cannot end everything.
+    /// Its pid: only pid 1 can kill every process.
     pub pid: u32,
     /// Its user.
     pub uid: u32,
-    /// Whether a system call filter is in force.
+    /// Whether a system call filter is loaded.
     pub seccomp: bool,
     /// Whether no exec raises privileges.
     pub no_new_privileges: bool,
@@ -186,11 +186,11 @@ pub struct ContainerFacts {
     pub no_capabilities: bool,
     /// Whether the root is read-only.
     pub read_only_root: bool,
-    /// Bytes of the workspace's own file system.
+    /// The size of the workspace's own file system.
     pub workspace_bytes: u64,
     /// Its inodes.
     pub workspace_inodes: u64,
-    /// Network interfaces beside loopback.
+    /// The number of network interfaces other than loopback.
     pub interfaces: u32,
     /// The version of Landlock.
     pub landlock_abi: u8,
@@ -200,40 +200,40 @@ pub struct ContainerFacts {
     pub memory_and_swap_bytes: Option<u64>,
     /// The process limit of its control group.
     pub pids: Option<u64>,
-    /// Whether its control group tells CPU time.
+    /// Whether its control group counts CPU time.
     pub has_cpu_time: bool,
-    /// Open files of one process.
+    /// The limit of open files of one process.
     pub open_files: Option<u64>,
 }
 
-/// Who ended the command, where that was not itself.
+/// Why the runner killed the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KillCause {
     /// The executor asked for it.
-    Order,
+    Executor,
     /// The CPU time was used up.
     Cpu,
 }
 
-/// What is known when everything is dead.
+/// The result of a run, when every process is dead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     /// The command's exit code.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Who else ended it.
+    /// Why the runner killed it.
     pub killed_by: Option<KillCause>,
-    /// From its start to the death of everything, in microseconds.
+    /// The time from its start to the death of every process, in microseconds.
     pub micros: u64,
-    /// CPU time of everything, in microseconds.
+    /// CPU time of all processes, in microseconds.
     pub cpu_micros: u64,
     /// The most memory in use at once.
     pub peak_memory: Option<u64>,
-    /// The kernel killed something for its memory.
+    /// Whether the kernel killed a process over the memory limit.
     pub memory_hit: bool,
-    /// The kernel refused a process for their number.
+    /// Whether the kernel refused a process over the limit of processes.
     pub pids_hit: bool,
-    /// The workspace has no room left.
+    /// Whether the workspace has no space left.
     pub workspace_full: bool,
 }

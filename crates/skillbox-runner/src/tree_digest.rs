@@ -1,7 +1,7 @@
-//! The digest of a skill, computed from the files as they lie there.
+//! The digest of a skill, computed from its files on disk.
 //!
-//! The text that is hashed is documented with the catalogue: `skillbox-tree/1` and a NUL, then for each file and link,
-//! ordered by path, `kind SP sha256-of-content SP path NUL`. This is a second writing of it on purpose: it is what
+//! The hashed text is documented with the catalog: `skillbox-tree/1` and a NUL, then for each file and link,
+//! ordered by path, `kind SP sha256-of-content SP path NUL`. This is a second implementation on purpose: it
 //! checks the first one on the other side of a stream.
 
 use std::fs::File;
@@ -11,29 +11,29 @@ use std::os::fd::BorrowedFd;
 use sha2::{Digest, Sha256};
 
 use crate::message::{Entry, EntryKind};
-use crate::tree::{WalkOptions, open_file, walk_tree};
+use crate::tree_walk::{WalkOptions, open_file, walk_tree};
 
-/// No skill has more files.
+/// The most files of a skill.
 const MAX_ENTRIES: u64 = 1_000_000;
 
-/// The digest of a tree without the named things at its top.
+/// The digest of a tree without the named entries at its top.
 pub fn tree_digest(root: BorrowedFd<'_>, skip: &[&[u8]]) -> io::Result<[u8; 32]> {
     let mut entries: Vec<Entry> = Vec::new();
-    let how = WalkOptions {
+    let options = WalkOptions {
         root,
         skip,
         max_entries: MAX_ENTRIES,
     };
-    let left_out = walk_tree::<rustix::io::Errno>(how, &mut |entry| {
+    let skipped = walk_tree::<rustix::io::Errno>(options, &mut |entry| {
         entries.push(entry.clone());
         Ok(())
     })?;
-    if left_out > 0 {
-        return Err(io::Error::other(format!("{left_out} entries cannot be read")));
+    if skipped > 0 {
+        return Err(io::Error::other(format!("{skipped} entries cannot be read")));
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let mut whole = Sha256::new();
-    whole.update(b"skillbox-tree/1\0");
+    let mut digest = Sha256::new();
+    digest.update(b"skillbox-tree/1\0");
     for entry in &entries {
         let (kind, content) = match &entry.kind {
             EntryKind::Directory { .. } => continue,
@@ -45,17 +45,17 @@ pub fn tree_digest(root: BorrowedFd<'_>, skip: &[&[u8]]) -> io::Result<[u8; 32]>
             other => {
                 let shown = String::from_utf8_lossy(&entry.path).into_owned();
                 return Err(io::Error::other(format!(
-                    "{shown:?} is a {other:?}, which no skill has"
+                    "{shown:?} is a {other:?}, which a skill cannot contain"
                 )));
             }
         };
-        whole.update([kind, b' ']);
-        whole.update(hex(&content));
-        whole.update(b" ");
-        whole.update(&entry.path);
-        whole.update(b"\0");
+        digest.update([kind, b' ']);
+        digest.update(hex(&content));
+        digest.update(b" ");
+        digest.update(&entry.path);
+        digest.update(b"\0");
     }
-    Ok(whole.finalize().into())
+    Ok(digest.finalize().into())
 }
 
 fn content_digest(mut file: File) -> io::Result<[u8; 32]> {

@@ -1,4 +1,4 @@
-//! Looking through a tree that a hostile script may have made: one directory open at a time, following no link.
+//! Walks over a tree that a hostile script may have created: one open directory at a time, without following links.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,42 +8,45 @@ use rustix::io::Errno;
 
 use crate::message::{Entry, EntryKind};
 
-/// Deepest directory that is looked into: no path is longer.
+/// The deepest directory that is read: a path of 4095 bytes has at most this many components.
 const MAX_DEPTH: usize = 2048;
 
-/// What to look through.
+/// The tree to walk over.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkOptions<'a> {
     /// The top.
     pub root: BorrowedFd<'a>,
-    /// Names at the top that are left out.
+    /// Names at the top to skip.
     pub skip: &'a [&'a [u8]],
-    /// Most entries that are told.
+    /// The most entries to report.
     pub max_entries: u64,
 }
 
-/// Tells everything below a directory, parents first; gives how much could not be told.
-pub fn walk_tree<E: From<Errno>>(how: WalkOptions<'_>, tell: &mut dyn FnMut(&Entry) -> Result<(), E>) -> Result<u64, E> {
-    let mut left_out = 0;
-    let mut told: u64 = 0;
+/// Reports every entry below a directory, parents first. Returns how many entries could not be reported.
+pub fn walk_tree<E: From<Errno>>(
+    options: WalkOptions<'_>,
+    report: &mut dyn FnMut(&Entry) -> Result<(), E>,
+) -> Result<u64, E> {
+    let mut skipped = 0;
+    let mut reported: u64 = 0;
     let mut seen: HashMap<(u64, u64), u32> = HashMap::new();
-    // Paths, not descriptors: a deep or broad tree must not use up what may be open.
-    let mut waiting: Vec<Vec<u8>> = vec![Vec::new()];
-    while let Some(directory) = waiting.pop() {
+    // Paths instead of descriptors: a deep or broad tree must not use up the open files.
+    let mut pending: Vec<Vec<u8>> = vec![Vec::new()];
+    while let Some(directory) = pending.pop() {
         let depth = if directory.is_empty() {
             0
         } else {
             directory.split(|byte| *byte == b'/').count()
         };
-        let Ok(open) = open_directory(how.root, &directory) else {
-            left_out += 1;
+        let Ok(open) = open_directory(options.root, &directory) else {
+            skipped += 1;
             continue;
         };
         let mut names: Vec<Vec<u8>> = Vec::new();
         for item in Dir::read_from(&open)? {
             let name = item?.file_name().to_bytes().to_vec();
-            let skipped = depth == 0 && how.skip.contains(&name.as_slice());
-            if name != b"." && name != b".." && !skipped {
+            let is_skipped = depth == 0 && options.skip.contains(&name.as_slice());
+            if name != b"." && name != b".." && !is_skipped {
                 names.push(name);
             }
         }
@@ -55,22 +58,22 @@ pub fn walk_tree<E: From<Errno>>(how: WalkOptions<'_>, tell: &mut dyn FnMut(&Ent
             } else {
                 [directory.as_slice(), b"/", &name].concat()
             };
-            if told >= how.max_entries || path.len() > 4095 {
-                left_out += 1;
+            if reported >= options.max_entries || path.len() > 4095 {
+                skipped += 1;
                 continue;
             }
             let Ok(stat) = rustix::fs::statat(&open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) else {
-                left_out += 1;
+                skipped += 1;
                 continue;
             };
-            let index = u32::try_from(told).unwrap_or(u32::MAX);
+            let index = u32::try_from(reported).map_err(|_| Errno::OVERFLOW)?;
             let mode = stat.st_mode & 0o777;
             let kind = match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => {
                     if depth < MAX_DEPTH {
                         below.push(path.clone());
                     } else {
-                        left_out += 1;
+                        skipped += 1;
                     }
                     EntryKind::Directory { mode }
                 }
@@ -78,7 +81,7 @@ pub fn walk_tree<E: From<Errno>>(how: WalkOptions<'_>, tell: &mut dyn FnMut(&Ent
                     Some(index) => EntryKind::HardLink { index },
                     None => EntryKind::File {
                         mode,
-                        size: u64::try_from(stat.st_size).unwrap_or(0),
+                        size: u64::try_from(stat.st_size).map_err(|_| Errno::OVERFLOW)?,
                     },
                 },
                 FileType::Symlink => match rustix::fs::readlinkat(&open, name.as_slice(), Vec::new()) {
@@ -86,7 +89,7 @@ pub fn walk_tree<E: From<Errno>>(how: WalkOptions<'_>, tell: &mut dyn FnMut(&Ent
                         target: target.into_bytes(),
                     },
                     Err(_) => {
-                        left_out += 1;
+                        skipped += 1;
                         continue;
                     }
                 },
@@ -94,51 +97,51 @@ pub fn walk_tree<E: From<Errno>>(how: WalkOptions<'_>, tell: &mut dyn FnMut(&Ent
                 FileType::Socket => EntryKind::Socket,
                 _ => EntryKind::Device,
             };
-            tell(&Entry { path, kind })?;
-            told += 1;
+            report(&Entry { path, kind })?;
+            reported += 1;
         }
-        waiting.extend(below.into_iter().rev());
+        pending.extend(below.into_iter().rev());
     }
-    Ok(left_out)
+    Ok(skipped)
 }
 
-/// Where a file with several names was told first.
+/// The index of the first name of a file with several names; none for the first name itself.
 fn first_name(seen: &mut HashMap<(u64, u64), u32>, stat: &rustix::fs::Stat, index: u32) -> Option<u32> {
     if stat.st_nlink < 2 {
         return None;
     }
     match seen.entry((stat.st_dev, stat.st_ino)) {
         std::collections::hash_map::Entry::Occupied(first) => Some(*first.get()),
-        std::collections::hash_map::Entry::Vacant(place) => {
-            place.insert(index);
+        std::collections::hash_map::Entry::Vacant(vacant) => {
+            vacant.insert(index);
             None
         }
     }
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY
+const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Opens a directory below `root`, one component at a time, through no link; the empty path is `root` itself. A
-/// directory that its owner made unreadable is made readable: nothing lives that could mind.
+/// Opens a directory below `root`, one component at a time and through no link; the empty path is `root` itself. An
+/// unreadable directory is made readable: no process of the run lives any more.
 pub fn open_directory(root: BorrowedFd<'_>, path: &[u8]) -> rustix::io::Result<OwnedFd> {
-    // One call where the kernel has it; whatever it refuses is tried again step by step.
+    // One system call where the kernel has it. What it refuses is tried again component by component.
     let whole = if path.is_empty() { b"." } else { path };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    if let Ok(opened) = rustix::fs::openat2(root, whole, DIRECTORY, Mode::empty(), resolve) {
+    if let Ok(opened) = rustix::fs::openat2(root, whole, DIRECTORY_FLAGS, Mode::empty(), resolve) {
         return Ok(opened);
     }
-    let mut current = rustix::fs::openat(root, ".", DIRECTORY, Mode::empty())?;
+    let mut current = rustix::fs::openat(root, ".", DIRECTORY_FLAGS, Mode::empty())?;
     for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
         if part == b".." {
             return Err(Errno::ACCESS);
         }
-        current = match rustix::fs::openat(&current, part, DIRECTORY, Mode::empty()) {
+        current = match rustix::fs::openat(&current, part, DIRECTORY_FLAGS, Mode::empty()) {
             Err(Errno::ACCESS) => {
                 rustix::fs::chmodat(&current, part, Mode::from_raw_mode(0o700), AtFlags::empty())?;
-                rustix::fs::openat(&current, part, DIRECTORY, Mode::empty())?
+                rustix::fs::openat(&current, part, DIRECTORY_FLAGS, Mode::empty())?
             }
             opened => opened?,
         };
@@ -180,20 +183,20 @@ mod tests {
 
     fn listed(root: &File, skip: &[&[u8]], max_entries: u64) -> (Vec<(String, EntryKind)>, u64) {
         let mut found = Vec::new();
-        let how = WalkOptions {
+        let options = WalkOptions {
             root: root.as_fd(),
             skip,
             max_entries,
         };
-        let left_out = walk_tree::<Errno>(how, &mut |entry| {
+        let skipped = walk_tree::<Errno>(options, &mut |entry| {
             found.push((String::from_utf8(entry.path.clone()).unwrap(), entry.kind.clone()));
             Ok(())
         });
-        (found, left_out.unwrap())
+        (found, skipped.unwrap())
     }
 
     #[test]
-    fn everything_is_told_as_what_it_is() {
+    fn every_entry_is_reported_with_its_kind() {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path();
         fs::create_dir_all(top.join("a/locked")).unwrap();
@@ -205,10 +208,10 @@ mod tests {
         fs::create_dir(top.join("skills")).unwrap();
         fs::set_permissions(top.join("a/locked"), fs::Permissions::from_mode(0o000)).unwrap();
         let root = File::open(top).unwrap();
-        let (found, left_out) = listed(&root, &[b"skills"], 100);
+        let (found, skipped) = listed(&root, &[b"skills"], 100);
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c", "d", "a/file", "a/locked", "a/locked/inner"]);
-        assert_eq!(left_out, 0);
+        assert_eq!(skipped, 0);
         assert_eq!(found[4].1, EntryKind::HardLink { index: 1 });
         assert_eq!(
             found[2].1,
@@ -217,8 +220,8 @@ mod tests {
             }
         );
         assert_eq!(found[3].1, EntryKind::Fifo);
-        let (found, left_out) = listed(&root, &[b"skills"], 3);
-        assert_eq!((found.len(), left_out > 0), (3, true));
+        let (found, skipped) = listed(&root, &[b"skills"], 3);
+        assert_eq!((found.len(), skipped > 0), (3, true));
     }
 
     #[test]
@@ -238,15 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn a_very_deep_tree_ends() {
+    fn the_walk_over_a_very_deep_tree_ends() {
         let directory = tempfile::tempdir().unwrap();
         let root = File::open(directory.path()).unwrap();
         let mut deep: OwnedFd = root.try_clone().unwrap().into();
         for _ in 0..3000 {
             rustix::fs::mkdirat(&deep, "d", Mode::from_raw_mode(0o755)).unwrap();
-            deep = rustix::fs::openat(&deep, "d", DIRECTORY, Mode::empty()).unwrap();
+            deep = rustix::fs::openat(&deep, "d", DIRECTORY_FLAGS, Mode::empty()).unwrap();
         }
-        let (found, left_out) = listed(&root, &[], 10_000);
-        assert_eq!((found.len(), left_out), (2048, 1));
+        let (found, skipped) = listed(&root, &[], 10_000);
+        assert_eq!((found.len(), skipped), (2048, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Writing a tree as the other side tells it: below one directory, within limits, following nothing.
+//! Writes a tree that the other side sends: below one directory, within limits, without following links.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,29 +8,29 @@ use skillbox_model::{RelPath, RelPathError};
 
 use crate::message::{Entry, EntryKind};
 
-/// Why something could not be placed.
+/// Why an entry could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeWriteError {
     /// Not a path below the directory.
-    #[error("a path that cannot be placed")]
+    #[error("the path cannot be used")]
     Path(#[from] RelPathError),
-    /// More than was agreed.
+    /// The limit of entries or bytes is exceeded.
     #[error("more than {0} {1}")]
     LimitExceeded(u64, &'static str),
-    /// Data without a file, or more than was announced.
-    #[error("data that belongs to no file")]
+    /// Data without a file, or more than its size.
+    #[error("unexpected data that belongs to no file")]
     UnexpectedData,
-    /// The system refused.
-    #[error("cannot place {path}")]
+    /// A system call failed.
+    #[error("cannot write {path}")]
     System {
-        /// What.
+        /// The path.
         path: RelPath,
-        /// Why not.
+        /// The error.
         source: Errno,
     },
 }
 
-/// A directory that is being filled.
+/// Writes entries below a directory.
 #[derive(Debug)]
 pub struct TreeWriter {
     root: OwnedFd,
@@ -40,7 +40,7 @@ pub struct TreeWriter {
     max_bytes: u64,
     max_entries: u64,
     open: Option<OpenFile>,
-    /// The modes of directories, set when everything is in them, innermost first.
+    /// The modes of directories, set once their entries exist, innermost first.
     directories: Vec<(RelPath, u32)>,
 }
 
@@ -52,7 +52,7 @@ struct OpenFile {
 }
 
 impl TreeWriter {
-    /// An empty or used directory; what is placed belongs to `owner`, where that is not us.
+    /// A writer below `root`. The entries belong to `owner`, or to this process.
     pub fn new(root: OwnedFd, owner: Option<(u32, u32)>, max_bytes: u64, max_entries: u64) -> Self {
         Self {
             root,
@@ -66,8 +66,8 @@ impl TreeWriter {
         }
     }
 
-    /// Places one entry; a file's bytes follow by [`Self::data`]. Every parent must be there.
-    pub fn entry(&mut self, entry: &Entry) -> Result<(), TreeWriteError> {
+    /// Writes one entry; the bytes of a file follow by [`Self::append_data`]. Its parent must exist.
+    pub fn write_entry(&mut self, entry: &Entry) -> Result<(), TreeWriteError> {
         let path = RelPath::parse(&entry.path)?;
         if self.open.is_some() {
             return Err(TreeWriteError::UnexpectedData);
@@ -76,30 +76,30 @@ impl TreeWriter {
             .entries_left
             .checked_sub(1)
             .ok_or(TreeWriteError::LimitExceeded(self.max_entries, "entries"))?;
-        let placed = match &entry.kind {
-            EntryKind::Directory { mode } => self.directory(&path, *mode),
+        let written = match &entry.kind {
+            EntryKind::Directory { mode } => self.create_directory(&path, *mode),
             EntryKind::File { mode, size } => {
                 self.bytes_left = self
                     .bytes_left
                     .checked_sub(*size)
                     .ok_or(TreeWriteError::LimitExceeded(self.max_bytes, "bytes"))?;
-                self.file(&path, *mode, *size)
+                self.open_file(&path, *mode, *size)
             }
-            EntryKind::Link { target } => self.at(&path, |parent, name| {
+            EntryKind::Link { target } => self.create_at(&path, |parent, name| {
                 rustix::fs::symlinkat(target.as_slice(), parent, name)
             }),
-            EntryKind::Fifo => self.node(&path, FileType::Fifo),
-            EntryKind::Socket => self.node(&path, FileType::Socket),
-            // A device is nothing that a script can have made, and a second name is made by [`Self::hard_link`].
+            EntryKind::Fifo => self.create_node(&path, FileType::Fifo),
+            EntryKind::Socket => self.create_node(&path, FileType::Socket),
+            // A script cannot create a device, and [`Self::create_hard_link`] creates second names.
             EntryKind::Device | EntryKind::HardLink { .. } => Ok(()),
         };
-        placed.map_err(|source| TreeWriteError::System { path, source })
+        written.map_err(|source| TreeWriteError::System { path, source })
     }
 
-    /// Another name for a file that was placed before.
-    pub fn hard_link(&mut self, path: &RelPath, first: &RelPath) -> Result<(), TreeWriteError> {
+    /// Creates another name for an earlier file.
+    pub fn create_hard_link(&mut self, path: &RelPath, first: &RelPath) -> Result<(), TreeWriteError> {
         let linked = open_parent(self.root.as_fd(), first).and_then(|(from, old)| {
-            self.at(path, |parent, name| {
+            self.create_at(path, |parent, name| {
                 rustix::fs::linkat(&from, old, parent, name, AtFlags::empty())
             })
         });
@@ -109,10 +109,10 @@ impl TreeWriter {
         })
     }
 
-    /// A file of that size with nothing in it: what is known of a file whose bytes nobody asked for.
+    /// Creates a file of this size without content, for a file whose bytes nobody requested.
     pub fn create_sparse_file(&mut self, path: &RelPath, size: u64) -> Result<(), TreeWriteError> {
         let made = self
-            .create(path, 0o644)
+            .create_file(path, 0o644)
             .and_then(|file| rustix::fs::ftruncate(&file, size));
         made.map_err(|source| TreeWriteError::System {
             path: path.clone(),
@@ -120,12 +120,15 @@ impl TreeWriter {
         })
     }
 
-    /// The next bytes of the file that was told last.
-    pub fn data(&mut self, mut data: &[u8]) -> Result<(), TreeWriteError> {
+    /// Appends bytes to the file of the last entry.
+    pub fn append_data(&mut self, mut data: &[u8]) -> Result<(), TreeWriteError> {
         let Some(open) = &mut self.open else {
             return Err(TreeWriteError::UnexpectedData);
         };
-        open.left = open.left.checked_sub(data.len() as u64).ok_or(TreeWriteError::UnexpectedData)?;
+        open.left = open
+            .left
+            .checked_sub(data.len() as u64)
+            .ok_or(TreeWriteError::UnexpectedData)?;
         while !data.is_empty() {
             match rustix::io::write(&open.file, data) {
                 Ok(count) => data = &data[count..],
@@ -142,12 +145,12 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Whether the file that was told last still lacks bytes.
+    /// Whether the file of the last entry lacks bytes.
     pub fn expects_data(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Gives the directories their modes.
+    /// Sets the modes of the directories.
     pub fn finish(&mut self) -> Result<(), TreeWriteError> {
         while let Some((path, mode)) = self.directories.pop() {
             let set = open_parent(self.root.as_fd(), &path).and_then(|(parent, name)| {
@@ -158,10 +161,10 @@ impl TreeWriter {
         Ok(())
     }
 
-    fn directory(&mut self, path: &RelPath, mode: u32) -> rustix::io::Result<()> {
-        let made = self.at(path, |parent, name| {
+    fn create_directory(&mut self, path: &RelPath, mode: u32) -> rustix::io::Result<()> {
+        let made = self.create_at(path, |parent, name| {
             match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
-                // What the workspace is made with is there already.
+                // Some directories of the workspace exist from the start.
                 Err(Errno::EXIST) => {
                     let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
                     match FileType::from_raw_mode(stat.st_mode) {
@@ -178,8 +181,8 @@ impl TreeWriter {
         made
     }
 
-    fn file(&mut self, path: &RelPath, mode: u32, size: u64) -> rustix::io::Result<()> {
-        let file = self.create(path, mode & 0o777)?;
+    fn open_file(&mut self, path: &RelPath, mode: u32, size: u64) -> rustix::io::Result<()> {
+        let file = self.create_file(path, mode & 0o777)?;
         if size > 0 {
             self.open = Some(OpenFile {
                 path: path.clone(),
@@ -190,23 +193,23 @@ impl TreeWriter {
         Ok(())
     }
 
-    fn create(&self, path: &RelPath, mode: u32) -> rustix::io::Result<OwnedFd> {
+    fn create_file(&self, path: &RelPath, mode: u32) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut created = None;
-        self.at(path, |parent, name| {
+        self.create_at(path, |parent, name| {
             created = Some(rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(mode))?);
             Ok(())
         })?;
         created.ok_or(Errno::IO)
     }
 
-    fn node(&self, path: &RelPath, kind: FileType) -> rustix::io::Result<()> {
-        self.at(path, |parent, name| {
+    fn create_node(&self, path: &RelPath, kind: FileType) -> rustix::io::Result<()> {
+        self.create_at(path, |parent, name| {
             rustix::fs::mknodat(parent, name, kind, Mode::from_raw_mode(0o600), 0)
         })
     }
 
-    fn at(
+    fn create_at(
         &self,
         path: &RelPath,
         make: impl FnOnce(BorrowedFd<'_>, &[u8]) -> rustix::io::Result<()>,
@@ -222,7 +225,7 @@ impl TreeWriter {
 fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a RelPath) -> rustix::io::Result<(OwnedFd, &'a [u8])> {
     let parent = path.parent();
     let parent = parent.as_ref().map_or(&b""[..], |parent| parent.as_bytes());
-    Ok((crate::tree::open_directory(root, parent)?, path.file_name()))
+    Ok((crate::tree_walk::open_directory(root, parent)?, path.file_name()))
 }
 
 #[cfg(test)]
@@ -232,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    fn place(directory: &tempfile::TempDir, max_bytes: u64, max_entries: u64) -> TreeWriter {
+    fn writer(directory: &tempfile::TempDir, max_bytes: u64, max_entries: u64) -> TreeWriter {
         TreeWriter::new(
             File::open(directory.path()).unwrap().into(),
             None,
@@ -256,17 +259,17 @@ mod tests {
     }
 
     #[test]
-    fn trees_arrive_with_their_modes() {
+    fn trees_are_written_with_their_modes() {
         let directory = tempfile::tempdir().unwrap();
-        let mut place = place(&directory, 100, 10);
-        place.entry(&tree("a")).unwrap();
-        place.entry(&file("a/b", 4)).unwrap();
-        assert!(place.expects_data());
-        place.data(b"fo").unwrap();
-        place.data(b"ur").unwrap();
-        assert!(!place.expects_data());
-        place.entry(&file("a/empty", 0)).unwrap();
-        place.finish().unwrap();
+        let mut writer = writer(&directory, 100, 10);
+        writer.write_entry(&tree("a")).unwrap();
+        writer.write_entry(&file("a/b", 4)).unwrap();
+        assert!(writer.expects_data());
+        writer.append_data(b"fo").unwrap();
+        writer.append_data(b"ur").unwrap();
+        assert!(!writer.expects_data());
+        writer.write_entry(&file("a/empty", 0)).unwrap();
+        writer.finish().unwrap();
         assert_eq!(fs::read_to_string(directory.path().join("a/b")).unwrap(), "four");
         let mode = fs::metadata(directory.path().join("a")).unwrap();
         assert_eq!(
@@ -276,32 +279,38 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lands_outside_or_through_a_link() {
+    fn nothing_is_written_outside_or_through_a_link() {
         let directory = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         symlink(outside.path(), directory.path().join("link")).unwrap();
-        let mut place = place(&directory, 100, 100);
+        let mut writer = writer(&directory, 100, 100);
         for path in ["../x", "/x", "a/../../x", "link/x", "link", "", "."] {
-            assert!(place.entry(&file(path, 0)).is_err(), "{path}");
+            assert!(writer.write_entry(&file(path, 0)).is_err(), "{path}");
         }
-        assert!(place.entry(&tree("link/y")).is_err());
-        assert!(place.entry(&tree("link")).is_err());
+        assert!(writer.write_entry(&tree("link/y")).is_err());
+        assert!(writer.write_entry(&tree("link")).is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn limits_hold_before_anything_is_written() {
+    fn limits_are_checked_before_anything_is_written() {
         let directory = tempfile::tempdir().unwrap();
-        let mut place = place(&directory, 10, 2);
+        let mut writer = writer(&directory, 10, 2);
         assert!(matches!(
-            place.entry(&file("a", 1 << 40)),
+            writer.write_entry(&file("a", 1 << 40)),
             Err(TreeWriteError::LimitExceeded(10, _))
         ));
-        place.entry(&file("b", 3)).unwrap();
-        assert!(matches!(place.data(b"four"), Err(TreeWriteError::UnexpectedData)));
-        let mut second = self::place(&directory, 10, 1);
-        second.entry(&file("c", 0)).unwrap();
-        assert!(matches!(second.data(b"x"), Err(TreeWriteError::UnexpectedData)));
-        assert!(matches!(second.entry(&file("d", 0)), Err(TreeWriteError::LimitExceeded(1, _))));
+        writer.write_entry(&file("b", 3)).unwrap();
+        assert!(matches!(
+            writer.append_data(b"four"),
+            Err(TreeWriteError::UnexpectedData)
+        ));
+        let mut second = self::writer(&directory, 10, 1);
+        second.write_entry(&file("c", 0)).unwrap();
+        assert!(matches!(second.append_data(b"x"), Err(TreeWriteError::UnexpectedData)));
+        assert!(matches!(
+            second.write_entry(&file("d", 0)),
+            Err(TreeWriteError::LimitExceeded(1, _))
+        ));
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, accessat};
 use skillbox_executor::job::RequestError;
-use skillbox_executor::workspace::{Backing, CollectedFile, InputSource, Outputs, ReadyInput, Workspace, stage_inputs};
+use skillbox_executor::workspace::{Backing, CollectedFile, InputSource, Outputs, OpenInput, Workspace, stage_inputs};
 use skillbox_model::{ErrorCode, InputMode, with_causes};
 
 /// The target directory, which exists and is writable. Files are staged into it as into a workspace, so existing links
@@ -49,7 +49,7 @@ impl Export {
             return Ok(());
         };
         file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
-        let ready = ReadyInput {
+        let ready = OpenInput {
             from: collected.name.to_string(),
             to: collected.name.clone(),
             mode: InputMode::Copy,

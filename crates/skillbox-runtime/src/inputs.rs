@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use skillbox_artifacts::{ArtifactRef, Scope, Store};
 use skillbox_executor::job::{InputRef, JobInput, JobSpec, RequestError};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{InputSource, ReadyInput, Workspace, open_in_workspace};
+use skillbox_executor::workspace::{InputSource, OpenInput, Workspace, open_in_workspace};
 use skillbox_model::{ErrorCode, InputMode, RelPath};
 
 use crate::refusals::input_missing;
@@ -31,7 +31,7 @@ pub(crate) struct InputSources<'a> {
 
 impl InputSources<'_> {
     /// Opens every input of a job; the error names the first that cannot be opened.
-    pub(crate) fn open_all(&mut self, spec: &JobSpec) -> Result<Vec<ReadyInput>, RunError> {
+    pub(crate) fn open_all(&mut self, spec: &JobSpec) -> Result<Vec<OpenInput>, RunError> {
         let mut ready = Vec::new();
         for (index, input) in spec.inputs.iter().enumerate() {
             ready.push(self.open(input, &format!("inputs[{index}].from"))?);
@@ -39,9 +39,9 @@ impl InputSources<'_> {
         Ok(ready)
     }
 
-    fn open(&mut self, input: &JobInput, field: &str) -> Result<ReadyInput, RunError> {
-        let missing = |error| RunError::from(input_missing(field, &input.text, error));
-        let mut from = input.text.clone();
+    fn open(&mut self, input: &JobInput, field: &str) -> Result<OpenInput, RunError> {
+        let missing = |error| RunError::from(input_missing(field, &input.display_text, error));
+        let mut from = input.display_text.clone();
         let source = match &input.from {
             InputRef::Artifact(text) => {
                 let (exact_reference, source) = self.open_artifact(text, input, field)?;
@@ -56,7 +56,7 @@ impl InputSources<'_> {
             }
             InputRef::Data(data) => InputSource::Reader(Box::new(Cursor::new(data.bytes.clone()))),
         };
-        Ok(ReadyInput {
+        Ok(OpenInput {
             from,
             to: input.to.clone(),
             mode: input.mode,

@@ -31,8 +31,8 @@ pub use tools::{HookOutcome, HookRun, HookStatus, HostVerb, ToolCall, ToolOutcom
 
 // The types of the agent interface, so that a backend depends on this crate alone.
 pub use skillbox_loader::{
-    AgentName, AgentNameError, AgentStart, AtLimit, Caller, Delivery, Dialect, DocSelection, DynamicTools, FiredHook,
-    History, HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, PolicyKind, PromptFrame, PromptSection,
-    PromptTemplate, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta, StateOperation, Tool,
-    ToolDefinition, ToolFormat, find_invalid_field, state_keys,
+    AgentName, AgentNameError, AgentSpec, AtLimit, Caller, Delivery, Dialect, DocSelection, DynamicTools,
+    HistoryCompleteness, HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, MatchedHook, PolicyKind,
+    PromptFrame, PromptSection, PromptTemplate, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta,
+    StateOperation, Tool, ToolDefinition, ToolFormat, find_invalid_field, render_state,
 };

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{CollectionSpec, JobSpec, OutputGlobs, OverLimitFiles, ProfileBounds};
+use skillbox_executor::job::{CollectionSpec, JobSpec, OutputGlobs, ExcessFileReporting, ProfileBounds};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{Outputs, ReadyInput, StagedInputs, StagedLink, Workspace, collect, stage_inputs};
+use skillbox_executor::workspace::{Outputs, OpenInput, StagedInputs, StagedLink, Workspace, collect, stage_inputs};
 use skillbox_executor::{CancelToken, EventSink, ExecutionResult, Executor, FilesToFetch, RunParams, StagedJob};
 use skillbox_model::{
     ByteSize, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
@@ -315,7 +315,7 @@ impl Runtime {
         let _span = info_span!("workspace.run", run = %spec.run_id).entered();
         let host = &self.settings.host_environment;
         let profile_env = env.profile.environment(|name| host.get(name).cloned());
-        let mount_points = self.freezer.store().mount_points_for(&skills.names())?;
+        let mount_points = self.freezer.store().open_mount_points(&skills.names())?;
         let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?;
         let finished = env.executor.run(RunParams {
             spec,
@@ -353,7 +353,7 @@ fn default_collecting(requested: CollectionSpec, is_exported: bool) -> Collectio
             inline_binary: false,
             save: false,
             keep_open: false,
-            over_limit_files: OverLimitFiles::CountOnly,
+            excess_files: ExcessFileReporting::CountOnly,
             max_files: DEFAULT_LISTED_FILES,
             ..requested
         },
@@ -372,7 +372,7 @@ fn within_quota(limits: Limits, workspace: &Workspace) -> Limits {
 
 /// Turns links into copies, with a warning for each: nothing of the host can be mounted into a container that was
 /// created before its run.
-fn copy_instead_of_link(inputs: Vec<ReadyInput>) -> (Vec<ReadyInput>, Vec<String>) {
+fn copy_instead_of_link(inputs: Vec<OpenInput>) -> (Vec<OpenInput>, Vec<String>) {
     let mut warnings = Vec::new();
     let inputs = inputs.into_iter().enumerate().map(|(index, input)| {
         if input.mode == InputMode::Link {
@@ -381,7 +381,7 @@ fn copy_instead_of_link(inputs: Vec<ReadyInput>) -> (Vec<ReadyInput>, Vec<String
                 input.from
             ));
         }
-        ReadyInput {
+        OpenInput {
             mode: InputMode::Copy,
             ..input
         }

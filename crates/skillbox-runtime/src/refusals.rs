@@ -5,18 +5,18 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use skillbox_artifacts::ArtifactName;
 use skillbox_executor::job::{InputRef, JobSpec, RequestError};
-use skillbox_executor::workspace::{InputSource, ReadyInput, WorkspaceError, find_ipc_file};
+use skillbox_executor::workspace::{InputSource, OpenInput, WorkspaceError, find_ipc_risk};
 use skillbox_model::{ErrorCode, InputMode, RunRequest, with_causes};
 
 /// Refuses to link a directory of the host that contains sockets or FIFOs: the script could talk through them.
-pub(crate) fn refuse_ipc_links(spec: &JobSpec, ready: &[ReadyInput]) -> Result<(), RequestError> {
+pub(crate) fn refuse_ipc_links(spec: &JobSpec, ready: &[OpenInput]) -> Result<(), RequestError> {
     for (index, (input, ready)) in spec.inputs.iter().zip(ready).enumerate() {
         let (InputRef::Host(_), InputMode::Link, InputSource::Directory(directory)) =
             (&input.from, ready.mode, &ready.source)
         else {
             continue;
         };
-        if let Some(found) = find_ipc_file(directory.as_fd()) {
+        if let Some(found) = find_ipc_risk(directory.as_fd()) {
             let message = format!("{} cannot be linked: {found}", ready.from);
             return Err(RequestError::invalid(format!("inputs[{index}].from"), message)
                 .with_hint("copy it, which leaves such files out, or link what is below it"));

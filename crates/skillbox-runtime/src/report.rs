@@ -34,12 +34,12 @@ pub(crate) fn build_report(facts: RunFacts) -> RunReport {
     let mut warnings = facts.warnings;
     warnings.extend(run_warnings);
     for (name, captured) in [("stdout", &stdout), ("stderr", &stderr)] {
-        if captured.replaced {
+        if captured.has_replacements {
             warnings.push(format!("{name} is not valid UTF-8: invalid bytes are shown as U+FFFD"));
         }
     }
-    if facts.outputs.refused_unnamed > 0 {
-        let summary = match facts.outputs.refused_unnamed {
+    if facts.outputs.unnamed_refusals > 0 {
+        let summary = match facts.outputs.unnamed_refusals {
             1 => "1 more output was not taken".to_owned(),
             count => format!("{count} more outputs were not taken"),
         };

@@ -239,7 +239,11 @@ impl Runtime {
         field: &str,
     ) -> Result<&'a SkillEntry, RunError> {
         catalog.get(name).ok_or_else(|| {
-            let nearest: Vec<&str> = catalog.nearest_names(name, 3).into_iter().map(SkillName::as_str).collect();
+            let nearest: Vec<&str> = catalog
+                .nearest_names(name, 3)
+                .into_iter()
+                .map(SkillName::as_str)
+                .collect();
             let message = match nearest.as_slice() {
                 [] => format!("unknown skill {name:?}: the catalog is empty"),
                 names => format!("unknown skill {name:?}; the nearest are {}", names.join(", ")),

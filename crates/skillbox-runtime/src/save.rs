@@ -2,7 +2,7 @@
 
 use std::io::{Seek, SeekFrom};
 
-use skillbox_artifacts::{ArtifactName, Origin, Scope, Store};
+use skillbox_artifacts::{ArtifactName, ArtifactMetadata, Scope, Store};
 use skillbox_executor::EventSink;
 use skillbox_executor::job::JobSpec;
 use skillbox_executor::workspace::Outputs;
@@ -41,19 +41,19 @@ pub(crate) fn save_outputs(
         let Some(file) = collected.file.as_mut() else {
             continue;
         };
-        let name = match ArtifactName::parse(format!("{}{}", spec.collection.prefix, collected.name)) {
+        let name = match ArtifactName::parse(format!("{}{}", spec.collection.artifact_prefix, collected.name)) {
             Ok(name) => name,
             Err(error) => {
                 saved.warnings.push(format!("{} is not saved: {error}", collected.name));
                 continue;
             }
         };
-        let origin = Origin {
+        let metadata = ArtifactMetadata {
             mime_type: Some(collected.mime_type.clone()),
             run_id: Some(spec.run_id.clone()),
         };
         file.seek(SeekFrom::Start(0)).map_err(RunError::Collect)?;
-        let artifact = store.put(scope, &name, file, origin)?;
+        let artifact = store.put(scope, &name, file, metadata)?;
         events.emit(|| RunEvent::Saved {
             name: artifact.name.to_string(),
             version: artifact.version,

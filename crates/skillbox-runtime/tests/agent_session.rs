@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, AgentStart, CommandHooks, Dialect, DynamicTools, History, HookStatus,
-    PolicyKind, Runtime, RuntimeSettings, Settings, ToolCall, ToolError, ToolOutcome,
+    AgentName, AgentOptions, AgentSession, AgentSpec, CommandHooks, Dialect, DynamicTools, HistoryCompleteness,
+    HookStatus, PolicyKind, Runtime, RuntimeSettings, Settings, ToolCall, ToolError, ToolOutcome,
 };
 use tempfile::TempDir;
 
@@ -149,18 +149,26 @@ fn changes_on_disk_take_effect_at_the_next_turn() {
     let host = Host::new(&[("a", "")]);
     let session = host.session(AgentOptions::new(Dialect::Skillbox));
     let agent = AgentName::default();
-    session.before_agent(&AgentStart::main()).unwrap().unwrap();
-    let before = session.modify_request(&agent, History::Whole).unwrap().unwrap().text;
+    session.before_agent(&AgentSpec::main()).unwrap().unwrap();
+    let before = session
+        .modify_request(&agent, HistoryCompleteness::Complete)
+        .unwrap()
+        .unwrap()
+        .text;
     write_skill(host.scratch.path(), "late", "");
     assert_eq!(
-        session.modify_request(&agent, History::Whole).unwrap().unwrap().text,
+        session
+            .modify_request(&agent, HistoryCompleteness::Complete)
+            .unwrap()
+            .unwrap()
+            .text,
         before
     );
     assert_eq!(load(&session, "late").unwrap_err().code().as_str(), "unknown_skill");
-    let turn = session.before_agent(&AgentStart::main()).unwrap().unwrap();
+    let turn = session.before_agent(&AgentSpec::main()).unwrap().unwrap();
     assert_eq!(turn.state_delta()[0]["seen"][0]["name"], "late");
     load(&session, "late").unwrap();
-    assert!(session.before_agent(&AgentStart::main()).unwrap().is_none());
+    assert!(session.before_agent(&AgentSpec::main()).unwrap().is_none());
 }
 
 const GUARD: &str = "hooks:
@@ -205,7 +213,10 @@ fn a_host_may_run_the_commands_of_hooks_itself() {
         outcome.hooks
     );
     let agent = AgentName::default();
-    let section = session.modify_request(&agent, History::Whole).unwrap().unwrap();
+    let section = session
+        .modify_request(&agent, HistoryCompleteness::Complete)
+        .unwrap()
+        .unwrap();
     assert!(section.text.contains("- guard: Mind the docs."), "{}", section.text);
 }
 

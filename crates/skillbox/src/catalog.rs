@@ -71,7 +71,7 @@ pub fn unreadable(entry: &SkillEntry, error: &SkillReadError) -> Diagnostic {
     Diagnostic {
         code: ErrorCode::SkillUnreadable.as_str(),
         severity: Severity::Error,
-        path: entry.path().to_owned(),
+        path: entry.skill_md_path().to_owned(),
         line: None,
         column: None,
         message: error.to_string(),

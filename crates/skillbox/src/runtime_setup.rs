@@ -8,7 +8,7 @@ use std::sync::Arc;
 use skillbox_artifacts::{BucketOptions, Store};
 use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
-use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
 use skillbox_runtime::{DEFAULT_SESSION_TIMEOUT, HostDirectories, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, Unconfined};
 
@@ -225,7 +225,7 @@ pub fn open_built_in(spawner: Option<Spawner>, directory: &Path) -> Result<Runti
         session_timeout: DEFAULT_SESSION_TIMEOUT,
         watch_skills: false,
     };
-    let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     let executors = local
         .map(|local| Executor::Local(Box::new(local)))
         .into_iter()
@@ -241,7 +241,7 @@ pub fn docker_executor(context: &Context<'_>, host: &HostSettings, pool_size: us
     Arc::new(DockerExecutor::new(DockerOptions {
         host: host.docker_host.clone(),
         image: host.docker_image.clone(),
-        pool: pool_size,
+        pool_size,
         scratch: context.settings.state_dir.join("containers"),
         unconfined: if host.allow_unconfined {
             Unconfined::Allow

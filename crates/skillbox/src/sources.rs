@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use skillbox_repository::{BUILT_IN, Scope, Source};
+use skillbox_repository::{BUILT_IN_SKILLS, Scope, Source};
 
 use crate::settings::{Environment, GlobalSettings};
 
@@ -36,7 +36,7 @@ pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Sour
         .get("SKILLS_ROOT")
         .map(|list| std::env::split_paths(list).collect::<Vec<_>>());
     let roots = roots.into_iter().flatten().filter(|path| !path.as_os_str().is_empty());
-    std::iter::once(Source::Embedded(&BUILT_IN))
+    std::iter::once(Source::Embedded(&BUILT_IN_SKILLS))
         .chain(default_sources)
         .chain(roots.map(project_directory))
         .collect()

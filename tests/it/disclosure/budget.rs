@@ -38,8 +38,8 @@ fn descriptions_are_shortened_before_skills_are_dropped() {
         ("trpc", "skill_load", "skill"),
         ("saa", "read_skill", "skill_name"),
     ] {
-        let words = format!("--dialect {dialect} --budget {BUDGET} --session {dialect}");
-        let shown = prompt(&cli, &words);
+        let flags = format!("--dialect {dialect} --budget {BUDGET} --session {dialect}");
+        let shown = prompt(&cli, &flags);
         let listed = entries(&shown);
         assert_eq!(listed.len(), 20, "{dialect}: {shown}");
         let size: usize = listed.iter().map(|line| line.chars().count() + 1).sum();
@@ -49,8 +49,8 @@ fn descriptions_are_shortened_before_skills_are_dropped() {
             "{dialect}: {}",
             listed[0]
         );
-        call_ok(&cli, load, &json!({key: "skill-29"}), &words);
-        assert_eq!(entries(&prompt(&cli, &words)).len(), 20, "{dialect}");
+        call_ok(&cli, load, &json!({key: "skill-29"}), &flags);
+        assert_eq!(entries(&prompt(&cli, &flags)).len(), 20, "{dialect}");
     }
 }
 
@@ -106,14 +106,14 @@ fn a_small_budget_lists_names_only_then_a_count() {
 #[test]
 fn deepagents_skips_entries_that_do_not_fit_and_counts_them() {
     let cli = cli_with_long_descriptions();
-    let words = format!("--dialect deepagents --budget {BUDGET} --session s");
-    let shown = prompt(&cli, &words);
+    let flags = format!("--dialect deepagents --budget {BUDGET} --session s");
+    let shown = prompt(&cli, &flags);
     assert_eq!(entries(&shown).len(), 3, "{shown}");
     assert!(shown.contains("17 "), "the others are counted: {shown}");
     assert!(!shown.contains("skill-29"));
     // A skill that is not listed can be loaded by its name, and is listed afterwards.
-    call_ok(&cli, "load_skill", &json!({"skill_name": "skill-29"}), &words);
-    let shown = prompt(&cli, &words);
+    call_ok(&cli, "load_skill", &json!({"skill_name": "skill-29"}), &flags);
+    let shown = prompt(&cli, &flags);
     assert!(entries(&shown)[0].starts_with("- **skill-29** [Loaded]"), "{shown}");
 }
 
@@ -126,11 +126,11 @@ fn loaded_skills_are_always_listed() {
         ("deepagents", "load_skill", "skill_name"),
         ("saa", "read_skill", "skill_name"),
     ] {
-        let words = format!("--dialect {dialect} --budget 0 --session {dialect}");
+        let flags = format!("--dialect {dialect} --budget 0 --session {dialect}");
         for name in ["skill-12", "skill-25", "skill-29"] {
-            call_ok(&cli, load, &json!({key: name}), &words);
+            call_ok(&cli, load, &json!({key: name}), &flags);
         }
-        let shown = prompt(&cli, &words);
+        let shown = prompt(&cli, &flags);
         for name in ["skill-12", "skill-25", "skill-29"] {
             assert!(
                 entries(&shown).iter().any(|line| line.contains(name)),

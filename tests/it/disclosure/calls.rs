@@ -15,9 +15,9 @@ fn arguments_are_read_from_json_a_file_or_standard_input() {
         .expect_code(0);
     assert_eq!(from_file.json(), docs);
     let program = env!("CARGO_BIN_EXE_skillbox").as_ref();
-    let words = ["--skills", "skills", "call", "skill_list_docs", "-"];
+    let flags = ["--skills", "skills", "call", "skill_list_docs", "-"];
     assert_eq!(
-        cli.run_program(program, &words, r#"{"skill": "pdf"}"#)
+        cli.run_program(program, &flags, r#"{"skill": "pdf"}"#)
             .expect_code(0)
             .json(),
         docs
@@ -198,7 +198,7 @@ fn model_and_context_are_returned_in_every_dialect() {
 fn state_deltas_use_the_state_keys_of_each_dialect() {
     let cli = cli_with_skills();
     let delta =
-        |tool: &str, arguments: Value, words: &str| call_ok(&cli, tool, &arguments, words)["state_delta"].clone();
+        |tool: &str, arguments: Value, flags: &str| call_ok(&cli, tool, &arguments, flags)["state_delta"].clone();
     let trpc = "--dialect trpc --session trpc";
     assert_eq!(
         delta("skill_load", json!({"skill": "pdf", "include_all_docs": true}), trpc),
@@ -295,9 +295,10 @@ fn an_empty_catalog_gives_an_empty_prompt() {
 fn settings_are_read_from_every_layer() {
     let mut cli = cli_with_skills();
     call_ok(&cli, "skill_load", &json!({"skill": "git"}), "--session s");
-    let ask = json!({"tool": "Edit"});
-    let is_allowed =
-        |cli: &Cli, words: &str| call(cli, "wrap_tool_call", &ask, &format!("--session s {words}")).code == Some(0);
+    let call_input = json!({"tool": "Edit"});
+    let is_allowed = |cli: &Cli, flags: &str| {
+        call(cli, "wrap_tool_call", &call_input, &format!("--session s {flags}")).code == Some(0)
+    };
     assert!(is_allowed(&cli, ""), "the default only recommends");
     cli.write_file("skillbox.toml", "policy = \"restrict\"\n");
     assert!(!is_allowed(&cli, ""));

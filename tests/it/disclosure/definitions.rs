@@ -30,8 +30,8 @@ const DIALECTS: [(&str, &[&str]); 5] = [
     ("agentskills", &[]),
 ];
 
-fn definitions(cli: &Cli, words: &str) -> Vec<Value> {
-    let tools = cli.run(&format!("--skills skills tools {words}")).expect_code(0).json();
+fn definitions(cli: &Cli, flags: &str) -> Vec<Value> {
+    let tools = cli.run(&format!("--skills skills tools {flags}")).expect_code(0).json();
     tools.as_array().unwrap().clone()
 }
 

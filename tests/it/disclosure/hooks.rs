@@ -39,15 +39,15 @@ const BEFORE_BASH: &str = "  PreToolUse:
 #[test]
 fn a_pre_tool_use_command_can_stop_the_call() {
     let cli = cli_with_hooks(BEFORE_BASH);
-    let ask = |command: &str| json!({"tool": "Bash", "arguments": {"command": command}});
+    let bash_call = |command: &str| json!({"tool": "Bash", "arguments": {"command": command}});
     assert_eq!(
-        call_ok(&cli, "wrap_tool_call", &ask("rm x"), "--session s")["allowed"],
+        call_ok(&cli, "wrap_tool_call", &bash_call("rm x"), "--session s")["allowed"],
         true,
         "the skill is not loaded"
     );
     call_ok(&cli, "skill_load", &json!({"skill": "guard"}), "--session s");
 
-    let passed = call_ok(&cli, "wrap_tool_call", &ask("ls"), "--session s");
+    let passed = call_ok(&cli, "wrap_tool_call", &bash_call("ls"), "--session s");
     assert_eq!(passed["hooks"][0]["status"], "ran");
     assert_eq!(passed["hooks"][0]["exit_code"], 0);
     let output = call_ok(
@@ -64,11 +64,11 @@ fn a_pre_tool_use_command_can_stop_the_call() {
         "skill_run matches Bash"
     );
 
-    let error = call_refused(&cli, "wrap_tool_call", &ask("rm x"), "--session s");
+    let error = call_refused(&cli, "wrap_tool_call", &bash_call("rm x"), "--session s");
     assert_eq!(error["code"], "tool_not_allowed");
     assert_eq!(
         error["message"],
-        "a hook of the skill guard stops the call of \"Bash\": nothing is removed here"
+        "a hook of the skill guard blocks the call of \"Bash\": nothing is removed here"
     );
     let run = json!({"skill": "pdf", "command": "rm -f x; echo done"});
     assert_eq!(
@@ -81,12 +81,12 @@ fn a_pre_tool_use_command_can_stop_the_call() {
         "without the skill the command runs"
     );
 
-    let failed = call_ok(&cli, "wrap_tool_call", &ask("broken"), "--session s");
+    let failed = call_ok(&cli, "wrap_tool_call", &bash_call("broken"), "--session s");
     assert_eq!(
         failed["hooks"][0]["exit_code"], 1,
         "another exit code is reported and stops nothing"
     );
-    let error = call_refused(&cli, "wrap_tool_call", &ask("sleep"), "--session s");
+    let error = call_refused(&cli, "wrap_tool_call", &bash_call("sleep"), "--session s");
     assert!(
         error["message"].as_str().unwrap().ends_with("it was ended by timeout"),
         "{error}"
@@ -100,8 +100,8 @@ const NO_DAEMON: &str = "--executor docker --docker-host unix:///no/such/socket"
 fn s23_a_hook_that_cannot_run_blocks_the_call() {
     let cli = cli_with_hooks(BEFORE_BASH);
     call_ok(&cli, "skill_load", &json!({"skill": "guard"}), "--session s");
-    let ask = json!({"tool": "Bash", "arguments": {"command": "ls"}});
-    let error = call_refused(&cli, "wrap_tool_call", &ask, &format!("--session s {NO_DAEMON}"));
+    let bash_call = json!({"tool": "Bash", "arguments": {"command": "ls"}});
+    let error = call_refused(&cli, "wrap_tool_call", &bash_call, &format!("--session s {NO_DAEMON}"));
     assert_eq!(error["code"], "tool_not_allowed");
     let message = error["message"].as_str().unwrap();
     assert!(
@@ -111,7 +111,7 @@ fn s23_a_hook_that_cannot_run_blocks_the_call() {
     let offered = call_ok(
         &cli,
         "wrap_tool_call",
-        &ask,
+        &bash_call,
         &format!("--session s {NO_DAEMON} --hooks offer"),
     );
     assert_eq!(offered["hooks"][0]["status"], "for_host");

@@ -47,31 +47,31 @@ pub fn write_skill(cli: &Cli, name: &str, fields: &str, body: &str) {
 }
 
 /// Runs a call with JSON arguments and further command line arguments.
-pub fn call(cli: &Cli, tool: &str, arguments: &Value, words: &str) -> CommandOutput {
+pub fn call(cli: &Cli, tool: &str, arguments: &Value, flags: &str) -> CommandOutput {
     let arguments = arguments.to_string();
     let mut line = vec!["--skills", "skills", "call", tool, &arguments];
-    line.extend(words.split_whitespace());
+    line.extend(flags.split_whitespace());
     cli.run_args(&line)
 }
 
 /// Runs a call that must succeed and returns its result.
 #[track_caller]
-pub fn call_ok(cli: &Cli, tool: &str, arguments: &Value, words: &str) -> Value {
-    call(cli, tool, arguments, words).expect_code(0).json()
+pub fn call_ok(cli: &Cli, tool: &str, arguments: &Value, flags: &str) -> Value {
+    call(cli, tool, arguments, flags).expect_code(0).json()
 }
 
 /// Runs a call that must be refused and returns its error.
 #[track_caller]
-pub fn call_refused(cli: &Cli, tool: &str, arguments: &Value, words: &str) -> Value {
-    let output = call(cli, tool, arguments, words).expect_code(1);
+pub fn call_refused(cli: &Cli, tool: &str, arguments: &Value, flags: &str) -> Value {
+    let output = call(cli, tool, arguments, flags).expect_code(1);
     assert_eq!(output.stderr, "", "a refusal is printed on stdout");
     output.json()["error"].take()
 }
 
 /// Prints the prompt section.
 #[track_caller]
-pub fn prompt(cli: &Cli, words: &str) -> String {
-    cli.run(&format!("--skills skills prompt {words}"))
+pub fn prompt(cli: &Cli, flags: &str) -> String {
+    cli.run(&format!("--skills skills prompt {flags}"))
         .expect_code(0)
         .stdout
 }

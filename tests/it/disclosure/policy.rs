@@ -55,18 +55,18 @@ fn restrict_and_strict_differ_where_a_skill_declares_nothing() {
             );
         }
         for (policy, passes) in ["recommend", "restrict", "strict"].into_iter().zip(verdicts) {
-            let ask = json!({"tool": tool, "arguments": arguments});
+            let tool_call = json!({"tool": tool, "arguments": arguments});
             let output = call(
                 &cli,
                 "wrap_tool_call",
-                &ask,
+                &tool_call,
                 &format!("--session {session} --policy {policy}"),
             );
             let expected = if passes { 0 } else { 1 };
             assert_eq!(
                 output.code,
                 Some(expected),
-                "{policy}, {loaded:?} loaded: {ask}: {}",
+                "{policy}, {loaded:?} loaded: {tool_call}: {}",
                 output.transcript()
             );
         }
@@ -77,18 +77,23 @@ fn restrict_and_strict_differ_where_a_skill_declares_nothing() {
 fn a_host_can_check_a_call_from_the_command_line() {
     let cli = cli_with_skills();
     call_ok(&cli, "skill_load", &json!({"skill": "git"}), "--session s1");
-    let ask = |command: &str| json!({"tool": "Bash", "arguments": bash(command)});
+    let tool_call = |command: &str| json!({"tool": "Bash", "arguments": bash(command)});
     let answer = call_ok(
         &cli,
         "wrap_tool_call",
-        &ask("git status"),
+        &tool_call("git status"),
         "--session s1 --policy restrict",
     );
     assert_eq!(
         answer,
         json!({"allowed": true, "tool": "Bash", "policy": "restrict", "state_delta": []})
     );
-    let error = call_refused(&cli, "wrap_tool_call", &ask("curl x"), "--session s1 --policy restrict");
+    let error = call_refused(
+        &cli,
+        "wrap_tool_call",
+        &tool_call("curl x"),
+        "--session s1 --policy restrict",
+    );
     assert_eq!(error["code"], "tool_not_allowed");
     assert!(
         error["message"]
@@ -97,8 +102,8 @@ fn a_host_can_check_a_call_from_the_command_line() {
             .ends_with("allowed tools: Bash(git:*)"),
         "{error}"
     );
-    let words = "--session s1 --policy restrict --dialect deepagents";
-    let error = call_refused(&cli, "wrap_tool_call", &json!({"tool": "execute"}), words);
+    let flags = "--session s1 --policy restrict --dialect deepagents";
+    let error = call_refused(&cli, "wrap_tool_call", &json!({"tool": "execute"}), flags);
     assert_eq!(
         error["message"],
         "Tool 'execute' is not in the allowed-tools list for the currently loaded skills. Allowed tools: Bash(git:*). \
@@ -110,21 +115,21 @@ fn a_host_can_check_a_call_from_the_command_line() {
 fn the_policy_applies_to_runs() {
     let cli = cli_with_skills();
     call_ok(&cli, "skill_load", &json!({"skill": "git"}), "--session s");
-    let words = "--session s --policy strict";
+    let flags = "--session s --policy strict";
     assert_eq!(
-        call_refused(&cli, "skill_run", &run("echo hello"), words)["code"],
+        call_refused(&cli, "skill_run", &run("echo hello"), flags)["code"],
         "tool_not_allowed"
     );
     assert_eq!(
         call_ok(&cli, "skill_run", &run("echo hello"), "--session s")["stdout"],
         "hello\n"
     );
-    call_ok(&cli, "skill_run", &run("git --version"), words);
+    call_ok(&cli, "skill_run", &run("git --version"), flags);
     call_ok(
         &cli,
         "skill_run",
         &run("echo hello"),
-        &format!("{words} --always-allowed skill_run"),
+        &format!("{flags} --always-allowed skill_run"),
     );
 }
 
@@ -132,7 +137,7 @@ fn the_policy_applies_to_runs() {
 fn an_explicit_always_allowed_set_replaces_the_default() {
     let cli = cli_with_skills();
     call_ok(&cli, "skill_load", &json!({"skill": "git"}), "--session s");
-    let code = |words: &[&str]| {
+    let code = |flags: &[&str]| {
         let arguments = json!({"skill": "pdf"}).to_string();
         let line = [
             "--skills",
@@ -145,7 +150,7 @@ fn an_explicit_always_allowed_set_replaces_the_default() {
             "--policy",
             "strict",
         ];
-        cli.run_args(&[&line[..], words].concat()).code
+        cli.run_args(&[&line[..], flags].concat()).code
     };
     assert_eq!(code(&[]), Some(0));
     assert_eq!(code(&["--always-allowed", ""]), Some(1), "an empty set is a set");

@@ -92,10 +92,10 @@ fn session_show_lists_the_loaded_skills() {
         ])
     );
     assert_eq!(shown["disabled"], json!(["plain"]));
-    let words = cli.run("session show s").expect_code(0).stdout;
+    let args = cli.run("session show s").expect_code(0).stdout;
     assert!(
-        words.contains("loaded, with references/forms.md") && words.contains("loaded by helper"),
-        "{words}"
+        args.contains("loaded, with references/forms.md") && args.contains("loaded by helper"),
+        "{args}"
     );
 }
 
@@ -149,8 +149,8 @@ fn concurrent_calls_on_one_session_are_all_applied() {
     }
     let start = |name: &String| {
         let arguments = json!({"skill": name}).to_string();
-        let words = ["--skills", "skills", "call", "skill_load", &arguments, "--session", "s"];
-        cli.command(&words).stdout(Stdio::null()).spawn().unwrap()
+        let args = ["--skills", "skills", "call", "skill_load", &arguments, "--session", "s"];
+        cli.command(&args).stdout(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<_> = names.iter().map(start).collect();
     for mut child in children {
@@ -173,7 +173,7 @@ fn s22_a_refused_call_changes_nothing() {
     call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s");
     let state = cli.home_dir().join(".local/state/skillbox/sessions/s/state.json");
     let before = std::fs::read(&state).unwrap();
-    for (tool, arguments, words, code) in [
+    for (tool, arguments, args, code) in [
         ("skill_load", json!({"skill": "pfd"}), "", "unknown_skill"),
         (
             "skill_load",
@@ -215,7 +215,7 @@ fn s22_a_refused_call_changes_nothing() {
         ),
         ("git", json!({}), "", "unknown_tool"),
     ] {
-        let error = call_refused(&cli, tool, &arguments, &format!("--session s {words}"));
+        let error = call_refused(&cli, tool, &arguments, &format!("--session s {args}"));
         assert_eq!(error["code"], code, "{tool} {arguments}: {error}");
         assert_eq!(std::fs::read(&state).unwrap(), before, "{tool} {arguments}");
     }
@@ -224,8 +224,8 @@ fn s22_a_refused_call_changes_nothing() {
 #[test]
 fn loads_last_as_long_as_their_mode() {
     let cli = cli_with_skills();
-    let loaded = |words: &str| prompt(&cli, words).contains("- pdf [Loaded]");
-    let load = |words: &str| call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), words)["mode"].clone();
+    let loaded = |args: &str| prompt(&cli, args).contains("- pdf [Loaded]");
+    let load = |args: &str| call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), args)["mode"].clone();
     let next_turn = |session: &str| call_ok(&cli, "before_agent", &json!({}), session)["changed"].clone();
 
     assert_eq!(load("--session session"), "session");
@@ -358,8 +358,8 @@ fn agents_of_one_session_have_separate_loads() {
 #[test]
 fn a_session_workspace_is_kept_between_calls() {
     let cli = cli_with_skills();
-    let run = |command: &str, words: &str| {
-        call_ok(&cli, "skill_run", &json!({"skill": "pdf", "command": command}), words)["stdout"].clone()
+    let run = |command: &str, args: &str| {
+        call_ok(&cli, "skill_run", &json!({"skill": "pdf", "command": command}), args)["stdout"].clone()
     };
     run("echo kept > $WORK_DIR/note", "--session s");
     assert_eq!(run("cat $WORK_DIR/note", "--session s"), "kept\n");

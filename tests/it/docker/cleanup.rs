@@ -45,11 +45,11 @@ fn killed_runs_leave_no_containers_or_files() {
     );
     assert_eq!(DaemonInventory::take(daemon(&fixture)), before);
     let uid = rustix::process::geteuid().as_raw();
-    let left = fs::read_dir(format!("/dev/shm/skillbox-{uid}"))
+    let file_count = fs::read_dir(format!("/dev/shm/skillbox-{uid}"))
         .into_iter()
         .flatten()
         .count();
-    assert_eq!(left, 0, "files of the killed runs are left");
+    assert_eq!(file_count, 0, "files of the killed runs are left");
 }
 
 #[test]

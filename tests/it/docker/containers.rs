@@ -20,7 +20,7 @@ const FIB: [&str; 6] = [
 #[test]
 fn the_report_equals_that_of_a_local_run() {
     let Some(fixture) = docker_fixture() else { return };
-    let ask = |executor: &str| {
+    let report_of = |executor: &str| {
         let answer = fixture
             .bare_command(&FIB)
             .with_args(&["--json", "--executor", executor])
@@ -33,7 +33,7 @@ fn the_report_equals_that_of_a_local_run() {
         }
         report
     };
-    let (local, docker) = (ask("local"), ask("docker"));
+    let (local, docker) = (report_of("local"), report_of("docker"));
     assert_eq!(local, docker);
     assert_eq!(
         docker["output_files"][0]["content"],

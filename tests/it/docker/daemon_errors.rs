@@ -169,7 +169,7 @@ fn an_outdated_daemon_and_a_full_disk_have_their_own_error_codes() {
     );
     let (code, error) = full.run_error(&fixture);
     assert_eq!(code, "executor_full", "{error}");
-    assert!(error["hint"].as_str().unwrap().contains("free space"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("free disk space"), "{error}");
     let silent = UnixListener::bind(fixture.path("scratch/silent.sock")).unwrap();
     drop(silent);
     let host = format!("unix://{}", fixture.path_str("scratch/silent.sock"));

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use skillbox_executor::{CancelToken, DockerExecutor, DockerOptions, EventSink, Executor};
 use skillbox_model::{ExecutorKind, RunReport, RunRequest};
-use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Unconfined};
 
@@ -26,7 +26,7 @@ fn server(fixture: &Fixture, pool: usize) -> (Runtime, Arc<DockerExecutor>) {
         watch_skills: true,
         ..RuntimeSettings::at(fixture.path("state"))
     };
-    let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     let executors = vec![Executor::Docker(docker.clone())];
     (
         Runtime::new(Arc::new(repository), Profiles::shipped(), executors, settings),

@@ -64,7 +64,7 @@ fn s29_foreign_origins_and_host_names_are_refused() {
     let refused = run_to_completion(&mut command, b"", SCENARIO_DEADLINE);
     let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        !refused.status.success() && stderr.contains("can be reached from other machines"),
+        !refused.status.success() && stderr.contains("is reachable from other machines"),
         "{stderr}"
     );
 }

@@ -13,8 +13,8 @@ pub fn h121_files_of_a_run_are_removed_with_it() {
     ));
     let count = writer.stdout().lines().count();
     assert!(count >= 8, "the control writes its files: {}", writer.describe());
-    let look = fixture.run_shell("find / -name left-behind -not -path '/proc/*' 2>/dev/null");
-    assert_eq!(look.stdout(), "");
+    let search = fixture.run_shell("find / -name left-behind -not -path '/proc/*' 2>/dev/null");
+    assert_eq!(search.stdout(), "");
     assert_eq!(
         fixture.control_shell("ls /tmp/left-behind /dev/shm/left-behind /var/tmp/left-behind 2>/dev/null"),
         ""
@@ -42,15 +42,15 @@ pub fn h122_concurrent_runs_have_separate_files() {
 #[test]
 pub fn h123_kernel_objects_are_removed_after_each_run_of_a_session() {
     let fixture = Fixture::new();
-    let ask = |words: &[&str]| {
+    let run = |words: &[&str]| {
         fixture
             .request(json!({"argv": words}))
             .in_session("objects")
             .run()
             .expect_word()
     };
-    assert_eq!(ask(&["python3", "scripts/leave_ipc.py", "leave"]), "left");
-    assert_eq!(ask(&["python3", "scripts/leave_ipc.py", "look"]), "nothing");
+    assert_eq!(run(&["python3", "scripts/leave_ipc.py", "leave"]), "left");
+    assert_eq!(run(&["python3", "scripts/leave_ipc.py", "look"]), "nothing");
     let jobs = fixture.run_shell("echo 'touch /tmp/x' | at now; (crontab -l; echo '* * * * * touch /tmp/x') | crontab -; ls /var/spool/cron /var/spool/at 2>&1 | head -n 2; true");
     assert_eq!(jobs["ended_by"], "exit");
     assert_eq!(fixture.control_shell("crontab -l 2>/dev/null | grep -c /tmp/x"), "0");
@@ -68,19 +68,19 @@ pub fn h124_a_skill_cannot_change_itself() {
         ],
     );
     let before = tree_contents(&source);
-    let ask = |command: &str| {
+    let run = |command: &str| {
         fixture
             .request(json!({"skill": "selfish", "command": command}))
             .in_session("selfish")
             .run()
             .expect_report()
     };
-    let first = ask(
+    let first = run(
         "python3 scripts/a.py; echo \"VALUE = 'changed'\" > scripts/b.py; mkdir scripts/__pycache__; rm -rf notes.txt; \
                      mv scripts other; touch new; chmod 777 scripts/a.py; ln -sf /etc/passwd notes.txt; python3 -m venv . ; ls",
     );
     assert!(first.stdout().starts_with("original\n"), "{}", first.describe());
-    let second = ask(
+    let second = run(
         "python3 scripts/a.py; cat notes.txt; test -e new || test -e scripts/__pycache__ || test -e other || echo -n clean",
     );
     assert_eq!(second.stdout(), "original\nnotesclean");
@@ -88,7 +88,7 @@ pub fn h124_a_skill_cannot_change_itself() {
     assert_eq!(tree_contents(&source), before, "the source of the skill changed");
     // The owner may change it, and the next run uses the change.
     std::fs::write(source.join("scripts/b.py"), "VALUE = 'edited by its owner'\n").unwrap();
-    let third = ask("python3 scripts/a.py");
+    let third = run("python3 scripts/a.py");
     assert_eq!(third.stdout(), "edited by its owner\n");
     assert_ne!(third["skill_digest"], first["skill_digest"]);
 }
@@ -117,8 +117,8 @@ fn h125_caches_cannot_be_poisoned() {
 pub fn h126_a_skill_sees_no_other_skill() {
     let fixture = Fixture::new();
     let other = fixture.add_skill("other", &[("secret.txt", fixture.canary())]);
-    let look = "cat /workspace/skills/other/secret.txt; ls /workspace/skills";
-    let alone = fixture.run_shell(look);
+    let search = "cat /workspace/skills/other/secret.txt; ls /workspace/skills";
+    let alone = fixture.run_shell(search);
     assert!(
         !alone.mentions(fixture.canary()) && alone.stdout() == "probe\n",
         "{}",
@@ -128,7 +128,7 @@ pub fn h126_a_skill_sees_no_other_skill() {
         &fixture.run_probe("read_file.py", &[other.join("secret.txt").to_str().unwrap()])
     ));
     // With `with_skills` the same path shows it, read-only.
-    let with = json!({"command": format!("{look}; touch /workspace/skills/other/x || echo refused"), "with_skills": ["other"]});
+    let with = json!({"command": format!("{search}; touch /workspace/skills/other/x || echo refused"), "with_skills": ["other"]});
     let beside = fixture.request(with).run().expect_report();
     assert_eq!(beside.stdout(), format!("{}other\nprobe\nrefused\n", fixture.canary()));
     // Inputs and outputs of another session are invisible as well.
@@ -190,24 +190,24 @@ fn h127_references_to_other_sessions_are_refused() {
             assert!(!answer.mentions(fixture.canary()));
         }
     }
-    let look = fixture
+    let search = fixture
         .request(
             json!({"command": format!("ls -d /workspace/runs/{run} /workspace/../*/tenant-x; ls /workspace/runs")}),
         )
         .in_session("tenant-y")
         .run()
         .expect_report();
-    assert!(!look.stdout().contains(&run), "{}", look.describe());
+    assert!(!search.stdout().contains(&run), "{}", search.describe());
 }
 
 #[test]
 fn h128_every_run_starts_in_a_fresh_sandbox() {
     let fixture = Fixture::new();
-    let look = "readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$; ls -d /proc/[0-9]* | wc -l; ls -A work out tmp home 2>/dev/null";
+    let search = "readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$; ls -d /proc/[0-9]* | wc -l; ls -A work out tmp home 2>/dev/null";
     let mut seen = std::collections::BTreeSet::new();
     for round in 0..6 {
         fixture.run_shell("head -c 20M /dev/zero > work/big; sleep 300 & sleep 300 & mkdir out/x");
-        let answer = fixture.run_shell(look);
+        let answer = fixture.run_shell(search);
         let lines: Vec<&str> = answer.stdout().lines().collect();
         assert_eq!(lines[4], "2", "the script is the second process: {}", answer.describe());
         seen.insert(lines[..4].join(" "));
@@ -239,8 +239,8 @@ fn h129_a_planted_link_is_not_followed_by_inputs() {
         "ln -s {} work/host; ln -s /etc work/etc; ln -s /workspace/home work/inputs/home; ln -s nowhere work/inputs/file",
         fixture.path_str("host")
     );
-    let ask = |request| fixture.request(request).in_session("planted").allow_host_inputs().run();
-    ask(json!({"command": plant})).expect_report();
+    let run = |request| fixture.request(request).in_session("planted").allow_host_inputs().run();
+    run(json!({"command": plant})).expect_report();
     let source = format!("host://{}", fixture.path_str("host/canary.txt"));
     for to in [
         "work/host/planted",
@@ -248,7 +248,7 @@ fn h129_a_planted_link_is_not_followed_by_inputs() {
         "work/inputs/home/planted",
         "work/inputs/file",
     ] {
-        let answer = ask(
+        let answer = run(
             json!({"command": "cat /workspace/home/planted nowhere work/nowhere 2>/dev/null", "inputs": [{"from": source, "to": to}]}),
         );
         if answer.is_refused() {
@@ -268,7 +268,7 @@ fn h129_a_planted_link_is_not_followed_by_inputs() {
         "workspace://work/etc/hosts",
         "workspace://work/inputs/home",
     ] {
-        let answer = ask(json!({"command": "true", "inputs": [{"from": from, "to": "inputs/x"}]}));
+        let answer = run(json!({"command": "true", "inputs": [{"from": from, "to": "inputs/x"}]}));
         assert_eq!(
             answer.expect_refusal().1,
             Some("inputs[0].from"),
@@ -281,8 +281,8 @@ fn h129_a_planted_link_is_not_followed_by_inputs() {
     fixture.add_skill("later", &[("word.txt", "the real one")]);
     for target in ["/workspace/home", "/etc", &fixture.path_str("host"), "nowhere"] {
         let session = format!("mounted-{}", target.len());
-        let ask = |request| fixture.request(request).in_session(&session).run().expect_report();
-        ask(
+        let run = |request| fixture.request(request).in_session(&session).run().expect_report();
+        run(
             json!({"command": format!("ln -s {target} /workspace/skills/later; mkdir -p /workspace/home/x; ls -la /workspace/skills")}),
         );
         let request = json!({"skill": "later", "command": "cat word.txt; ls /workspace/home"});

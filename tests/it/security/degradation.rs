@@ -11,21 +11,21 @@ use crate::harness::{
 
 /// Checks that must hold for every run: no canary, no host process, no network, no privilege.
 const SAFETY_CHECKS: &str = r#"
-say() { echo "$1 $2"; }
-say secret $(python3 scripts/read_file.py $CANARY)
-say state $(python3 scripts/read_file.py $STATE)
-say system $(python3 scripts/create_file.py /usr)
-say skill $(python3 scripts/create_file.py /workspace/skills/probe)
-say host_pid $(python3 scripts/signal_process.py kill $HOST_PID 0)
-say environ $(cat /proc/*/environ 2>/dev/null | grep -c CANARY-)
-say process $(python3 scripts/find_process.py cmdline $WORD)
-say network $(python3 scripts/socket_family.py 2 stream 0)
-say namespace $(python3 scripts/raw_call.py unshare_user)
-say keys $(python3 scripts/raw_call.py keyctl)
-say trace $(python3 scripts/trace.py attach init)
-say capabilities $(python3 scripts/capabilities.py held)
-say identity $(python3 scripts/become.py setuid)
-say descriptors $(python3 scripts/descriptors.py)
+check() { echo "$1 $2"; }
+check secret $(python3 scripts/read_file.py $CANARY)
+check state $(python3 scripts/read_file.py $STATE)
+check system $(python3 scripts/create_file.py /usr)
+check skill $(python3 scripts/create_file.py /workspace/skills/probe)
+check host_pid $(python3 scripts/signal_process.py kill $HOST_PID 0)
+check environ $(cat /proc/*/environ 2>/dev/null | grep -c CANARY-)
+check process $(python3 scripts/find_process.py cmdline $WORD)
+check network $(python3 scripts/socket_family.py 2 stream 0)
+check namespace $(python3 scripts/raw_call.py unshare_user)
+check keys $(python3 scripts/raw_call.py keyctl)
+check trace $(python3 scripts/trace.py attach init)
+check capabilities $(python3 scripts/capabilities.py held)
+check identity $(python3 scripts/become.py setuid)
+check descriptors $(python3 scripts/descriptors.py)
 "#;
 
 /// Runs the safety checks on a degraded host.
@@ -246,7 +246,7 @@ fn h138_a_missing_or_killed_helper_is_reported() {
         return;
     }
     // The program cannot be executed again, as when its file was replaced or its directory unmounted.
-    let copy = fixture.path("gone/skillbox");
+    let copy = fixture.path("removed/skillbox");
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::copy(fixture.binary(), &copy).unwrap();
     let vanish = format!(
@@ -337,14 +337,14 @@ fn h139_a_limit_that_cannot_be_enforced_is_refused_or_named() {
     fixture.add_profile("lean", &[("memory", "96 MiB"), ("workspace", "16 MiB")]);
     let (id, user) = ordinary_user();
     fixture.chown_to(id);
-    let ask = |profile: &str| {
+    let run = |profile: &str| {
         fixture
             .request(json!({"argv": ["python3", "-c", "print('ran')"], "profile": profile}))
             .with_launcher(&user)
             .run()
     };
-    let firm = ask("firm");
-    let lean = ask("lean").expect_report();
+    let firm = run("firm");
+    let lean = run("lean").expect_report();
     if lean.layer_status("memory") == "enforced" {
         // A control group is delegated to this user: no layer is missing.
         assert_eq!(firm.expect_report().stdout(), "ran\n");
@@ -394,10 +394,10 @@ fn h140_an_unavailable_executor_is_never_replaced() {
         answer.describe()
     );
     assert!(!answer.mentions("it ran"));
-    let odd = fixture
+    let invalid = fixture
         .request(json!({"command": "echo it ran", "executor": "remote"}))
         .run();
-    assert_eq!(odd.expect_refusal(), ("invalid_request", Some("executor")));
+    assert_eq!(invalid.expect_refusal(), ("invalid_request", Some("executor")));
     let local = fixture
         .request(json!({"command": "echo it ran", "executor": "local"}))
         .run()

@@ -95,27 +95,27 @@ fn h058_descriptors_of_other_processes_cannot_be_opened() {
 #[test]
 fn h059_standard_input_is_not_a_file_of_the_host() {
     let fixture = Fixture::new();
-    let ask = |way: &str, stdin: Option<&str>| {
+    let run_probe = |way: &str, stdin: Option<&str>| {
         let mut request = json!({"argv": ["python3", "scripts/stdin_tricks.py", way]});
         if let Some(text) = stdin {
             request["stdin"] = json!(text);
         }
         fixture.request(request).run().expect_word()
     };
-    assert_eq!(ask("read", None), "0");
-    assert_eq!(ask("read", Some("twelve bytes")), "12");
-    assert_eq!(ask("past_end", Some("text")), "empty");
-    assert_eq!(ask("past_end", None), "empty");
+    assert_eq!(run_probe("read", None), "0");
+    assert_eq!(run_probe("read", Some("twelve bytes")), "12");
+    assert_eq!(run_probe("past_end", Some("text")), "empty");
+    assert_eq!(run_probe("past_end", None), "empty");
     for stdin in [None, Some("text")] {
-        assert_ne!(ask("reopen", stdin), "file", "{stdin:?}");
-        let word = ask("seek", stdin);
+        assert_ne!(run_probe("reopen", stdin), "file", "{stdin:?}");
+        let word = run_probe("seek", stdin);
         assert!(
             word == "allowed" && stdin.is_none() || word == "ESPIPE",
             "seek, {stdin:?}: {word}"
         );
     }
     // The standard input of skillbox is the request; the script gets none of it.
-    assert!(matches!(ask("write", None).as_str(), "EBADF" | "allowed"));
+    assert!(matches!(run_probe("write", None).as_str(), "EBADF" | "allowed"));
 }
 
 #[test]

@@ -313,9 +313,9 @@ pub fn h114_ipc_is_limited_and_removed_afterwards() {
         "nothing is left on the host"
     );
     // The number of descriptors bounds the number of sockets.
-    let hoard = "import os,socket\nkept=[]\ntry:\n  while True: kept.append(socket.socketpair()); kept[-1][0].setblocking(False); kept[-1][0].send(b'x'*100000)\nexcept OSError: pass\nprint(len(kept))";
+    let open_sockets = "import os,socket\nkept=[]\ntry:\n  while True: kept.append(socket.socketpair()); kept[-1][0].setblocking(False); kept[-1][0].send(b'x'*100000)\nexcept OSError: pass\nprint(len(kept))";
     let answer = fixture
-        .request(json!({"argv": ["python3", "-c", hoard], "timeout": 100}))
+        .request(json!({"argv": ["python3", "-c", open_sockets], "timeout": 100}))
         .run()
         .expect_report();
     assert!(

@@ -161,9 +161,9 @@ pub fn h020_unusual_names_are_kept_byte_for_byte_or_refused() {
         "a b",
         "back\\\\slash",
     ];
-    let make: String = names.iter().map(|name| format!("printf x > out/$'{name}'\n")).collect();
+    let script: String = names.iter().map(|name| format!("printf x > out/$'{name}'\n")).collect();
     let request =
-        json!({"command": format!("cd /workspace\n{make}printf x > out/$'bad\\xff'"), "output_files": ["out/*"]});
+        json!({"command": format!("cd /workspace\n{script}printf x > out/$'bad\\xff'"), "output_files": ["out/*"]});
     let answer = fixture.request(request).run().expect_report();
     let mut expected = vec![
         "out/a\nb",
@@ -206,7 +206,7 @@ pub fn h020_unusual_names_are_kept_byte_for_byte_or_refused() {
 #[test]
 pub fn h021_arguments_with_a_dash_are_data() {
     let fixture = Fixture::new();
-    let words = [
+    let args = [
         "--help",
         "-rf",
         "--config=/etc/x",
@@ -216,16 +216,16 @@ pub fn h021_arguments_with_a_dash_are_data() {
         "--skills",
         "-v",
     ];
-    let expected = serde_json::to_string(&words).unwrap().replace(',', ", ");
-    let control = fixture.control_probe("argv.py", &words);
+    let expected = serde_json::to_string(&args).unwrap().replace(',', ", ");
+    let control = fixture.control_probe("argv.py", &args);
     assert_eq!(control, expected);
-    let request = json!({"script": "scripts/argv.py", "args": words});
+    let request = json!({"script": "scripts/argv.py", "args": args});
     assert_eq!(fixture.request(request).run().expect_word(), expected);
     let mut line = vec!["run", "probe", "--json", "--script", "scripts/argv.py", "--"];
-    line.extend(words);
+    line.extend(args);
     assert_eq!(fixture.command(&line).run().expect_word(), expected);
     let mut line = vec!["run", "probe", "--json", "--", "python3", "scripts/argv.py"];
-    line.extend(words);
+    line.extend(args);
     assert_eq!(fixture.command(&line).run().expect_word(), expected);
     // Inputs and outputs whose names start with a dash.
     let source = format!("host://{}", fixture.path_str("host/canary.txt"));
@@ -241,7 +241,7 @@ pub fn h021_arguments_with_a_dash_are_data() {
 #[test]
 pub fn h022_arguments_do_not_pass_through_a_shell() {
     let fixture = Fixture::new();
-    let words = [
+    let args = [
         "$(id)",
         "`id`",
         "a;b",
@@ -266,15 +266,15 @@ pub fn h022_arguments_do_not_pass_through_a_shell() {
     assert_eq!(
         printed(
             fixture
-                .request(json!({"script": "scripts/argv.py", "args": words}))
+                .request(json!({"script": "scripts/argv.py", "args": args}))
                 .run()
         ),
-        words
+        args
     );
-    let argv: Vec<&str> = ["python3", "scripts/argv.py"].into_iter().chain(words).collect();
-    assert_eq!(printed(fixture.request(json!({"argv": argv})).run()), words);
+    let argv: Vec<&str> = ["python3", "scripts/argv.py"].into_iter().chain(args).collect();
+    assert_eq!(printed(fixture.request(json!({"argv": argv})).run()), args);
     let line: Vec<&str> = ["run", "probe", "--json", "--"].into_iter().chain(argv).collect();
-    assert_eq!(printed(fixture.command(&line).run()), words);
+    assert_eq!(printed(fixture.command(&line).run()), args);
     // A single argument is a shell command line.
     assert_eq!(fixture.run_shell("echo $(echo shell)").stdout(), "shell\n");
 }

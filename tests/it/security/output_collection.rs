@@ -25,10 +25,10 @@ fn refusal_reason<'a>(answer: &'a Answer, name: &str) -> &'a str {
 pub fn h029_symlink_output_is_refused() {
     let fixture = Fixture::new();
     let canary = fixture.path_str("host/canary.txt");
-    let make = format!(
+    let script = format!(
         "ln -s {canary} out/host; ln -s /etc/hosts out/inside; ln -s good.txt out/near; echo good > out/good.txt; cat out/inside"
     );
-    let answer = collect(&fixture, &make, &["out/**"]);
+    let answer = collect(&fixture, &script, &["out/**"]);
     // The script can follow the link to a file of the sandbox: a naive collector could as well.
     assert!(answer.stdout().contains("localhost"));
     assert_eq!(answer.output_names(), ["out/good.txt"]);
@@ -50,7 +50,7 @@ pub fn h029_symlink_output_is_refused() {
 #[test]
 pub fn h030_an_output_directory_that_is_a_link_is_not_followed() {
     let fixture = Fixture::new();
-    for (make, globs) in [
+    for (script, globs) in [
         (
             "cd /workspace && rmdir out && ln -s /etc out && cat out/hosts",
             ["out/**", "out/hosts"],
@@ -65,9 +65,14 @@ pub fn h030_an_output_directory_that_is_a_link_is_not_followed() {
             ["out/**", "out/d/hosts"],
         ),
     ] {
-        let answer = collect(&fixture, make, &globs);
-        assert!(answer.stdout().contains("localhost"), "{make}: {}", answer.describe());
-        assert_eq!(answer.output_names(), [] as [&str; 0], "{make}: {}", answer.describe());
+        let answer = collect(&fixture, script, &globs);
+        assert!(answer.stdout().contains("localhost"), "{script}: {}", answer.describe());
+        assert_eq!(
+            answer.output_names(),
+            [] as [&str; 0],
+            "{script}: {}",
+            answer.describe()
+        );
     }
 }
 
@@ -239,25 +244,25 @@ pub fn h037_the_number_of_collected_files_is_bounded() {
 #[test]
 fn h038_size_limits_are_exact() {
     let fixture = Fixture::new();
-    let ask = |sizes: &[u32], outputs: Value| {
-        let make: String = sizes
+    let run = |sizes: &[u32], outputs: Value| {
+        let script: String = sizes
             .iter()
             .enumerate()
             .map(|(at, size)| format!("head -c {size} /dev/zero | tr '\\0' a > out/{at}.txt\n"))
             .collect();
         fixture
-            .request(json!({"command": make, "outputs": outputs}))
+            .request(json!({"command": script, "outputs": outputs}))
             .run()
             .expect_report()
     };
     let globs = json!(["out/*"]);
-    let answer = ask(&[500, 500], json!({"globs": globs, "max_total_bytes": 1000}));
+    let answer = run(&[500, 500], json!({"globs": globs, "max_total_bytes": 1000}));
     assert_eq!(
         answer.output_names(),
         ["out/0.txt", "out/1.txt"],
         "exactly at the limit"
     );
-    let answer = ask(&[500, 501], json!({"globs": globs, "max_total_bytes": 1000}));
+    let answer = run(&[500, 501], json!({"globs": globs, "max_total_bytes": 1000}));
     assert_eq!(
         answer.output_names(),
         ["out/0.txt"],
@@ -265,12 +270,12 @@ fn h038_size_limits_are_exact() {
         answer.describe()
     );
     assert!(!refusal_reason(&answer, "out/1.txt").is_empty());
-    let answer = ask(&[100, 101], json!({"globs": globs, "max_file_bytes": 100}));
+    let answer = run(&[100, 101], json!({"globs": globs, "max_file_bytes": 100}));
     assert_eq!(answer.output_file("out/0.txt")["truncated"], false);
     let cut = answer.output_file("out/1.txt");
     assert_eq!((&cut["truncated"], &cut["size_bytes"]), (&json!(true), &json!(101)));
     assert_eq!(cut["content"].as_str().unwrap().len(), 100);
-    let answer = ask(&[1, 1, 1], json!({"globs": globs, "max_files": 2}));
+    let answer = run(&[1, 1, 1], json!({"globs": globs, "max_files": 2}));
     assert_eq!(
         (answer.output_names().len(), answer.refused_output_names().len()),
         (2, 1),
@@ -300,10 +305,10 @@ fn h039_an_archive_bomb_is_not_unpacked() {
 #[test]
 pub fn h040_unusual_modes_are_not_copied() {
     let fixture = Fixture::new();
-    let make = "for m in 000 4755 2755 1777 0200; do echo $m > out/$m.txt; chmod $m out/$m.txt; done; \
+    let script = "for m in 000 4755 2755 1777 0200; do echo $m > out/$m.txt; chmod $m out/$m.txt; done; \
                 mkdir out/closed; echo x > out/closed/x.txt; chmod 000 out/closed; mkdir out/deaf; chmod 500 out/deaf; \
                 setfattr -n user.x -v y out/000.txt 2>/dev/null; true";
-    let request = json!({"command": make, "output_files": ["out/**"]});
+    let request = json!({"command": script, "output_files": ["out/**"]});
     let kept = fixture.path("kept");
     let answer = fixture
         .request(request)
@@ -329,20 +334,20 @@ pub fn h040_unusual_modes_are_not_copied() {
         assert_eq!(mode & 0o7000, 0, "{} has mode {mode:o}", path.display());
     }
     // A session whose workspace contains such files can be used again, and removed.
-    let ask = |command: &str| {
+    let run = |command: &str| {
         fixture
             .request(json!({"command": command}))
             .in_session("modes")
             .run()
             .expect_report()
     };
-    ask(make);
+    run(script);
     assert_eq!(
-        ask("cat out/4755.txt; echo new > out/new.txt; cat out/new.txt").stdout(),
+        run("cat out/4755.txt; echo new > out/new.txt; cat out/new.txt").stdout(),
         "4755\nnew\n"
     );
-    let gone = fixture.command(&["session", "rm", "modes", "--json"]).run();
-    assert_eq!(gone.code, Some(0), "{}", gone.describe());
+    let removed = fixture.command(&["session", "rm", "modes", "--json"]).run();
+    assert_eq!(removed.code, Some(0), "{}", removed.describe());
     assert!(!fs::read_to_string(fixture.path("state/canary")).unwrap().is_empty());
     let sessions = fixture.command(&["session", "list", "--json"]).run();
     assert!(!sessions.mentions("modes"), "{}", sessions.describe());
@@ -361,7 +366,7 @@ pub fn h040_the_workspaces_own_directories_are_repaired() {
     let check = |fixture: &Fixture, launcher: &[String]| {
         for (number, damage) in damages.iter().enumerate() {
             let session = format!("damaged-{number}");
-            let ask = |request| {
+            let run = |request| {
                 fixture
                     .request(request)
                     .in_session(&session)
@@ -369,9 +374,9 @@ pub fn h040_the_workspaces_own_directories_are_repaired() {
                     .run()
                     .expect_report()
             };
-            ask(json!({"command": damage}));
+            run(json!({"command": damage}));
             let use_all = "for d in out work home tmp $RUN_DIR work/inputs; do cd /workspace && echo x > $d/x || exit 1; done; cat $SKILL_DIR/inputs/SKILL.md | head -n 1";
-            let answer = ask(
+            let answer = run(
                 json!({"command": use_all, "inputs": [{"from": "skill://probe/SKILL.md"}], "output_files": ["out/*"]}),
             );
             assert_eq!(
@@ -381,11 +386,11 @@ pub fn h040_the_workspaces_own_directories_are_repaired() {
                 answer.describe()
             );
             assert_eq!(answer.output_names(), ["out/x"], "{damage}");
-            let gone = fixture
+            let removed = fixture
                 .command(&["session", "rm", &session])
                 .with_launcher(launcher)
                 .run();
-            assert_eq!(gone.code, Some(0), "{damage}: {}", gone.describe());
+            assert_eq!(removed.code, Some(0), "{damage}: {}", removed.describe());
         }
     };
     let fixture = Fixture::new();
@@ -420,15 +425,15 @@ fn h041_outputs_cannot_forge_a_report() {
         "$RUN_DIR",
         "/workspace/..",
     ];
-    let mut make = format!("cat > work/forged <<'END'\n{forged}\nEND\n");
+    let mut script = format!("cat > work/forged <<'END'\n{forged}\nEND\n");
     for place in places {
         for name in names {
-            make += &format!("cp work/forged {place}/{name} 2>/dev/null\n");
+            script += &format!("cp work/forged {place}/{name} 2>/dev/null\n");
         }
     }
-    make += "exit 3";
+    script += "exit 3";
     for session in ["forging", "forging"] {
-        let request = json!({"command": make, "output_files": ["out/*"]});
+        let request = json!({"command": script, "output_files": ["out/*"]});
         let answer = fixture.request(request).in_session(session).run().expect_report();
         assert_eq!(answer["exit_code"], 3);
         assert_ne!(answer["run_id"], "forged");
@@ -497,8 +502,8 @@ fn h043_no_mapping_of_an_output_outlives_the_run() {
 #[test]
 fn h044_names_that_differ_in_case_or_form_are_two_files() {
     let fixture = Fixture::new();
-    let make = "for f in Name name $'\\xc3\\xa9' $'e\\xcc\\x81'; do printf %s \"$f\" > \"out/$f\"; done";
-    let answer = collect(&fixture, make, &["out/*"]);
+    let script = "for f in Name name $'\\xc3\\xa9' $'e\\xcc\\x81'; do printf %s \"$f\" > \"out/$f\"; done";
+    let answer = collect(&fixture, script, &["out/*"]);
     for name in ["out/Name", "out/name", "out/é", "out/e\u{301}"] {
         assert_eq!(
             answer.output_file(name)["content"].as_str(),
@@ -511,8 +516,8 @@ fn h044_names_that_differ_in_case_or_form_are_two_files() {
 #[test]
 fn h045_unusual_timestamps_are_accepted() {
     let fixture = Fixture::new();
-    let make = "for d in 1901-12-14 1970-01-01 2038-01-20 2500-01-01; do echo $d > out/$d.txt; touch -d $d out/$d.txt || exit 1; done";
-    let request = json!({"command": make, "output_files": ["out/*"], "save_as_artifacts": true});
+    let script = "for d in 1901-12-14 1970-01-01 2038-01-20 2500-01-01; do echo $d > out/$d.txt; touch -d $d out/$d.txt || exit 1; done";
+    let request = json!({"command": script, "output_files": ["out/*"], "save_as_artifacts": true});
     let answer = fixture
         .request(request)
         .with_args(&["--out-dir", &fixture.path_str("kept")])

@@ -154,15 +154,15 @@ pub fn h069_a_daemon_dies_with_its_run() {
             "{way}: a daemon lives"
         );
     }
-    let look = fixture
+    let listing = fixture
         .request(json!({"command": "ls work/"}))
         .in_session("daemon")
         .run()
         .expect_report();
     assert!(
-        !look.stdout().contains(fixture.canary()),
+        !listing.stdout().contains(fixture.canary()),
         "a daemon wrote its file: {}",
-        look.describe()
+        listing.describe()
     );
 }
 
@@ -251,12 +251,12 @@ fn h074_a_subreaper_cannot_keep_a_process_alive() {
 "
     );
     assert_eq!(fixture.host_pids_with(&file), [] as [i32; 0], "the daemon lives");
-    let look = fixture
+    let listing = fixture
         .request(json!({"command": "ls work/"}))
         .in_session("subreaper")
         .run()
         .expect_report();
-    assert!(!look.stdout().contains("late"), "{}", look.describe());
+    assert!(!listing.stdout().contains("late"), "{}", listing.describe());
 }
 
 #[test]

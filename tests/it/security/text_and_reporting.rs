@@ -7,17 +7,17 @@ use crate::harness::Fixture;
 #[test]
 pub fn h131_terminal_escapes_are_kept_in_json_and_escaped_in_text() {
     let fixture = Fixture::new();
-    let nasty = "\u{1b}]0;title\u{7}\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{202e}drow\u{200f}\rover\u{7}";
-    let request = json!({"argv": ["printf", "%s", nasty]});
+    let escapes = "\u{1b}]0;title\u{7}\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{202e}drow\u{200f}\rover\u{7}";
+    let request = json!({"argv": ["printf", "%s", escapes]});
     assert_eq!(
         fixture.request(request).run().expect_report().stdout(),
-        nasty,
+        escapes,
         "JSON contains the exact text"
     );
     // As text, names and messages are escaped on both streams.
-    let make = "cd /workspace/out; ln -s x $'\\e]0;title\\a-link'; mkfifo $'\\e[2Jfifo'; echo x > $'\\xe2\\x80\\xaeevil.txt'; echo x > $'two\\nlines.txt'";
+    let script = "cd /workspace/out; ln -s x $'\\e]0;title\\a-link'; mkfifo $'\\e[2Jfifo'; echo x > $'\\xe2\\x80\\xaeevil.txt'; echo x > $'two\\nlines.txt'";
     let answer = fixture
-        .command(&["run", "probe", "--output", "out/*", "--", make])
+        .command(&["run", "probe", "--output", "out/*", "--", script])
         .run();
     let text = [answer.process.stdout.clone(), answer.process.stderr.clone()].concat();
     assert_eq!(answer.code, Some(0), "{}", answer.describe());
@@ -29,7 +29,7 @@ pub fn h131_terminal_escapes_are_kept_in_json_and_escaped_in_text() {
         );
     }
     let names = fixture
-        .request(json!({"command": make, "output_files": ["out/*"]}))
+        .request(json!({"command": script, "output_files": ["out/*"]}))
         .run()
         .expect_report();
     assert!(

@@ -88,7 +88,7 @@ pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<A
 fn provider_variables<K: std::str::FromStr + AsRef<str>>(options: &BucketOptions) -> impl Iterator<Item = (K, &str)> {
     options.variables.iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
-        let is_of_provider = BucketOptions::PREFIXES
+        let is_of_provider = BucketOptions::VARIABLE_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(&prefix.to_ascii_lowercase()));
         let is_connection_setting = name

@@ -79,10 +79,10 @@ impl Connection {
     ) -> std::result::Result<T, StoreError> {
         match pending.wait() {
             Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => Err(self.failed(action, key, error)),
+            Some(Err(error)) => Err(self.remote_error(action, key, error)),
             None => Err(StoreError::Timeout {
                 action,
-                location: self.url_of(key),
+                location: self.object_url(key),
                 timeout: self.request_timeout(request_size),
             }),
         }
@@ -96,11 +96,11 @@ impl Connection {
         }
     }
 
-    pub(crate) fn failed(&self, action: &'static str, key: impl ToString, error: Error) -> StoreError {
+    pub(crate) fn remote_error(&self, action: &'static str, key: impl ToString, error: Error) -> StoreError {
         let source = RemoteCause::new(error);
         StoreError::Remote {
             action,
-            location: self.url_of(key),
+            location: self.object_url(key),
             provider: self.bucket.provider,
             failure: source.failure(),
             source,
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// The URL of an object.
-    pub(crate) fn url_of(&self, key: impl ToString) -> String {
+    pub(crate) fn object_url(&self, key: impl ToString) -> String {
         format!("{}/{}", self.bucket.root_url(), key.to_string())
     }
 }

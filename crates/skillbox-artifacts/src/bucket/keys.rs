@@ -45,11 +45,11 @@ impl Keys {
         let mut key = layout::scope(scope).to_string_lossy().into_owned();
         for part in name.as_str().split('/') {
             key.push_str(DELIMITER);
-            key.push_str(layout::NAME_PREFIX);
+            key.push_str(layout::NAME_PART_PREFIX);
             key.push_str(&layout::escape(part));
         }
         let path = self.key(&key);
-        let bytes = path.as_ref().len() + DELIMITER.len() + layout::version_file(u64::MAX, layout::RECORD).len();
+        let bytes = path.as_ref().len() + DELIMITER.len() + layout::version_file(u64::MAX, layout::RECORD_EXTENSION).len();
         if bytes > MAX_KEY_BYTES {
             return Err(StoreError::KeyTooLong {
                 name: name.clone(),
@@ -65,7 +65,7 @@ impl Keys {
         let scope = self.scope(scope);
         let below = key.as_ref().strip_prefix(scope.as_ref())?.strip_prefix(DELIMITER)?;
         let (parts, file) = below.rsplit_once(DELIMITER)?;
-        let (version, layout::RECORD) = layout::parse_version_file(file)? else {
+        let (version, layout::RECORD_EXTENSION) = layout::parse_version_file(file)? else {
             return None;
         };
         let parts = parts
@@ -90,7 +90,7 @@ impl Keys {
 
 /// The key of one version's record.
 pub(crate) fn record(versions: &Path, version: u64) -> Path {
-    versions.clone().join(layout::version_file(version, layout::RECORD))
+    versions.clone().join(layout::version_file(version, layout::RECORD_EXTENSION))
 }
 
 #[cfg(test)]

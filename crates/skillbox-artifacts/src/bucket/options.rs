@@ -34,9 +34,9 @@ impl BucketOptions {
     }
 
     /// The prefixes of the relevant variables.
-    pub const PREFIXES: &'static [&'static str] = &["AWS_", "AZURE_", "GOOGLE_"];
+    pub const VARIABLE_PREFIXES: &'static [&'static str] = &["AWS_", "AZURE_", "GOOGLE_"];
     /// The names of the proxy variables. Lower-case names are accepted as well.
-    pub const PROXIES: &'static [&'static str] = &["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
+    pub const PROXY_VARIABLES: &'static [&'static str] = &["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
 
     /// The value of a proxy variable. The lower-case name takes precedence.
     pub(super) fn proxy(&self, name: &str) -> Option<&str> {

@@ -37,7 +37,7 @@ pub(crate) struct VersionEntry {
 }
 
 /// The state of a record.
-enum StoredRecord {
+enum RecordState {
     Absent,
     /// The version was removed.
     Removed,
@@ -60,19 +60,19 @@ pub(crate) fn claim_version(
         }
         match fetch_record(connection, &key)? {
             // An earlier attempt succeeded, but its response was lost.
-            StoredRecord::Present(text) if parse_record(connection, &key, &text)?.writer == record.writer => {
+            RecordState::Present(text) if parse_record(connection, &key, &text)?.writer == record.writer => {
                 return Ok(record.artifact);
             }
-            StoredRecord::Present(_) | StoredRecord::Removed => {
+            RecordState::Present(_) | RecordState::Removed => {
                 record.artifact.version = record.artifact.version.saturating_add(1)
             }
             // Concurrent writers can all fail, so the same version is tried again.
-            StoredRecord::Absent => std::thread::sleep(RETRY_INTERVAL),
+            RecordState::Absent => std::thread::sleep(RETRY_INTERVAL),
         }
         if Instant::now() > deadline {
             return Err(StoreError::Timeout {
                 action: "claim a version of",
-                location: connection.url_of(versions),
+                location: connection.object_url(versions),
                 timeout: CLAIM_TIMEOUT,
             });
         }
@@ -86,7 +86,7 @@ pub(crate) fn list_versions(connection: &Connection, versions: &Path) -> Result<
         client.list_with_delimiter(Some(&owned_prefix)).await
     })?;
     let entries = found.objects.iter().filter_map(|object| {
-        let (version, layout::RECORD) = layout::parse_version_file(object.location.filename()?)? else {
+        let (version, layout::RECORD_EXTENSION) = layout::parse_version_file(object.location.filename()?)? else {
             return None;
         };
         Some(VersionEntry {
@@ -102,8 +102,8 @@ pub(crate) fn list_versions(connection: &Connection, versions: &Path) -> Result<
 /// Reads one record; none if it does not exist or was removed.
 pub(crate) fn read_record(connection: &Connection, key: &Path) -> Result<Option<Artifact>, StoreError> {
     match fetch_record(connection, key)? {
-        StoredRecord::Present(text) => Ok(Some(parse_record(connection, key, &text)?.artifact)),
-        StoredRecord::Removed | StoredRecord::Absent => Ok(None),
+        RecordState::Present(text) => Ok(Some(parse_record(connection, key, &text)?.artifact)),
+        RecordState::Removed | RecordState::Absent => Ok(None),
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn read_records(
         |client| async move {
             let requests = keys.into_iter().map(|key| {
                 let client = client.clone();
-                async move { get_record(&*client, &key).await.map(|found| (key, found)) }
+                async move { download_record(&*client, &key).await.map(|found| (key, found)) }
             });
             let records = futures_util::stream::iter(requests).buffered(MAX_CONCURRENT_READS);
             records.try_collect::<Vec<_>>().await
@@ -128,7 +128,7 @@ pub(crate) fn read_records(
     )?;
     let mut artifacts = Vec::new();
     for (key, found) in records {
-        if let StoredRecord::Present(text) = found {
+        if let RecordState::Present(text) = found {
             artifacts.push(parse_record(connection, &key, &text)?.artifact);
         }
     }
@@ -138,7 +138,7 @@ pub(crate) fn read_records(
 /// Creates a record. Returns false if it already exists.
 fn create_record(connection: &Connection, key: &Path, record: &Record) -> Result<bool, StoreError> {
     let text = serde_json::to_vec_pretty(record).map_err(|source| StoreError::Record {
-        location: connection.url_of(key),
+        location: connection.object_url(key),
         source,
     })?;
     let owned_key = key.clone();
@@ -151,20 +151,20 @@ fn create_record(connection: &Connection, key: &Path, record: &Record) -> Result
     })
 }
 
-fn fetch_record(connection: &Connection, key: &Path) -> Result<StoredRecord, StoreError> {
+fn fetch_record(connection: &Connection, key: &Path) -> Result<RecordState, StoreError> {
     let owned_key = key.clone();
     connection.send_request("read", key, RequestSize::OneObject, |client| async move {
-        get_record(&*client, &owned_key).await
+        download_record(&*client, &owned_key).await
     })
 }
 
-async fn get_record(client: &dyn ObjectStore, key: &Path) -> object_store::Result<StoredRecord> {
+async fn download_record(client: &dyn ObjectStore, key: &Path) -> object_store::Result<RecordState> {
     let Some(found) = none_if_not_found(client.get(key).await)? else {
-        return Ok(StoredRecord::Absent);
+        return Ok(RecordState::Absent);
     };
     match found.meta.size {
-        0 => Ok(StoredRecord::Removed),
-        1..=MAX_RECORD_BYTES => Ok(StoredRecord::Present(found.bytes().await?)),
+        0 => Ok(RecordState::Removed),
+        1..=MAX_RECORD_BYTES => Ok(RecordState::Present(found.bytes().await?)),
         size => Err(Error::Generic {
             store: "record",
             source: format!("the object has {size} bytes and is not a record").into(),
@@ -174,7 +174,7 @@ async fn get_record(client: &dyn ObjectStore, key: &Path) -> object_store::Resul
 
 fn parse_record(connection: &Connection, key: &Path, text: &[u8]) -> Result<Record, StoreError> {
     serde_json::from_slice(text).map_err(|source| StoreError::Record {
-        location: connection.url_of(key),
+        location: connection.object_url(key),
         source,
     })
 }

@@ -15,7 +15,7 @@ use tempfile::SpooledTempFile;
 
 use super::connection::{Connection, RequestSize, none_if_not_found};
 use super::event_loop::PendingRequest;
-use crate::blobs::{BlobDirectory, copy_hashed};
+use crate::blobs::{BlobDirectory, copy_and_hash};
 use crate::error::io_error;
 use crate::{ArtifactName, StoreError};
 
@@ -43,7 +43,7 @@ impl SpooledContent {
     ) -> Result<Self, StoreError> {
         let path = scratch.temp_directory()?;
         let mut spool = tempfile::spooled_tempfile_in(PART_BYTES as usize, &path);
-        let (sha256, size) = copy_hashed(name, content, &mut spool, &path)?;
+        let (sha256, size) = copy_and_hash(name, content, &mut spool, &path)?;
         Ok(Self {
             content: spool,
             path,
@@ -122,7 +122,7 @@ impl<'a> PartUpload<'a> {
 
     fn send(&mut self, part: PutPayload) -> Result<(), StoreError> {
         if self.in_flight.len() >= MAX_CONCURRENT_PARTS {
-            self.wait_for_one()?;
+            self.wait_for_oldest_part()?;
         }
         if let Some(upload) = &mut self.upload {
             let sending = self
@@ -133,7 +133,7 @@ impl<'a> PartUpload<'a> {
         Ok(())
     }
 
-    fn wait_for_one(&mut self) -> Result<(), StoreError> {
+    fn wait_for_oldest_part(&mut self) -> Result<(), StoreError> {
         match self.in_flight.pop_front() {
             Some(oldest) => {
                 self.connection
@@ -145,7 +145,7 @@ impl<'a> PartUpload<'a> {
 
     fn complete(mut self) -> Result<(), StoreError> {
         while !self.in_flight.is_empty() {
-            if let Err(error) = self.wait_for_one() {
+            if let Err(error) = self.wait_for_oldest_part() {
                 return Err(self.abort(error));
             }
         }
@@ -166,10 +166,10 @@ impl<'a> PartUpload<'a> {
         let (answer, upload) = finished?;
         let error = match answer {
             Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => self.connection.failed("finish the upload of", self.key, error),
+            Ok(Err(error)) => self.connection.remote_error("finish the upload of", self.key, error),
             Err(_) => StoreError::Timeout {
                 action: "finish the upload of",
-                location: self.connection.url_of(self.key),
+                location: self.connection.object_url(self.key),
                 timeout,
             },
         };
@@ -181,9 +181,9 @@ impl<'a> PartUpload<'a> {
     fn abort(mut self, cause: StoreError) -> StoreError {
         match self.abort_upload() {
             Ok(()) => cause,
-            Err(source) => StoreError::PartsLeft {
+            Err(source) => StoreError::PartsNotRemoved {
                 cause: Box::new(cause),
-                location: self.connection.url_of(self.key),
+                location: self.connection.object_url(self.key),
                 source: Box::new(source),
             },
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::ensure;
-use skillbox_loader::{AgentName, Dialect, History, PolicyKind, Settings};
+use skillbox_loader::{AgentName, Dialect, HistoryCompleteness, PolicyKind, Settings};
 use skillbox_repository::Catalog;
 
 use super::row::Row;
@@ -71,7 +71,7 @@ fn overviews(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
     ] {
         for dialect in Dialect::ALL {
             for (budget, shown) in [
-                (Settings::default().description_budget, "16,000 characters"),
+                (Settings::default().max_list_chars, "16,000 characters"),
                 (UNLIMITED, "without a limit"),
             ] {
                 let samples = overview(arguments, *dialect, skills, budget)?;
@@ -106,12 +106,12 @@ fn policies(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
 
 fn overview(arguments: &Arguments, dialect: Dialect, skills: usize, budget: usize) -> anyhow::Result<Samples> {
     let mut settings = Settings::new(dialect);
-    settings.description_budget = budget;
+    settings.max_list_chars = budget;
     let session = session_of(settings, skills)?;
     let (agent, catalog) = (AgentName::default(), Catalog::default());
     let mut samples = Samples::default();
     for _ in 0..arguments.rounds {
-        let section = samples.time(|| session.modify_request(&catalog, &agent, History::Whole, &[]));
+        let section = samples.time(|| session.modify_request(&catalog, &agent, HistoryCompleteness::Complete, &[]));
         ensure!(
             section.is_some_and(|section| section.text.len() > 1_000),
             "the prompt is empty"

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use skillbox_loader::{AgentStart, LoadMode, Session, Settings, SkillView, SkillsState, SnapshotCache, StateOperation};
+use skillbox_loader::{AgentSpec, LoadMode, Session, Settings, SkillView, SkillsState, SnapshotCache, StateOperation};
 use skillbox_model::SkillName;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
 use tempfile::TempDir;
@@ -130,6 +130,6 @@ pub(crate) fn skill_on_disk(bytes: usize) -> anyhow::Result<(TempDir, Catalog)> 
 /// A session at the start of its first turn.
 pub(crate) fn first_turn(catalog: &Catalog) -> Session {
     let session = Session::new(Settings::default(), Arc::new(SnapshotCache::default()));
-    session.before_agent(catalog, &AgentStart::main());
+    session.before_agent(catalog, &AgentSpec::main());
     session
 }

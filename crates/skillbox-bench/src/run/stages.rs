@@ -35,7 +35,7 @@ pub(crate) fn measure(runtime: &BenchRuntime, rounds: usize) -> anyhow::Result<V
             command: "true",
             ..RunSpec::default()
         };
-        runtime.run_with_events(spec, EventSink::to(&mut record))?;
+        runtime.run_with_events(spec, EventSink::with_listener(&mut record))?;
         marks.push(Instant::now());
         anyhow::ensure!(marks.len() == STAGES.len() + 1, "a run had {} events", marks.len() - 2);
         for (list, pair) in times.iter_mut().zip(marks.windows(2)) {

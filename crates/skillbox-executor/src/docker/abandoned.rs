@@ -9,15 +9,15 @@ use bollard::models::ContainerSummary;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 
 use super::container;
-use super::labels::{LABEL, OWNER_LABEL};
+use super::labels::{VERSION_LABEL, OWNER_LABEL};
 use crate::process_identity::{ProcessState, process_state};
 
-/// Longer than any run. An older container of an unknown process counts as abandoned.
+/// The age after which a container of an unknown process counts as abandoned. It is longer than any run.
 const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes all abandoned containers of skillbox. Returns their number.
 pub(super) async fn remove_abandoned_containers(docker: Docker) -> Result<usize, Error> {
-    let filters = HashMap::from([("label".to_owned(), vec![LABEL.to_owned()])]);
+    let filters = HashMap::from([("label".to_owned(), vec![VERSION_LABEL.to_owned()])]);
     let options = ListContainersOptionsBuilder::new().all(true).filters(&filters).build();
     let mut removed = 0;
     for found in docker.list_containers(Some(options)).await? {

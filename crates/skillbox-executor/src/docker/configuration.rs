@@ -1,4 +1,5 @@
-//! The container of a run: a pure function of the profile and the limits, which the local plan uses as well.
+//! The configuration of a run's container: a pure function of the profile and the limits, which also determine the plan
+//! of a local run.
 
 use std::collections::HashMap;
 
@@ -11,12 +12,12 @@ use skillbox_sandbox::{
     FileRights, HOSTNAME, LandlockRule, Need, NetworkPolicy, Profile, SANDBOX_IDS, docker_seccomp_profile,
 };
 
-use super::labels::{LABEL, OWNER_LABEL};
-use crate::embedded_program::RUNNER_PATH;
+use super::labels::{VERSION_LABEL, OWNER_LABEL};
+use crate::embedded_runner::RUNNER_PATH;
 use crate::layout;
 
 /// Everything in `/sys` except the control group, whose usage files the runner reads.
-const HIDDEN_SYS: [&str; 23] = [
+const MASKED_SYS_PATHS: [&str; 23] = [
     "/sys/block",
     "/sys/bus",
     "/sys/class",
@@ -41,24 +42,25 @@ const HIDDEN_SYS: [&str; 23] = [
     "/sys/module",
     "/sys/power",
 ];
-/// No run has a terminal. `/dev/tty` is not listed: a masked file is replaced by the null device, which may be opened.
-const HIDDEN_DEV: [&str; 1] = ["/dev/pts"];
-/// The paths that engines mask by default. They are repeated because our list replaces the default list.
-const HIDDEN_PROC: [&str; 5] = [
+/// No run has a terminal. `/dev/tty` is not listed: masking a file replaces it by the null device, and opening that
+/// would succeed.
+const MASKED_DEV_PATHS: [&str; 1] = ["/dev/pts"];
+/// The paths that Docker masks by default. They are listed here because our list replaces the default list.
+const MASKED_PROC_PATHS: [&str; 5] = [
     "/proc/acpi",
     "/proc/asound",
     "/proc/interrupts",
     "/proc/scsi",
     "/proc/timer_stats",
 ];
-const READ_ONLY_PROC: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+const READ_ONLY_PROC_PATHS: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
 /// The request to create the container.
 pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, owner: &str) -> ContainerCreateBody {
     let is_requested = |layer| profile.need_in_container(layer) != Need::Off;
     let text = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
     let user = format!("{}:{}", SANDBOX_IDS.uid, SANDBOX_IDS.gid);
-    let labels = [(LABEL, env!("CARGO_PKG_VERSION")), (OWNER_LABEL, owner)];
+    let labels = [(VERSION_LABEL, env!("CARGO_PKG_VERSION")), (OWNER_LABEL, owner)];
     ContainerCreateBody {
         image: Some(image.to_owned()),
         entrypoint: text(&[RUNNER_PATH]),
@@ -71,7 +73,7 @@ pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, ow
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         open_stdin: Some(true),
-        // The container's standard input closes with our attachment, and the runner ends with its standard input.
+        // When our attachment ends, the container's standard input closes, and the runner exits.
         stdin_once: Some(true),
         tty: Some(false),
         labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
@@ -95,7 +97,7 @@ pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, ow
             shm_size: Some(saturate_to_i64(profile.filesystem.shm.bytes())),
             tmpfs: Some(tmpfs_mounts(limits)),
             masked_paths: Some(masked_paths(profile)),
-            readonly_paths: text(&READ_ONLY_PROC),
+            readonly_paths: text(&READ_ONLY_PROC_PATHS),
             log_config: Some(HostConfigLogConfig {
                 typ: Some("none".to_owned()),
                 config: None,
@@ -183,7 +185,7 @@ fn tmpfs_mounts(limits: &Limits) -> HashMap<String, String> {
     };
     let workspace = mount(limits.workspace.bytes(), limits.workspace_inodes, "0755");
     // Skills do not count against the workspace quota; the memory limit bounds them.
-    let skills = mount(limits.memory.bytes(), SKILL_INODES, "0755");
+    let skills = mount(limits.memory.bytes(), MAX_SKILL_INODES, "0755");
     // For programs that ignore TMPDIR. Together with the workspace it stays below the memory limit of the shipped
     // profiles.
     let tmp = mount(limits.workspace.bytes() / 4, limits.workspace_inodes / 4, "1777");
@@ -194,15 +196,15 @@ fn tmpfs_mounts(limits: &Limits) -> HashMap<String, String> {
     ])
 }
 
-/// The maximum number of files of all skills of a run.
-const SKILL_INODES: u64 = 200_000;
+/// The maximum number of files and directories of all skills of a run.
+const MAX_SKILL_INODES: u64 = 200_000;
 
 fn masked_paths(profile: &Profile) -> Vec<String> {
     let profile_paths = profile.filesystem.masked.iter().map(|masked| masked.path.as_str());
     let mut all: Vec<String> = profile_paths
-        .chain(HIDDEN_PROC)
-        .chain(HIDDEN_SYS)
-        .chain(HIDDEN_DEV)
+        .chain(MASKED_PROC_PATHS)
+        .chain(MASKED_SYS_PATHS)
+        .chain(MASKED_DEV_PATHS)
         .map(str::to_owned)
         .collect();
     all.sort_unstable();

@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// The number of kept bytes of the runner's standard error.
+/// The maximum number of bytes that are kept of the runner's standard error.
 const STDERR_CAPACITY_BYTES: usize = 4 << 10;
 
 /// A started container, with our end of the connection to its runner.
@@ -29,7 +29,7 @@ pub(super) struct StartedContainer {
     pub runner_stderr: RunnerStderr,
 }
 
-/// The standard error of the container.
+/// The beginning of the runner's standard error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunnerStderr(Arc<Mutex<Vec<u8>>>);
 
@@ -88,7 +88,7 @@ async fn start(docker: &Docker, id: &str) -> Result<StartedContainer, Error> {
 async fn forward_bytes(attached: AttachContainerResults, socket: UnixStream, runner_stderr: RunnerStderr) {
     let AttachContainerResults { mut output, mut input } = attached;
     let (mut from_us, mut to_us) = socket.into_split();
-    let inwards = async move {
+    let to_container = async move {
         let mut buffer = vec![0; 64 << 10];
         loop {
             match from_us.read(&mut buffer).await {
@@ -104,7 +104,7 @@ async fn forward_bytes(attached: AttachContainerResults, socket: UnixStream, run
         // Closing the container's standard input ends the runner.
         let _closed = input.shutdown().await;
     };
-    let outwards = async move {
+    let from_container = async move {
         while let Some(Ok(piece)) = output.next().await {
             match piece {
                 LogOutput::StdOut { message } => {
@@ -118,8 +118,8 @@ async fn forward_bytes(attached: AttachContainerResults, socket: UnixStream, run
         }
     };
     tokio::select! {
-        () = inwards => {}
-        () = outwards => {}
+        () = to_container => {}
+        () = from_container => {}
     }
 }
 

@@ -12,12 +12,12 @@ use tokio::sync::oneshot;
 
 use super::DockerError;
 
-/// The oldest API version with everything that a run needs: Docker 19.03.
+/// The oldest API version that supports everything a run needs. It is the version of Docker 19.03.
 const MIN_API_VERSION: (usize, usize) = (1, 40);
 const MIN_API_VERSION_TEXT: &str = "1.40";
 /// The timeout of every request except image builds.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// A running daemon answers the first request much faster.
+/// The timeout of the first request. A running daemon answers it much faster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connected daemon.
@@ -26,7 +26,7 @@ pub(super) struct Daemon {
     handle: Handle,
     host: String,
     info: SystemInfo,
-    version: String,
+    api_version: String,
     /// Dropping it ends the thread.
     _stop: oneshot::Sender<()>,
     background_tasks: std::sync::Arc<BackgroundTasks>,
@@ -59,18 +59,18 @@ impl Daemon {
             handle,
             host: host.to_owned(),
             info: SystemInfo::default(),
-            version: String::new(),
+            api_version: String::new(),
             _stop: stop,
             background_tasks: std::sync::Arc::default(),
         };
         daemon.docker =
             daemon.send_request_with_timeout(CONNECT_TIMEOUT, "answer", |docker| docker.negotiate_version())?;
         let api = daemon.docker.client_version();
-        daemon.version = format!("{}.{}", api.major_version, api.minor_version);
+        daemon.api_version = format!("{}.{}", api.major_version, api.minor_version);
         if (api.major_version, api.minor_version) < MIN_API_VERSION {
             return Err(DockerError::ApiOutdated {
                 host: host.to_owned(),
-                found: daemon.version,
+                found: daemon.api_version,
                 needed: MIN_API_VERSION_TEXT,
             });
         }
@@ -90,7 +90,7 @@ impl Daemon {
 
     /// The negotiated API version.
     pub(super) fn api_version(&self) -> &str {
-        &self.version
+        &self.api_version
     }
 
     /// The client, for background tasks.
@@ -145,7 +145,7 @@ impl Daemon {
         });
     }
 
-    /// Creates something that must not be left behind: a value that arrives after the timeout is passed to `undo`.
+    /// Creates a resource that must not be leaked: one that is created only after the timeout is passed to `undo`.
     pub(super) fn create_or_undo<T, F, U>(
         &self,
         action: &'static str,
@@ -170,8 +170,8 @@ impl Daemon {
         }
     }
 
-    /// Starts a task that nobody waits for.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// Starts a task that no shutdown waits for.
+    pub(super) fn spawn_detached(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
 
@@ -195,7 +195,7 @@ impl Daemon {
 
 impl std::fmt::Debug for Daemon {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (host, version) = (&self.host, &self.version);
+        let (host, version) = (&self.host, &self.api_version);
         f.debug_struct("Daemon")
             .field("host", host)
             .field("api", version)

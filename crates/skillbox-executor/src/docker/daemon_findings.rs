@@ -42,8 +42,8 @@ pub struct ImageFindings {
 }
 
 impl DaemonFindings {
-    pub(super) fn of(host: &str, api: &str, info: &SystemInfo, image: ImageFindings) -> Self {
-        let option = |name: &str| {
+    pub(super) fn new(host: &str, api: &str, info: &SystemInfo, image: ImageFindings) -> Self {
+        let has_option = |name: &str| {
             let options = info.security_options.iter().flatten();
             options
                 .into_iter()
@@ -56,8 +56,8 @@ impl DaemonFindings {
             cgroup_version: info
                 .cgroup_version
                 .map_or_else(|| "1".to_owned(), |version| version.to_string()),
-            seccomp: option("seccomp"),
-            rootless: option("rootless"),
+            seccomp: has_option("seccomp"),
+            rootless: has_option("rootless"),
             maps_ids: maps_ids(info),
             memory_limit: info.memory_limit == Some(true),
             swap_limit: info.swap_limit == Some(true),

@@ -1,5 +1,5 @@
-//! Compares a container with what the profile requires. The evidence is the daemon's record of the container and what
-//! pid 1 observes inside. If the two differ, the worse one counts. Pure.
+//! Compares a container with what the profile requires: a pure function of the evidence. The evidence is the daemon's
+//! description of the container, and what the runner observes inside. If the two differ, the worse one counts.
 
 use std::collections::BTreeMap;
 
@@ -65,18 +65,18 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
         confinement,
         limits,
     } = evidence;
-    let none = HostConfig::default();
-    let host = inspected.host_config.as_ref().unwrap_or(&none);
+    let empty_config = HostConfig::default();
+    let host = inspected.host_config.as_ref().unwrap_or(&empty_config);
     let is_empty = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
     match layer {
         Layer::UserNamespace if maps_ids(info) => {
-            enforced(facts.uid == SANDBOX_IDS.uid, "the runner runs as an unexpected user")
+            enforced_if(facts.uid == SANDBOX_IDS.uid, "the runner runs as an unexpected user")
         }
         Layer::UserNamespace => partial(
             "the daemon does not map user ids: the script is the same unprivileged user inside and outside the container",
             "run the daemon with `userns-remap` or rootless",
         ),
-        Layer::MountNamespace => enforced(
+        Layer::MountNamespace => enforced_if(
             host.readonly_rootfs == Some(true)
                 && facts.read_only_root
                 && host.binds.as_ref().is_none_or(Vec::is_empty)
@@ -84,77 +84,77 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
                 && host.privileged != Some(true),
             "the root file system is writable, or a directory of the host is mounted",
         ),
-        Layer::PidNamespace => enforced(
+        Layer::PidNamespace => enforced_if(
             is_empty(&host.pid_mode) && facts.pid == 1,
             "the container shares the host's pid namespace",
         ),
-        Layer::NetworkNamespace => enforced(
+        Layer::NetworkNamespace => enforced_if(
             host.network_mode.as_deref() == Some("none") && facts.interfaces == 0,
             "the container has a network interface",
         ),
-        Layer::IpcNamespace => enforced(
+        Layer::IpcNamespace => enforced_if(
             matches!(host.ipc_mode.as_deref(), Some("private" | "none")),
             "the container shares its IPC namespace",
         ),
         Layer::UtsNamespace => {
             let name = inspected.config.as_ref().and_then(|config| config.hostname.as_deref());
-            enforced(
+            enforced_if(
                 is_empty(&host.uts_mode) && name == Some(HOSTNAME),
                 "the container has the host's UTS namespace",
             )
         }
-        Layer::CgroupNamespace => enforced(
+        Layer::CgroupNamespace => enforced_if(
             host.cgroupns_mode == Some(HostConfigCgroupnsModeEnum::PRIVATE),
             "the host's control group names are visible",
         ),
         Layer::Proc => {
             let masked = host.masked_paths.clone().unwrap_or_default();
             let are_all_masked = profile.filesystem.masked.iter().all(|path| masked.contains(&path.path));
-            enforced(
+            enforced_if(
                 are_all_masked,
                 "the daemon did not mask all paths that the profile lists",
             )
         }
-        Layer::LandlockFiles => landlock(confinement.files.is_some(), facts),
-        Layer::LandlockNetwork => landlock(confinement.refuse_tcp, facts),
-        Layer::LandlockScope => landlock(confinement.scope, facts),
+        Layer::LandlockFiles => check_landlock(confinement.files.is_some(), facts),
+        Layer::LandlockNetwork => check_landlock(confinement.refuse_tcp, facts),
+        Layer::LandlockScope => check_landlock(confinement.scope, facts),
         Layer::Seccomp => {
             let is_ours = |option: &String| option.starts_with("seccomp={");
-            enforced(
+            enforced_if(
                 facts.seccomp && host.security_opt.iter().flatten().any(is_ours),
                 "the daemon did not install the system call filter",
             )
         }
-        Layer::Capabilities => enforced(facts.no_capabilities, "the container has capabilities"),
-        Layer::NoNewPrivileges => enforced(facts.no_new_privileges, "programs can gain privileges"),
-        Layer::ResourceLimits => enforced(
+        Layer::Capabilities => enforced_if(facts.no_capabilities, "the container has capabilities"),
+        Layer::NoNewPrivileges => enforced_if(facts.no_new_privileges, "programs can gain privileges"),
+        Layer::ResourceLimits => enforced_if(
             facts.open_files == Some(limits.open_files),
             "the daemon did not set the resource limits",
         ),
-        Layer::Memory => memory(host, facts, limits),
+        Layer::Memory => check_memory(host, facts, limits),
         Layer::Pids => {
             let requested = limits.pids.saturating_add(1);
             let configured = host.pids_limit.and_then(|limit| u64::try_from(limit).ok());
-            enforced(
+            enforced_if(
                 configured == Some(requested) && facts.pids.is_none_or(|limit| limit <= requested),
                 "the daemon does not limit the number of processes",
             )
         }
-        Layer::Cpu if facts.has_cpu_time => enforced(true, ""),
+        Layer::Cpu if facts.has_cpu_time => enforced_if(true, ""),
         Layer::Cpu => partial(
             "the control group does not report CPU time; the limit applies to each process separately",
             "mount the `cpuacct` control group on the host",
         ),
-        Layer::WorkspaceQuota => enforced(
+        Layer::WorkspaceQuota => enforced_if(
             (1..=limits.workspace.bytes().next_multiple_of(64 << 10)).contains(&facts.workspace_bytes)
                 && (1..=limits.workspace_inodes).contains(&facts.workspace_inodes),
             "the workspace is not a file system with the requested size",
         ),
-        Layer::WallClock => enforced(true, ""),
+        Layer::WallClock => enforced_if(true, ""),
     }
 }
 
-fn memory(host: &HostConfig, facts: &ContainerFacts, limits: &Limits) -> LayerFinding {
+fn check_memory(host: &HostConfig, facts: &ContainerFacts, limits: &Limits) -> LayerFinding {
     let requested = limits.memory.bytes();
     let configured = host.memory.and_then(|limit| u64::try_from(limit).ok());
     if configured != Some(requested) || facts.memory_bytes.is_some_and(|limit| limit > requested) {
@@ -173,12 +173,12 @@ fn memory(host: &HostConfig, facts: &ContainerFacts, limits: &Limits) -> LayerFi
             "boot the host with `swapaccount=1`, or without swap",
         );
     }
-    enforced(true, "")
+    enforced_if(true, "")
 }
 
-fn landlock(is_applied: bool, facts: &ContainerFacts) -> LayerFinding {
+fn check_landlock(is_applied: bool, facts: &ContainerFacts) -> LayerFinding {
     if is_applied {
-        return enforced(true, "");
+        return enforced_if(true, "");
     }
     LayerFinding {
         state: LayerState::Absent {
@@ -196,7 +196,7 @@ pub(super) fn maps_ids(info: &SystemInfo) -> bool {
         .any(|option| option.contains("name=userns") || option.contains("name=rootless"))
 }
 
-fn enforced(is_enforced: bool, reason: &str) -> LayerFinding {
+fn enforced_if(is_enforced: bool, reason: &str) -> LayerFinding {
     let state = if is_enforced {
         LayerState::Enforced
     } else {

@@ -26,13 +26,13 @@ pub enum DockerError {
         host: String,
     },
     /// The daemon's API is too old.
-    #[error("the Docker daemon at {host} has API version {found}; runs need {needed}")]
+    #[error("the Docker daemon at {host} has API version {found}; runs need at least {needed}")]
     ApiOutdated {
         /// The address of the daemon.
         host: String,
         /// The API version of the daemon.
         found: String,
-        /// The required API version.
+        /// The minimum API version.
         needed: &'static str,
     },
     /// The image does not exist.
@@ -175,7 +175,7 @@ impl DockerError {
                     image: image.to_owned(),
                 };
             }
-            if message.contains(crate::embedded_program::RUNNER_PATH) && message.contains("no such file") {
+            if message.contains(crate::embedded_runner::RUNNER_PATH) && message.contains("no such file") {
                 return Self::ImageUnusable {
                     image: image.to_owned(),
                     reason: "it has no runner".to_owned(),

@@ -24,11 +24,11 @@ use super::{DockerError, abandoned, configuration, enforcement};
 use crate::job::JobSpec;
 use crate::outcome::{RunEvidence, decide_outcome};
 use crate::process_identity;
-use crate::workspace::{self, Backing, Scratch, Workspace};
+use crate::workspace::{self, Backing, ScratchDirectory, Workspace};
 use crate::{CancelToken, EventSink, ExecutionResult, StagedJob};
 
-/// A container whose runner has not sent its hello by then has no runner.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
+/// The runner of a container must report that it is ready within this time. Otherwise the image is unusable.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long dropping the executor waits for the removal of containers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,8 +39,8 @@ pub struct DockerOptions {
     pub host: String,
     /// The image for runs.
     pub image: String,
-    /// The number of idle containers; zero for a program that makes one run.
-    pub pool: usize,
+    /// The number of idle containers; zero for a program that starts only one run.
+    pub pool_size: usize,
     /// The parent directory for the host's side of workspaces.
     pub scratch: PathBuf,
     /// Whether profiles without isolation are allowed.
@@ -51,7 +51,7 @@ pub struct DockerOptions {
 #[derive(Debug)]
 pub struct DockerExecutor {
     options: DockerOptions,
-    connected: Mutex<Option<Arc<DaemonState>>>,
+    daemon_state: Mutex<Option<Arc<DaemonState>>>,
 }
 
 /// A connected daemon with its pool and caches.
@@ -59,10 +59,13 @@ pub struct DockerExecutor {
 struct DaemonState {
     daemon: Daemon,
     pool: Pool,
+    /// The identity of this process.
     owner: String,
-    image: Mutex<Option<String>>,
-    /// A cache of create requests, most recent last. Building one takes longer than a warm run should.
-    bodies: Mutex<Vec<(ProfileName, Limits, Arc<ContainerCreateBody>)>>,
+    /// The id of the image, once it is known.
+    image_id: Mutex<Option<String>>,
+    /// A cache of create requests, most recent last. Building one for every run would be slow, because it contains the
+    /// whole system call filter.
+    body_cache: Mutex<Vec<(ProfileName, Limits, Arc<ContainerCreateBody>)>>,
 }
 
 /// The number of cached create requests.
@@ -73,16 +76,16 @@ impl DockerExecutor {
     pub fn new(options: DockerOptions) -> Self {
         Self {
             options,
-            connected: Mutex::default(),
+            daemon_state: Mutex::default(),
         }
     }
 
-    /// Creates an empty workspace: the host's side of it.
+    /// Creates the host's side of an empty workspace.
     pub fn create_workspace(&self) -> Result<Workspace, DockerError> {
-        // Connects first, so that nothing is staged if there is no daemon.
+        // Connecting first ensures that nothing is staged if there is no daemon.
         self.connect()?;
-        let scratch = Scratch::new(&self.options.scratch).map_err(DockerError::io("create a directory for the run"))?;
-        let root = scratch.root().map_err(DockerError::io("open the run's directory"))?;
+        let scratch = ScratchDirectory::new(&self.options.scratch).map_err(DockerError::io("create a directory for the run"))?;
+        let root = scratch.open_root().map_err(DockerError::io("open the run's directory"))?;
         Ok(Workspace::new(root, None, Backing::Disk).with_scratch(scratch))
     }
 
@@ -101,12 +104,12 @@ impl DockerExecutor {
         if profile.is_unconfined() && self.options.unconfined == Unconfined::Refuse {
             return Err(DockerError::Isolation(PlanError::Unconfined(profile.name.clone())));
         }
-        let connected = self.connect()?;
-        let explain = |error: DockerError| connected.explain_lost_container(error);
-        let started = match self.start(&connected, spec, profile, job, workspace) {
+        let daemon_state = self.connect()?;
+        let explain = |error: DockerError| daemon_state.explain_lost_container(error);
+        let started = match self.start(&daemon_state, spec, profile, job, workspace) {
             // The daemon may have been restarted while the container was idle. Nothing has run in it, so a retry is
             // safe.
-            Err(DockerError::ContainerLost { .. }) => self.start(&connected, spec, profile, job, workspace),
+            Err(DockerError::ContainerLost { .. }) => self.start(&daemon_state, spec, profile, job, workspace),
             started => started,
         };
         let StartedCommand {
@@ -141,13 +144,13 @@ impl DockerExecutor {
     /// Leases a container, sends the job, and waits until the command has started.
     fn start(
         &self,
-        connected: &Arc<DaemonState>,
+        daemon_state: &Arc<DaemonState>,
         spec: &JobSpec,
         profile: &Profile,
         job: &StagedJob,
         workspace: &Workspace,
     ) -> Result<StartedCommand, DockerError> {
-        let mut lease = connected.lease(&self.options, profile, &spec.limits)?;
+        let mut lease = daemon_state.lease(&self.options, profile, &spec.limits)?;
         let confinement = configuration::confinement(profile, lease.facts.landlock_abi);
         let no_inspection = ContainerInspectResponse::default();
         let inspected = lease
@@ -158,7 +161,7 @@ impl DockerExecutor {
             profile,
             &ContainerEvidence {
                 inspected,
-                info: connected.daemon.info(),
+                info: daemon_state.daemon.info(),
                 facts: &lease.facts,
                 confinement: &confinement,
                 limits: &spec.limits,
@@ -176,24 +179,24 @@ impl DockerExecutor {
 
     /// Fills the pool with containers for a profile, before the first run.
     pub fn fill_pool(&self, profile: &Profile) -> Result<(), DockerError> {
-        let connected = self.connect()?;
-        let image = connected.image(&self.options.image)?;
-        let container_body = connected.container_body(profile, &profile.limits.default, &image);
-        connected.pool.start_filling(&connected.daemon, container_body);
+        let daemon_state = self.connect()?;
+        let image = daemon_state.find_image_id(&self.options.image)?;
+        let container_body = daemon_state.container_body(profile, &profile.limits.default, &image);
+        daemon_state.pool.fill_with(&daemon_state.daemon, container_body);
         Ok(())
     }
 
     /// The number of idle containers.
     pub fn idle_containers(&self) -> usize {
-        let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
-        connected.as_ref().map_or(0, |connected| connected.pool.idle_count())
+        let daemon_state = self.daemon_state.lock().unwrap_or_else(PoisonError::into_inner);
+        daemon_state.as_ref().map_or(0, |daemon_state| daemon_state.pool.idle_count())
     }
 
     /// Removes the containers and scratch directories of processes that have ended. Returns the number of containers.
     pub fn remove_abandoned(&self) -> Result<usize, DockerError> {
-        workspace::remove_abandoned_scratch(&self.options.scratch);
-        let connected = self.connect()?;
-        connected
+        workspace::remove_abandoned_scratch_directories(&self.options.scratch);
+        let daemon_state = self.connect()?;
+        daemon_state
             .daemon
             .send_request("remove abandoned containers", abandoned::remove_abandoned_containers)
     }
@@ -205,8 +208,8 @@ impl DockerExecutor {
 
     /// Describes the daemon and the image.
     pub fn describe_daemon(&self) -> Result<DaemonFindings, DockerError> {
-        let connected = self.connect()?;
-        let id = match connected.image(&self.options.image) {
+        let daemon_state = self.connect()?;
+        let id = match daemon_state.find_image_id(&self.options.image) {
             Ok(id) => Some(id),
             Err(DockerError::ImageMissing { .. }) => None,
             Err(error) => return Err(error),
@@ -215,8 +218,8 @@ impl DockerExecutor {
             name: self.options.image.clone(),
             id,
         };
-        let daemon = &connected.daemon;
-        Ok(DaemonFindings::of(
+        let daemon = &daemon_state.daemon;
+        Ok(DaemonFindings::new(
             daemon.host(),
             daemon.api_version(),
             daemon.info(),
@@ -225,36 +228,36 @@ impl DockerExecutor {
     }
 
     fn connect(&self) -> Result<Arc<DaemonState>, DockerError> {
-        let mut state = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connected) = &*state {
-            return Ok(connected.clone());
+        let mut state = self.daemon_state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(daemon_state) = &*state {
+            return Ok(daemon_state.clone());
         }
-        let connected = Arc::new(DaemonState {
+        let daemon_state = Arc::new(DaemonState {
             daemon: Daemon::connect(&self.options.host)?,
-            pool: Pool::new(self.options.pool),
+            pool: Pool::new(self.options.pool_size),
             owner: process_identity::current_process_identity(),
-            image: Mutex::default(),
-            bodies: Mutex::default(),
+            image_id: Mutex::default(),
+            body_cache: Mutex::default(),
         });
-        if self.options.pool > 0 {
-            let docker = connected.daemon.client();
-            connected.daemon.spawn(async move {
+        if self.options.pool_size > 0 {
+            let docker = daemon_state.daemon.client();
+            daemon_state.daemon.spawn_detached(async move {
                 if let Err(error) = abandoned::remove_abandoned_containers(docker).await {
                     tracing::warn!(%error, "cannot search for abandoned containers");
                 }
             });
         }
-        *state = Some(connected.clone());
-        Ok(connected)
+        *state = Some(daemon_state.clone());
+        Ok(daemon_state)
     }
 }
 
 impl Drop for DockerExecutor {
     fn drop(&mut self) {
-        let state = self.connected.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connected) = state.take() {
-            connected.pool.drain_all(&connected.daemon);
-            connected.daemon.wait_for_background_tasks(SHUTDOWN_TIMEOUT);
+        let state = self.daemon_state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(daemon_state) = state.take() {
+            daemon_state.pool.shut_down(&daemon_state.daemon);
+            daemon_state.daemon.wait_for_background_tasks(SHUTDOWN_TIMEOUT);
         }
     }
 }
@@ -269,7 +272,7 @@ struct StartedCommand {
 
 /// A container for one run. Dropping the lease kills and removes it.
 struct Lease {
-    connected: Arc<DaemonState>,
+    daemon_state: Arc<DaemonState>,
     /// None only while the lease is dropped.
     container: Option<StartedContainer>,
     connection: RunnerConnection,
@@ -279,13 +282,13 @@ struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(container) = self.container.take() {
-            self.connected.pool.return_used(&self.connected.daemon, container);
+            self.daemon_state.pool.return_used(&self.daemon_state.daemon, container);
         }
     }
 }
 
 impl Lease {
-    /// The standard error of the container.
+    /// The beginning of the runner's standard error.
     fn runner_stderr(&self) -> RunnerStderr {
         self.container
             .as_ref()
@@ -301,7 +304,7 @@ impl DaemonState {
         profile: &Profile,
         limits: &Limits,
     ) -> Result<Lease, DockerError> {
-        let image = self.image(&options.image)?;
+        let image = self.find_image_id(&options.image)?;
         let container_body = self.container_body(profile, limits, &image);
         let (container, connection) = match self.pool.take(&self.daemon, &container_body) {
             Some(ready) => ready,
@@ -323,43 +326,43 @@ impl DaemonState {
             }
         };
         let mut lease = Lease {
-            connected: self.clone(),
+            daemon_state: self.clone(),
             container: Some(container),
             connection,
             facts: ContainerFacts::default(),
         };
-        lease.facts = receive_hello(&mut lease, &options.image)?;
+        lease.facts = receive_ready_message(&mut lease, &options.image)?;
         Ok(lease)
     }
 
     /// The request to create a container. Within one process, a profile is identified by its name.
     fn container_body(&self, profile: &Profile, limits: &Limits, image: &str) -> Arc<ContainerCreateBody> {
-        // Limits that the runner or this process enforces do not affect the container.
+        // The runner or this process enforces these limits, so they are not part of the request.
         let limits = Limits {
             wall: Duration::ZERO,
             file: ByteSize(0),
             output: ByteSize(0),
             ..limits.clone()
         };
-        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = bodies.iter().find(|(name, requested, container_body)| {
+        let mut body_cache = self.body_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = body_cache.iter().find(|(name, requested, container_body)| {
             *name == profile.name && *requested == limits && container_body.image.as_deref() == Some(image)
         });
         if let Some((.., container_body)) = cached {
             return container_body.clone();
         }
         let container_body = Arc::new(configuration::container_body(profile, &limits, image, &self.owner));
-        if bodies.len() >= BODY_CACHE_CAPACITY {
-            bodies.remove(0);
+        if body_cache.len() >= BODY_CACHE_CAPACITY {
+            body_cache.remove(0);
         }
-        bodies.push((profile.name.clone(), limits, container_body.clone()));
+        body_cache.push((profile.name.clone(), limits, container_body.clone()));
         container_body
     }
 
     /// The id of the image. Containers are created from the id, so that a new image under the same name does not affect
     /// them.
-    fn image(&self, name: &str) -> Result<String, DockerError> {
-        let mut cached = self.image.lock().unwrap_or_else(PoisonError::into_inner);
+    fn find_image_id(&self, name: &str) -> Result<String, DockerError> {
+        let mut cached = self.image_id.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = &*cached {
             return Ok(id.clone());
         }
@@ -375,11 +378,11 @@ impl DaemonState {
         Ok(id)
     }
 
-    /// Replaces the image id in an error by the image name. A missing image is looked up again next time.
+    /// Replaces the image id in an error by the image name. If the image is missing, its cached id is cleared.
     fn with_image_name(&self, error: DockerError, name: &str) -> DockerError {
         match error {
             DockerError::ImageMissing { .. } => {
-                if let Ok(mut cached) = self.image.try_lock() {
+                if let Ok(mut cached) = self.image_id.try_lock() {
                     *cached = None;
                 }
                 DockerError::ImageMissing { image: name.to_owned() }
@@ -392,7 +395,7 @@ impl DaemonState {
         }
     }
 
-    /// Determines whether the daemon or only the container disappeared.
+    /// Adds to the error whether the daemon still answers.
     fn explain_lost_container(&self, error: DockerError) -> DockerError {
         let DockerError::ContainerLost { during, cause } = error else {
             return error;
@@ -412,13 +415,13 @@ impl DaemonState {
     }
 }
 
-fn receive_hello(lease: &mut Lease, image: &str) -> Result<ContainerFacts, DockerError> {
+fn receive_ready_message(lease: &mut Lease, image: &str) -> Result<ContainerFacts, DockerError> {
     let runner_stderr = lease.runner_stderr();
     let unusable = |reason: String| DockerError::ImageUnusable {
         image: image.to_owned(),
         reason,
     };
-    match lease.connection.next_event(Instant::now() + HELLO_TIMEOUT, None) {
+    match lease.connection.next_event(Instant::now() + READY_TIMEOUT, None) {
         Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) if facts.protocol == PROTOCOL => Ok(*facts),
         Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) => Err(unusable(format!(
             "its runner has protocol version {}; this program has {PROTOCOL}",
@@ -436,7 +439,7 @@ fn receive_hello(lease: &mut Lease, image: &str) -> Result<ContainerFacts, Docke
 
 const EXIT_CODE_NOT_EXECUTABLE: i32 = 126;
 
-fn is_missing(errno: i32) -> bool {
+fn is_program_missing(errno: i32) -> bool {
     matches!(Errno::from_raw_os_error(errno), Errno::NOENT | Errno::NOTDIR)
 }
 
@@ -448,9 +451,9 @@ fn build_result(
 ) -> ExecutionResult {
     let end = supervised.end.unwrap_or_default();
     let (outcome, outcome_warnings) = decide_outcome(&RunEvidence {
-        killed: supervised.killed,
+        kill_reason: supervised.kill_reason,
         // The program exists but cannot be executed: the exit code that a shell gives.
-        exit_code: match exec_error.filter(|errno| !is_missing(*errno)) {
+        exit_code: match exec_error.filter(|errno| !is_program_missing(*errno)) {
             Some(_) => Some(EXIT_CODE_NOT_EXECUTABLE),
             None => end.exit_code,
         },

@@ -1,8 +1,8 @@
 //! Copies files from a container into the host's side of its workspace.
 //!
-//! The runner lists the workspace, and sends only the requested files. Entries that are listed but not requested become
-//! sparse files, links or FIFOs of the same name. The collection that follows therefore finds, refuses and counts the
-//! same entries as in a local workspace.
+//! The runner lists the workspace, and sends only the requested files. For other listed entries, this module creates a
+//! sparse file, link or FIFO with the same name. The subsequent collection of outputs therefore finds, refuses and
+//! counts the same entries as in a local workspace.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use skillbox_model::{Limits, RelPath};
-use skillbox_runner::{Entry, EntryKind, TreeWriter, ToExecutor, ToRunner};
+use skillbox_runner::{Entry, EntryKind, ToExecutor, ToRunner, TreeWriter};
 
 use super::DockerError;
 use super::runner_connection::{ConnectionEvent, RunnerConnection};
@@ -19,11 +19,11 @@ use super::supervise::unexpected_message;
 use crate::job::CollectionSpec;
 use crate::workspace::{FileQuota, Workspace, WorkspaceError, remove_tree};
 
-/// A runner that sends nothing for this long is stuck.
+/// A runner that sends nothing for this long counts as lost.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of files requested in one message.
 const REQUESTS_PER_MESSAGE: usize = 1024;
-/// The files of a session are received here, and then replace the old ones.
+/// The directory that receives the files of a session before they replace the old ones.
 const INCOMING_DIRECTORY: &[u8] = b".skillbox-incoming";
 
 /// The files to copy from the container.
@@ -40,7 +40,8 @@ struct Listing {
     entries: Vec<(RelPath, EntryKind)>,
     /// The index of each entry in the runner's list.
     indices: Vec<u32>,
-    left_out: u64,
+    /// The number of entries that are not in the list.
+    skipped: u64,
 }
 
 /// Copies the selected files. Returns warnings.
@@ -55,10 +56,10 @@ pub(super) fn fetch(
         FilesToFetch::Matching(spec) => fetch_matching(connection, workspace, &listing, spec)?,
         FilesToFetch::All => fetch_all(connection, workspace, &listing, limits)?,
     };
-    if listing.left_out > 0 {
+    if listing.skipped > 0 {
         warnings.push(format!(
             "{} entries of the workspace could not be listed",
-            listing.left_out
+            listing.skipped
         ));
     }
     Ok(warnings)
@@ -68,13 +69,13 @@ fn receive_listing(connection: &mut RunnerConnection, limits: &Limits) -> Result
     let mut listing = Listing {
         entries: Vec::new(),
         indices: Vec::new(),
-        left_out: 0,
+        skipped: 0,
     };
     let mut index: u32 = 0;
     loop {
         match next_message(connection)? {
             ToExecutor::WorkspaceEntry(Entry { path, kind }) => {
-                // A list that exceeds the inode limit is not a list of the workspace.
+                // The workspace cannot contain more entries than its inode limit, so the runner is misbehaving.
                 if u64::from(index) > limits.workspace_inodes {
                     return Err(DockerError::JobRefused {
                         reason: "it lists more entries than the workspace can hold".to_owned(),
@@ -85,12 +86,12 @@ fn receive_listing(connection: &mut RunnerConnection, limits: &Limits) -> Result
                         listing.entries.push((path, kind));
                         listing.indices.push(index);
                     }
-                    _ => listing.left_out += 1,
+                    _ => listing.skipped += 1,
                 }
                 index += 1;
             }
             ToExecutor::EndOfList { skipped } => {
-                listing.left_out += left_out;
+                listing.skipped += skipped;
                 return Ok(listing);
             }
             other => return Err(unexpected_message(&other)),
@@ -116,7 +117,7 @@ fn container_lost(cause: &str) -> DockerError {
     }
 }
 
-/// Recreates the part of the workspace that the globs select from.
+/// Recreates the directories that the globs search, and fetches the matching files.
 fn fetch_matching(
     connection: &mut RunnerConnection,
     workspace: &Workspace,
@@ -124,22 +125,22 @@ fn fetch_matching(
     spec: &CollectionSpec,
 ) -> Result<Vec<String>, DockerError> {
     remove_entries_except(workspace.root(), &[])?;
-    let hard_linked = multiply_linked_files(listing);
+    let hard_linked = files_with_several_links(listing);
     let mut writer = TreeWriter::new(duplicate_fd(workspace.root())?, None, u64::MAX, u64::MAX);
     let roots: Vec<&str> = spec.globs.roots().collect();
     let mut selected: BTreeMap<RelPath, (u64, u32)> = BTreeMap::new();
     for ((path, kind), index) in listing.entries.iter().zip(&listing.indices) {
-        let below_a_root = roots.iter().any(|root| is_below(path, root));
-        let above_a_root = roots.iter().any(|root| is_above(path, root));
-        let is_selected = above_a_root || (below_a_root && spec.globs.matches(path));
+        let is_below_root = roots.iter().any(|root| is_below(path, root));
+        let is_above_root = roots.iter().any(|root| is_above(path, root));
+        let is_selected = is_above_root || (is_below_root && spec.globs.matches(path));
         match kind {
-            EntryKind::Directory { .. } if above_a_root || below_a_root => {
+            EntryKind::Directory { .. } if is_above_root || is_below_root => {
                 let kind = EntryKind::Directory { mode: 0o755 };
                 write_entry(&mut writer, path, kind)?;
             }
-            EntryKind::HardLink { .. } if is_selected => write_hard_linked(workspace, &mut writer, path, *index)?,
+            EntryKind::HardLink { .. } if is_selected => write_hard_linked_file(workspace, &mut writer, path, *index)?,
             EntryKind::File { .. } if is_selected && hard_linked.contains(index) => {
-                write_hard_linked(workspace, &mut writer, path, *index)?;
+                write_hard_linked_file(workspace, &mut writer, path, *index)?;
             }
             EntryKind::File { size, .. } if is_selected => {
                 selected.insert(path.clone(), (*size, *index));
@@ -153,7 +154,7 @@ fn fetch_matching(
     let mut requests = Vec::new();
     for (path, (size, index)) in selected {
         let is_text = path.to_str().is_some();
-        if is_text && quota.try_take(size) {
+        if is_text && quota.try_reserve(size) {
             requests.push(FileRequest {
                 index,
                 path,
@@ -161,7 +162,7 @@ fn fetch_matching(
                 mode: 0o644,
             });
         } else {
-            // A refusal needs only the size, so the file stays sparse.
+            // The collection refuses this file. For that it needs only the size, so the file stays sparse.
             writer.create_sparse_file(&path, size.min(spec.max_total_bytes.saturating_add(1)))?;
         }
     }
@@ -175,7 +176,7 @@ fn fetch_all(
     listing: &Listing,
     limits: &Limits,
 ) -> Result<Vec<String>, DockerError> {
-    let failed = |action| WorkspaceError::new(action, "the files of a run");
+    let failed = |action| WorkspaceError::io(action, "the files of a run");
     remove_tree(workspace.root(), INCOMING_DIRECTORY).map_err(failed("remove old remains of"))?;
     rustix::fs::mkdirat(
         workspace.root(),
@@ -193,15 +194,15 @@ fn fetch_all(
     );
     let mut warnings = Vec::new();
     let mut requests = Vec::new();
-    let mut names: HashMap<u32, &RelPath> = HashMap::new();
-    let mut second: Vec<(&RelPath, u32)> = Vec::new();
+    let mut paths_by_index: HashMap<u32, &RelPath> = HashMap::new();
+    let mut hard_links: Vec<(&RelPath, u32)> = Vec::new();
     let mut quota_left = limits.workspace.bytes();
     for ((path, kind), index) in listing.entries.iter().zip(&listing.indices) {
         match kind {
             EntryKind::File { size, mode } => match quota_left.checked_sub(*size) {
                 Some(rest) => {
                     quota_left = rest;
-                    names.insert(*index, path);
+                    paths_by_index.insert(*index, path);
                     requests.push(FileRequest {
                         index: *index,
                         path: path.clone(),
@@ -212,13 +213,13 @@ fn fetch_all(
                 // Only a sparse file can be larger than the workspace.
                 None => warnings.push(format!("{path} is larger than the workspace and was not kept")),
             },
-            EntryKind::HardLink { index } => second.push((path, *index)),
+            EntryKind::HardLink { index } => hard_links.push((path, *index)),
             kind => write_entry(&mut writer, path, kind.clone())?,
         }
     }
     warnings.extend(receive_files(connection, &mut writer, requests)?);
-    for (path, first) in second {
-        if let Some(first) = names.get(&first) {
+    for (path, first_index) in hard_links {
+        if let Some(first) = paths_by_index.get(&first_index) {
             writer.create_hard_link(path, first)?;
         }
     }
@@ -246,7 +247,9 @@ fn receive_files(
     requests: Vec<FileRequest>,
 ) -> Result<Vec<String>, DockerError> {
     for batch in requests.chunks(REQUESTS_PER_MESSAGE) {
-        connection.queue_message(&ToRunner::RequestFiles(batch.iter().map(|request| request.index).collect()))?;
+        connection.queue_message(&ToRunner::RequestFiles(
+            batch.iter().map(|request| request.index).collect(),
+        ))?;
     }
     connection.queue_message(&ToRunner::EndOfRequests)?;
     let mut warnings = Vec::new();
@@ -295,21 +298,26 @@ fn write_entry(writer: &mut TreeWriter, path: &RelPath, kind: EntryKind) -> Resu
 }
 
 /// The indices of files with several hard links.
-fn multiply_linked_files(listing: &Listing) -> HashSet<u32> {
-    let second = listing.entries.iter().filter_map(|(_, kind)| match kind {
+fn files_with_several_links(listing: &Listing) -> HashSet<u32> {
+    let linked_files = listing.entries.iter().filter_map(|(_, kind)| match kind {
         EntryKind::HardLink { index } => Some(*index),
         _ => None,
     });
-    second.collect()
+    linked_files.collect()
 }
 
 /// Creates a sparse file with a second hard link outside the workspace, because the collection checks the link count.
-fn write_hard_linked(workspace: &Workspace, writer: &mut TreeWriter, path: &RelPath, index: u32) -> Result<(), DockerError> {
+fn write_hard_linked_file(
+    workspace: &Workspace,
+    writer: &mut TreeWriter,
+    path: &RelPath,
+    index: u32,
+) -> Result<(), DockerError> {
     writer.create_sparse_file(path, 0)?;
-    let Some(links) = workspace.hard_link_directory() else {
+    let Some(links) = workspace.open_hard_link_directory() else {
         return Ok(());
     };
-    let failed = |action| WorkspaceError::new(action, path);
+    let failed = |action| WorkspaceError::io(action, path);
     let (parent, name) = crate::workspace::open_parent(workspace.root(), path).map_err(failed("open the parent of"))?;
     let links = links.map_err(DockerError::io("open the run's directory"))?;
     rustix::fs::linkat(&parent, name, &links, index.to_string(), AtFlags::empty()).map_err(failed("link"))?;
@@ -328,7 +336,7 @@ fn is_above(path: &RelPath, root: &str) -> bool {
 
 /// Removes everything except the entries in `keep`.
 fn remove_entries_except(root: BorrowedFd<'_>, keep: &[&[u8]]) -> Result<(), WorkspaceError> {
-    let failed = |action| WorkspaceError::new(action, "the files of an earlier run");
+    let failed = |action| WorkspaceError::io(action, "the files of an earlier run");
     for name in list_names(root).map_err(failed("list"))? {
         if !keep.contains(&name.as_slice()) {
             remove_tree(root, &name).map_err(failed("clear"))?;

@@ -10,11 +10,10 @@ use futures_util::StreamExt;
 use super::DockerError;
 use super::daemon::Daemon;
 use super::tar::{self, TarFile};
+use crate::embedded_runner::RUNNER_BYTES;
 
 /// The Dockerfile of the repository.
 pub const DOCKERFILE: &str = include_str!("../../../../Dockerfile.runner");
-/// The embedded runner.
-const RUNNER_BYTES: &[u8] = crate::embedded_program::PROGRAM_BYTES;
 /// The build may have to download a base image.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(1800);
 
@@ -52,7 +51,7 @@ pub(super) fn build_image(
     let request = request.build();
     let (send, receive) = std::sync::mpsc::channel();
     let docker = daemon.client();
-    daemon.spawn(async move {
+    daemon.spawn_detached(async move {
         let work = async {
             let mut messages = docker.build_image(request, None, Some(bollard::body_full(Bytes::from(context))));
             while let Some(message) = messages.next().await {

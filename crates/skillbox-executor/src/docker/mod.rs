@@ -1,7 +1,7 @@
 //! Runs a job in its own hardened container.
 //!
-//! All communication with the daemon runs on one thread. The run itself is another thread, which communicates only with
-//! pid 1 of its container over a socket.
+//! One thread does all communication with the daemon. The thread of a run communicates only with the runner, which is
+//! pid 1 of its container, over a socket.
 
 mod abandoned;
 mod configuration;

@@ -1,4 +1,4 @@
-//! Idle containers for the next runs: each is used once, created in the background, and their number is bounded.
+//! A bounded pool of idle containers for the next runs. They are created in the background, and each is used once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::container::{self, StartedContainer};
 use super::daemon::Daemon;
 use super::runner_connection::RunnerConnection;
 
-/// Creating a container loads both cores, so the pool waits until no run has taken a container for this long.
+/// Creating a container keeps two CPU cores busy, so the pool waits until no run has taken a container for this long.
 const QUIET_PERIOD: Duration = Duration::from_millis(150);
 
 /// The pool of one daemon.
@@ -34,7 +34,7 @@ struct State {
 
 impl State {
     /// Adds a container, or returns it if it is no longer needed.
-    fn park(&mut self, body: &Arc<ContainerCreateBody>, container: StartedContainer) -> Option<StartedContainer> {
+    fn add_idle(&mut self, body: &Arc<ContainerCreateBody>, container: StartedContainer) -> Option<StartedContainer> {
         if !is_same_body(self.body.as_ref(), body) || self.idle.len() >= self.size {
             return Some(container);
         }
@@ -55,8 +55,8 @@ impl Pool {
         }
     }
 
-    /// Takes an idle container with this request, if there is one. The pool holds containers of the last requested
-    /// kind.
+    /// Takes an idle container that was created by this request, if there is one. If the request differs from the last
+    /// one, all idle containers are replaced.
     pub(super) fn take(
         &self,
         daemon: &Daemon,
@@ -86,11 +86,12 @@ impl Pool {
             remove_in_background(daemon, VecDeque::from([container]));
         }
         drop(state);
-        self.fill(daemon);
+        self.fill_in_background(daemon);
         found
     }
 
-    /// Accepts a container after its run. Its removal loads both cores as well, so it waits for a quiet period.
+    /// Accepts a container after its run. Removing it keeps two CPU cores busy as well, so the pool waits for a quiet
+    /// period.
     pub(super) fn return_used(&self, daemon: &Daemon, container: StartedContainer) {
         let mut state = lock(&self.state);
         state.used.push_back(container);
@@ -98,13 +99,13 @@ impl Pool {
         let surplus = state.used.drain(..excess).collect();
         drop(state);
         remove_in_background(daemon, surplus);
-        self.fill(daemon);
+        self.fill_in_background(daemon);
     }
 
-    /// Starts to fill the pool with containers of this kind.
-    pub(super) fn start_filling(&self, daemon: &Daemon, body: Arc<ContainerCreateBody>) {
+    /// Starts to fill the pool with containers created by this request.
+    pub(super) fn fill_with(&self, daemon: &Daemon, body: Arc<ContainerCreateBody>) {
         lock(&self.state).body = Some(body);
-        self.fill(daemon);
+        self.fill_in_background(daemon);
     }
 
     /// The number of idle containers.
@@ -113,7 +114,7 @@ impl Pool {
     }
 
     /// Removes all containers and stops filling.
-    pub(super) fn drain_all(&self, daemon: &Daemon) {
+    pub(super) fn shut_down(&self, daemon: &Daemon) {
         let mut state = lock(&self.state);
         state.size = 0;
         let mut all = std::mem::take(&mut state.idle);
@@ -121,7 +122,7 @@ impl Pool {
         remove_in_background(daemon, all);
     }
 
-    fn fill(&self, daemon: &Daemon) {
+    fn fill_in_background(&self, daemon: &Daemon) {
         {
             let mut state = lock(&self.state);
             if state.is_filling || state.size == 0 {
@@ -130,7 +131,8 @@ impl Pool {
             state.is_filling = true;
         }
         let (docker, state) = (daemon.client(), self.state.clone());
-        // As a background task: if the executor is dropped in the meantime, the container is completed and then removed.
+        // A background task is not interrupted: if the executor is dropped in the meantime, the container is still created,
+        // and then removed.
         daemon.spawn_background_task(async move {
             loop {
                 wait_for_quiet_period(&state).await;
@@ -150,7 +152,7 @@ impl Pool {
                 let Some(body) = next else { return };
                 match container::create_and_start(docker.clone(), ContainerCreateBody::clone(&body)).await {
                     Ok(container) => {
-                        let unwanted = lock(&state).park(&body, container);
+                        let unwanted = lock(&state).add_idle(&body, container);
                         if let Some(unwanted) = unwanted {
                             container::remove_container(docker.clone(), unwanted.id).await;
                         }
@@ -167,7 +169,7 @@ impl Pool {
     }
 }
 
-/// Whether two requests are equal. Comparing the pointers first is usually enough.
+/// Whether two requests are equal. Comparing the pointers is usually enough.
 fn is_same_body(current: Option<&Arc<ContainerCreateBody>>, body: &Arc<ContainerCreateBody>) -> bool {
     current.is_some_and(|current| Arc::ptr_eq(current, body) || current == body)
 }
@@ -188,8 +190,8 @@ async fn wait_for_quiet_period(state: &Arc<Mutex<State>>) {
     }
 }
 
-fn remove_in_background(daemon: &Daemon, container: VecDeque<StartedContainer>) {
-    for container in container {
+fn remove_in_background(daemon: &Daemon, containers: VecDeque<StartedContainer>) {
+    for container in containers {
         daemon.spawn_background_task(container::remove_container(daemon.client(), container.id));
     }
 }

@@ -1,4 +1,4 @@
-//! The connection to a runner: frames over one socket. Every wait has a deadline and can be cancelled.
+//! The connection to a runner: frames over one socket. Every wait has a deadline.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -12,21 +12,22 @@ use skillbox_runner::{Frame, Frames, ToExecutor, write_data, write_message};
 use super::DockerError;
 use crate::CancelToken;
 
-/// The number of queued bytes from which on the sender waits.
-const SEND_QUEUE_BYTES: usize = 256 << 10;
+/// The sender waits while more than this number of bytes is queued.
+const SEND_QUEUE_LIMIT_BYTES: usize = 256 << 10;
 
 /// The connection to one runner.
 #[derive(Debug)]
 pub(super) struct RunnerConnection {
     socket: OwnedFd,
     frames: Frames,
-    queue: Vec<u8>,
+    send_queue: Vec<u8>,
+    /// The number of bytes of `send_queue` that are already sent.
     sent: usize,
     buffer: Vec<u8>,
     is_closed: bool,
 }
 
-/// The end of a wait.
+/// What ended a wait: a received frame, or one of the conditions below.
 #[derive(Debug)]
 pub(super) enum ConnectionEvent {
     Message(ToExecutor),
@@ -45,7 +46,7 @@ impl RunnerConnection {
         Self {
             socket,
             frames: Frames::default(),
-            queue: Vec::new(),
+            send_queue: Vec::new(),
             sent: 0,
             buffer: vec![0; 64 << 10],
             is_closed: false,
@@ -54,26 +55,26 @@ impl RunnerConnection {
 
     /// Whether the runner is still connected.
     pub(super) fn is_alive(&mut self) -> bool {
-        // The end of the stream follows everything sent before it, so several reads may be needed. Received frames are
+        // Unread data precedes the end of the stream, so several reads may be needed to reach it. Received frames are
         // kept.
         (0..3).all(|_| self.poll_once(Some(Instant::now()), None).is_ok() && !self.is_closed)
     }
 
     /// Queues a message. The next wait sends it.
     pub(super) fn queue_message<T: Serialize>(&mut self, message: &T) -> Result<(), DockerError> {
-        write_message(&mut self.queue, message).map_err(DockerError::io("encode a message"))
+        write_message(&mut self.send_queue, message).map_err(DockerError::io("encode a message"))
     }
 
     /// Queues data. The next wait sends it.
     pub(super) fn queue_data(&mut self, data: &[u8]) -> Result<(), DockerError> {
-        write_data(&mut self.queue, data).map_err(DockerError::io("encode data"))
+        write_data(&mut self.send_queue, data).map_err(DockerError::io("encode data"))
     }
 
     /// Sends until the queue is below its limit. Returns false if the connection closed, or if nothing was sent for
     /// `stall_timeout`.
     pub(super) fn flush_below_limit(&mut self, stall_timeout: Duration) -> Result<bool, DockerError> {
         let mut deadline = Instant::now() + stall_timeout;
-        while self.queue.len() - self.sent > SEND_QUEUE_BYTES {
+        while self.send_queue.len() - self.sent > SEND_QUEUE_LIMIT_BYTES {
             let before = self.sent;
             self.poll_once(Some(deadline), None)?;
             if self.is_closed || Instant::now() >= deadline {
@@ -123,7 +124,7 @@ impl RunnerConnection {
     /// Waits once, then writes and reads what is possible. Returns whether the caller cancelled.
     fn poll_once(&mut self, until: Option<Instant>, cancel: Option<&CancelToken>) -> Result<bool, DockerError> {
         let mut interest = PollFlags::IN;
-        if self.sent < self.queue.len() {
+        if self.sent < self.send_queue.len() {
             interest |= PollFlags::OUT;
         }
         let mut fds = vec![PollFd::from_borrowed_fd(self.socket.as_fd(), interest)];
@@ -155,22 +156,22 @@ impl RunnerConnection {
     }
 
     fn write_some(&mut self) {
-        while self.sent < self.queue.len() {
-            match rustix::net::send(&self.socket, &self.queue[self.sent..], rustix::net::SendFlags::NOSIGNAL) {
+        while self.sent < self.send_queue.len() {
+            match rustix::net::send(&self.socket, &self.send_queue[self.sent..], rustix::net::SendFlags::NOSIGNAL) {
                 Ok(count) => self.sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(_) => {
                     // The rest is discarded. Reading reports the remaining frames, and then the closed connection.
-                    self.sent = self.queue.len();
+                    self.sent = self.send_queue.len();
                 }
             }
         }
-        if self.sent == self.queue.len() {
-            self.queue.clear();
+        if self.sent == self.send_queue.len() {
+            self.send_queue.clear();
             self.sent = 0;
-        } else if self.sent > SEND_QUEUE_BYTES {
-            self.queue.drain(..self.sent);
+        } else if self.sent > SEND_QUEUE_LIMIT_BYTES {
+            self.send_queue.drain(..self.sent);
             self.sent = 0;
         }
     }

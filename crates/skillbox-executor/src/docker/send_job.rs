@@ -16,9 +16,9 @@ use crate::job::JobSpec;
 use crate::layout::{self, SKILL_LINKS};
 use crate::workspace::Workspace;
 
-/// A runner that receives nothing for this long is stuck.
+/// A runner that receives nothing for this long counts as lost.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// More entries than any profile allows in a workspace.
+/// The maximum number of sent entries, more than any profile allows in a workspace.
 const MAX_ENTRIES: u64 = 1_000_000;
 
 /// Sends everything, and requests the start of the command.
@@ -52,16 +52,16 @@ pub(super) fn send_job(
     };
     connection.queue_message(&ToRunner::Job(Box::new(message)))?;
     send_tree(connection, workspace.root(), "", &[layout::SKILLS.as_bytes()])?;
-    let frozen = |path: String| {
+    let read_only_directory = |path: String| {
         ToRunner::Entry(Entry {
             path: path.into_bytes(),
             kind: EntryKind::Directory { mode: 0o555 },
         })
     };
-    connection.queue_message(&frozen(layout::SKILLS.to_owned()))?;
+    connection.queue_message(&read_only_directory(layout::SKILLS.to_owned()))?;
     for (name, snapshot) in &job.skills {
         let path = layout::skill_directory(name);
-        connection.queue_message(&frozen(path.clone()))?;
+        connection.queue_message(&read_only_directory(path.clone()))?;
         send_tree(connection, snapshot.root(), &path, &[])?;
     }
     connection.queue_message(&ToRunner::Start)
@@ -85,6 +85,7 @@ impl From<DockerError> for SendTreeError {
     }
 }
 
+/// Sends the tree below `root`, to the directory `below` of the workspace. The entries in `skip` are not sent.
 fn send_tree(
     connection: &mut RunnerConnection,
     root: BorrowedFd<'_>,
@@ -100,7 +101,7 @@ fn send_tree(
         max_entries: MAX_ENTRIES,
     };
     // The directories of a skill are read-only inside the container as well.
-    let is_frozen = !below.is_empty();
+    let is_read_only = !below.is_empty();
     let mut sent_paths: Vec<Vec<u8>> = Vec::new();
     let sent = walk_tree::<SendTreeError>(walk_options, &mut |entry| {
         sent_paths.push(entry.path.clone());
@@ -111,7 +112,7 @@ fn send_tree(
                 let size = file_size(root.as_fd(), &source)?;
                 (source, EntryKind::File { mode: 0o644, size })
             }
-            EntryKind::Directory { .. } if is_frozen => (entry.path.clone(), EntryKind::Directory { mode: 0o555 }),
+            EntryKind::Directory { .. } if is_read_only => (entry.path.clone(), EntryKind::Directory { mode: 0o555 }),
             kind => (entry.path.clone(), kind.clone()),
         };
         let path = if below.is_empty() {
@@ -134,8 +135,8 @@ fn send_tree(
     });
     match sent {
         Ok(0) => Ok(()),
-        Ok(left_out) => Err(DockerError::InputsTooLarge {
-            reason: format!("{left_out} entries cannot be sent"),
+        Ok(skipped) => Err(DockerError::InputsTooLarge {
+            reason: format!("{skipped} entries cannot be sent"),
         }),
         Err(SendTreeError::Read(errno)) => Err(failed(errno)),
         Err(SendTreeError::Send(error)) => Err(error),

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use skillbox_model::{Limits, OutputBytes, RunEvent, Stream};
-use skillbox_runner::{RunEnd, KillCause, ToExecutor, ToRunner};
+use skillbox_runner::{KillCause, RunEnd, ToExecutor, ToRunner};
 
 use super::DockerError;
 use super::runner_connection::{ConnectionEvent, RunnerConnection};
 use crate::outcome::KillReason;
 use crate::{CancelToken, EventSink, OutputCapture};
 
-/// The runner must answer a kill request within this time, or the container is killed.
+/// The runner must answer a kill request within this time. Otherwise the container is killed.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The runner verifies the received files before the start, which takes as long as reading them.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,7 +21,8 @@ const STDIN_WINDOW_BYTES: usize = 64 << 10;
 pub(super) struct SupervisionResult {
     pub stdout: OutputCapture,
     pub stderr: OutputCapture,
-    pub killed: Option<KillReason>,
+    /// Set if this process or the runner killed the command.
+    pub kill_reason: Option<KillReason>,
     /// The final message of the runner; none if it did not answer.
     pub end: Option<RunEnd>,
     pub duration: Duration,
@@ -42,46 +43,46 @@ pub(super) fn supervise(
     let mut result = SupervisionResult {
         stdout: OutputCapture::new(cap),
         stderr: OutputCapture::new(cap),
-        killed: None,
+        kill_reason: None,
         end: None,
         duration: Duration::ZERO,
     };
-    let mut input = StdinSender {
+    let mut stdin_sender = StdinSender {
         rest: stdin,
         in_flight: 0,
     };
-    input.send(connection)?;
+    stdin_sender.send(connection)?;
     let mut deadline = begin + limits.wall;
     loop {
-        let token = result.killed.is_none().then_some(cancel);
+        let token = result.kill_reason.is_none().then_some(cancel);
         let reason = match connection.next_event(deadline, token)? {
             ConnectionEvent::Output(stream, data) => {
                 let capture = match stream {
                     Stream::Stdout => &mut result.stdout,
                     Stream::Stderr => &mut result.stderr,
                 };
-                let offset = capture.total();
+                let offset = capture.total_bytes();
                 capture.push(&data);
                 events.emit(|| RunEvent::Output {
                     stream,
                     text: OutputBytes(data),
                     offset,
                 });
-                // Checked here as well, so that continuous output does not defer the deadline.
+                // Checked here as well, because continuous output would otherwise prevent the timeout event.
                 (Instant::now() >= deadline).then_some(KillReason::Deadline)
             }
             ConnectionEvent::Message(ToExecutor::StdinConsumed(count)) => {
-                input.in_flight = input.in_flight.saturating_sub(count as usize);
-                input.send(connection)?;
+                stdin_sender.in_flight = stdin_sender.in_flight.saturating_sub(count as usize);
+                stdin_sender.send(connection)?;
                 None
             }
             ConnectionEvent::Message(ToExecutor::Ended(end)) => {
-                if result.killed.is_none() && end.killed_by == Some(KillCause::Cpu) {
-                    result.killed = Some(KillReason::Cpu);
+                if result.kill_reason.is_none() && end.killed_by == Some(KillCause::Cpu) {
+                    result.kill_reason = Some(KillReason::Cpu);
                 }
                 // A command that ended before the kill request arrived was not killed.
-                if end.killed_by.is_none() && result.killed.is_some() && end.exit_code.is_some() {
-                    result.killed = None;
+                if end.killed_by.is_none() && result.kill_reason.is_some() && end.exit_code.is_some() {
+                    result.kill_reason = None;
                 }
                 result.duration = Duration::from_micros(end.micros);
                 result.end = Some(end);
@@ -98,10 +99,10 @@ pub(super) fn supervise(
                 });
             }
         };
-        match (reason, result.killed) {
+        match (reason, result.kill_reason) {
             (None, _) => {}
             (Some(reason), None) => {
-                result.killed = Some(reason);
+                result.kill_reason = Some(reason);
                 connection.queue_message(&ToRunner::Kill)?;
                 deadline = Instant::now() + KILL_TIMEOUT;
             }
@@ -113,8 +114,8 @@ pub(super) fn supervise(
     }
 }
 
-/// Waits until the runner has verified the files and started the command. Returns the errno if it could not be
-/// executed.
+/// Waits until the runner has verified the files and started the command. Returns the errno if the command
+/// could not be executed.
 pub(super) fn wait_for_start(
     connection: &mut RunnerConnection,
     runner_stderr: &dyn Fn() -> String,
@@ -155,6 +156,7 @@ pub(super) fn unexpected_message(message: &ToExecutor) -> DockerError {
 /// Sends standard input no faster than the command reads it.
 struct StdinSender<'a> {
     rest: &'a [u8],
+    /// The number of bytes that were sent but not yet acknowledged.
     in_flight: usize,
 }
 

@@ -10,15 +10,16 @@ use super::RequestError;
 
 const SCHEME: &str = "data:";
 const BASE64: &str = ";base64";
-/// A request is held in memory as a whole; larger files come from `host://` or `artifact://`.
+/// The maximum size of the content. The whole request is held in memory, so larger files must come from `host://` or
+/// `artifact://`.
 const MAX_CONTENT_BYTES: usize = 8 << 20;
-/// The number of characters of the media type that a report contains.
+/// A report contains at most this many characters of the media type.
 const MAX_REPORTED_TYPE_CHARS: usize = 80;
 
 /// Content that is part of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DataUrl {
-    /// The text between `data:` and the comma, shortened.
+    /// The text between `data:` and the comma, including `;base64`, shortened.
     media_type: String,
     /// The content.
     pub bytes: Vec<u8>,

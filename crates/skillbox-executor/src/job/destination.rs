@@ -2,46 +2,46 @@
 
 use skillbox_model::{ErrorCode, RelPath, RunId};
 
-use super::variables::{self, AnchoredPath};
+use super::variables::{self, ResolvedPath};
 use super::{InputRef, RequestError};
 use crate::layout;
 
-/// The directories of the workspace that inputs may go to.
+/// The directories of the workspace that may contain inputs.
 const WRITABLE_DIRECTORIES: [&str; 5] = [layout::WORK, layout::OUT, layout::RUNS, layout::HOME, layout::TMP];
 
 /// Determines the destination of one input: a path in one of the writable directories of the workspace.
 pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &str) -> Result<RelPath, RequestError> {
     let escape = |message: String| RequestError::new(field, ErrorCode::PathEscape, message);
-    let base = || {
+    let base_name = || {
         from.base_name()
             .ok_or_else(|| RequestError::invalid(field, "the source has no file name to use").with_hint("give `to`"))
     };
     let text = match to {
-        None | Some("inputs" | "inputs/") => format!("{}/{}", layout::INPUTS, base()?),
+        None | Some("inputs" | "inputs/") => format!("{}/{}", layout::INPUTS, base_name()?),
         Some("") => return Err(RequestError::invalid(field, "the destination is empty")),
         Some(typed) => {
-            let anchored = match variables::resolve_anchor(typed, run_id) {
-                AnchoredPath::Plain(plain) => match plain.strip_prefix("inputs/") {
+            let resolved = match variables::resolve_prefix(typed, run_id) {
+                ResolvedPath::Plain(plain) => match plain.strip_prefix("inputs/") {
                     Some(rest) => variables::join(layout::INPUTS, rest),
                     None => plain.to_owned(),
                 },
-                AnchoredPath::Below { directory, rest } => variables::join(&directory, rest),
-                AnchoredPath::UnknownVariable(text) => {
+                ResolvedPath::Below { directory, rest } => variables::join(&directory, rest),
+                ResolvedPath::UnknownVariable(text) => {
                     return Err(RequestError::invalid(
                         field,
                         format!("{text:?} starts with an unknown variable"),
                     ));
                 }
             };
-            // A trailing slash means: into that directory, with the name of the source.
+            // A trailing slash names a directory. The file in it gets the name of the source.
             if typed.ends_with('/') {
-                format!("{anchored}{}", base()?)
+                format!("{resolved}{}", base_name()?)
             } else {
-                anchored
+                resolved
             }
         }
     };
-    let path = RelPath::parse_typed(&text).map_err(|error| RequestError::path(field, &error))?;
+    let path = RelPath::parse_typed(&text).map_err(|error| RequestError::invalid_path(field, &error))?;
     let first = path.components().next().unwrap_or_default();
     if first == layout::SKILLS.as_bytes() {
         return Err(escape(format!(

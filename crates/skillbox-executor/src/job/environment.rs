@@ -7,8 +7,8 @@ use skillbox_model::{RunId, SkillName};
 use super::RequestError;
 use crate::layout;
 
-/// Variables that contain the paths of the workspace. A request cannot change them, because the paths would be wrong
-/// then.
+/// Variables that name the skill and the directories of the workspace. A request cannot change them, because their
+/// values would then be wrong.
 const RESERVED_VARIABLES: [&str; 7] = [
     "WORKSPACE_DIR",
     "SKILLS_DIR",
@@ -21,7 +21,7 @@ const RESERVED_VARIABLES: [&str; 7] = [
 
 /// The longest `NAME=value` that the kernel accepts (MAX_ARG_STRLEN, execve(2)).
 const MAX_ENTRY_BYTES: usize = 128 << 10;
-/// The maximum for all variables of a request, well below the kernel's limit for argv and environment.
+/// The maximum size of all variables of a request together, well below the kernel's limit for argv and environment.
 const MAX_TOTAL_BYTES: usize = 1 << 20;
 
 /// Checks the variables of a request.
@@ -56,7 +56,8 @@ pub(super) fn check_variables(env: &BTreeMap<String, String>) -> Result<(), Requ
     Ok(())
 }
 
-/// The variables of every run. Those of the profile and of the request override them.
+/// The variables of every run. Variables of the profile and of the request override them, but a request cannot override
+/// the reserved ones.
 pub(crate) fn base_environment(skill: &SkillName, run_id: &RunId) -> BTreeMap<String, String> {
     let below = |path: &str| format!("{}/{path}", layout::ROOT);
     [

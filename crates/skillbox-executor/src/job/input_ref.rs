@@ -6,12 +6,12 @@ use skillbox_model::{ErrorCode, RelPath};
 
 use super::{DataUrl, RequestError};
 
-/// One of the five kinds of sources.
+/// The source of an input. There are five kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputRef {
-    /// A stored artifact: `name` or `name@version`. It stays a text, because only the store can parse its names.
+    /// A stored artifact: `name` or `name@version`. Not parsed here, because only the store knows the syntax of its names.
     Artifact(String),
-    /// An absolute path of the host; allowed only below the directories that the host's settings list.
+    /// An absolute path of the host. Only paths below the directories in the settings are allowed.
     Host(PathBuf),
     /// A path in the session's workspace.
     Workspace(RelPath),
@@ -41,7 +41,7 @@ impl InputRef {
         if rest.contains('\0') {
             return Err(RequestError::invalid(field, "a reference contains a NUL byte"));
         }
-        let path = |rest: &str| RelPath::parse_typed(rest).map_err(|error| RequestError::path(field, &error));
+        let path = |rest: &str| RelPath::parse_typed(rest).map_err(|error| RequestError::invalid_path(field, &error));
         match scheme {
             "artifact" if rest.is_empty() => Err(RequestError::invalid(field, "artifact:// is not followed by a name")),
             "artifact" => Ok(Self::Artifact(rest.to_owned())),
@@ -79,7 +79,7 @@ impl InputRef {
         }
     }
 
-    /// The file name of the input if the request gives no destination.
+    /// The file name that the input gets if the request contains none.
     pub fn base_name(&self) -> Option<String> {
         let text = match self {
             Self::Artifact(reference) => {

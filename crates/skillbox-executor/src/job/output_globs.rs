@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use skillbox_model::{ErrorCode, RelPath, RunId};
 
 use super::RequestError;
-use super::variables::{self, AnchoredPath};
+use super::variables::{self, ResolvedPath};
 
 const MAX_GLOB_BYTES: usize = 1024;
 const MAX_GLOBS: usize = 256;
@@ -22,12 +22,12 @@ pub struct OutputGlobs {
 #[derive(Clone, Debug)]
 enum Matcher {
     Globs(GlobSet),
-    /// Everything below the roots. Saves the compilation of a glob.
+    /// Everything below the roots. It needs no compiled glob.
     Everything,
 }
 
 impl OutputGlobs {
-    /// Parses several lists of globs into one set. Each list comes with the name of its field.
+    /// Parses several lists of globs into one set. Each list has the name of its field, for errors.
     pub fn parse(lists: &[(&str, &[String])], run_id: &RunId) -> Result<Self, RequestError> {
         let mut builder = GlobSetBuilder::new();
         let mut roots = BTreeSet::new();
@@ -84,7 +84,7 @@ impl OutputGlobs {
     pub fn matches(&self, path: &RelPath) -> bool {
         match &self.matcher {
             Matcher::Globs(set) => set.is_match(path.as_path()),
-            // Callers ask only about paths below the roots.
+            // Callers pass only paths below the roots.
             Matcher::Everything => true,
         }
     }
@@ -111,10 +111,10 @@ fn resolve_glob(glob: &str, run_id: &RunId, field: &str) -> Result<String, Reque
     if glob.contains('\0') {
         return Err(RequestError::invalid(field, "the glob contains a NUL byte"));
     }
-    let text = match variables::resolve_anchor(glob, run_id) {
-        AnchoredPath::Plain(plain) => plain.to_owned(),
-        AnchoredPath::Below { directory, rest } => variables::join(&directory, rest),
-        AnchoredPath::UnknownVariable(_) => {
+    let text = match variables::resolve_prefix(glob, run_id) {
+        ResolvedPath::Plain(plain) => plain.to_owned(),
+        ResolvedPath::Below { directory, rest } => variables::join(&directory, rest),
+        ResolvedPath::UnknownVariable(_) => {
             return Err(RequestError::invalid(
                 field,
                 format!("{glob:?} starts with an unknown variable"),

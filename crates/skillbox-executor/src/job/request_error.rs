@@ -22,7 +22,7 @@ impl RequestError {
         Self::new(field, ErrorCode::InvalidRequest, message)
     }
 
-    /// A refusal with the given code.
+    /// An error with the given code.
     pub fn new(field: impl Into<String>, code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -38,8 +38,8 @@ impl RequestError {
         self
     }
 
-    /// A path that does not parse. A path that leaves its root has its own code.
-    pub fn path(field: impl Into<String>, error: &RelPathError) -> Self {
+    /// A path that does not parse. The code is `PathEscape` if the path leaves its root.
+    pub fn invalid_path(field: impl Into<String>, error: &RelPathError) -> Self {
         let code = if error.is_escape() {
             ErrorCode::PathEscape
         } else {
@@ -48,7 +48,7 @@ impl RequestError {
         Self::new(field, code, error.to_string())
     }
 
-    /// The error object for the wire.
+    /// The error object of the response.
     pub fn to_body(&self) -> ErrorBody {
         let mut body = ErrorBody::new(self.code, self.message.clone()).in_field(&self.field);
         if self.hint.is_some() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use skillbox_model::{ErrorCode, InputMode, Limits, OutputSpec, RelPath, RunId, RunRequest, SkillName};
 
-use super::variables::{self, AnchoredPath};
+use super::variables::{self, ResolvedPath};
 use super::{InputRef, Invocation, OutputGlobs, RequestError, destination, environment};
 use crate::layout;
 
@@ -18,12 +18,12 @@ pub struct ProfileBounds {
     pub max_wall: Duration,
 }
 
-/// A request whose texts are all parsed and whose limits are all checked.
+/// A parsed request, within the limits of its profile.
 #[derive(Clone, Debug)]
 pub struct JobSpec {
-    /// The run.
+    /// The id of the run.
     pub run_id: RunId,
-    /// The skill.
+    /// The skill whose directory is the working directory.
     pub skill: SkillName,
     /// Additional skills to mount.
     pub with_skills: Vec<SkillName>,
@@ -46,8 +46,8 @@ pub struct JobSpec {
 /// A parsed input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInput {
-    /// The reference as the caller wrote it.
-    pub text: String,
+    /// The source as reports show it: the reference of the request, without the content of a `data:` URL.
+    pub display_text: String,
     /// The source.
     pub from: InputRef,
     /// The destination below the workspace.
@@ -58,12 +58,12 @@ pub struct JobInput {
     pub pin: bool,
 }
 
-/// How files over the limits are treated.
+/// How files beyond the maximum number of files are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OverLimitFiles {
-    /// The request names the files: each one over a limit is refused by name.
-    RefuseByName,
-    /// The request names no files: those over a limit are only counted.
+pub enum ExcessFileReporting {
+    /// Each of them is refused by name, because the request selects the files.
+    ByName,
+    /// They are only counted, because the request selects no files.
     CountOnly,
 }
 
@@ -81,9 +81,9 @@ pub struct CollectionSpec {
     /// Whether the files stay open after collection, so that the caller can store or copy them.
     pub keep_open: bool,
     /// The prefix of the artifact names.
-    pub prefix: String,
-    /// What becomes of files over the limits.
-    pub over_limit_files: OverLimitFiles,
+    pub artifact_prefix: String,
+    /// How files beyond `max_files` are reported. Files beyond `max_total_bytes` are always refused by name.
+    pub excess_files: ExcessFileReporting,
     /// The maximum number of files.
     pub max_files: usize,
     /// The maximum number of inlined bytes of one file.
@@ -147,14 +147,6 @@ impl JobSpec {
 }
 
 impl CollectionSpec {
-    /// Keeps whole files: the requested ones, or everything in `out/`.
-    pub fn keep_whole_files(&mut self) {
-        self.keep_open = true;
-        if self.globs.is_empty() {
-            self.globs = OutputGlobs::everything_in("out");
-        }
-    }
-
     /// Collects nothing.
     fn nothing() -> Self {
         let OutputSpec {
@@ -168,8 +160,8 @@ impl CollectionSpec {
             inline_binary: false,
             save: false,
             keep_open: false,
-            prefix: String::new(),
-            over_limit_files: OverLimitFiles::CountOnly,
+            artifact_prefix: String::new(),
+            excess_files: ExcessFileReporting::CountOnly,
             max_files: 0,
             max_file_bytes,
             max_total_bytes,
@@ -186,16 +178,16 @@ fn parse_cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Op
     let root = layout::skill_directory(skill);
     let path = match text.unwrap_or_default() {
         "" | "." | "./" => root,
-        typed => match variables::resolve_anchor(typed, run_id) {
-            AnchoredPath::Below { directory, rest } => variables::join(&directory, rest.trim_end_matches('/')),
-            AnchoredPath::UnknownVariable(_) => {
+        typed => match variables::resolve_prefix(typed, run_id) {
+            ResolvedPath::Below { directory, rest } => variables::join(&directory, rest.trim_end_matches('/')),
+            ResolvedPath::UnknownVariable(_) => {
                 return Err(RequestError::invalid(
                     "cwd",
                     format!("{typed:?} starts with an unknown variable"),
                 ));
             }
-            AnchoredPath::Plain(plain) => {
-                let below = RelPath::parse_typed(plain).map_err(|error| RequestError::path("cwd", &error))?;
+            ResolvedPath::Plain(plain) => {
+                let below = RelPath::parse_typed(plain).map_err(|error| RequestError::invalid_path("cwd", &error))?;
                 format!("{root}/{below}")
             }
         },
@@ -203,7 +195,7 @@ fn parse_cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Op
     if path.is_empty() {
         return Ok(None);
     }
-    let path = RelPath::parse_typed(&path).map_err(|error| RequestError::path("cwd", &error))?;
+    let path = RelPath::parse_typed(&path).map_err(|error| RequestError::invalid_path("cwd", &error))?;
     Ok(Some(path))
 }
 
@@ -217,7 +209,7 @@ fn parse_inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, R
         }
         let to = destination::parse(input.to.as_deref(), &from, run_id, &format!("inputs[{index}].to"))?;
         inputs.push(JobInput {
-            text: match &from {
+            display_text: match &from {
                 InputRef::Data(data) => data.to_string(),
                 _ => input.from.clone(),
             },
@@ -283,15 +275,15 @@ fn parse_collection(request: &RunRequest, run_id: &RunId) -> Result<CollectionSp
         inline_binary: inline_binary && !request.omit_inline_content,
         save: save || request.save_as_artifacts,
         keep_open: save || request.save_as_artifacts,
-        prefix: request.artifact_prefix.clone().or(name_template).unwrap_or_default(),
-        over_limit_files: OverLimitFiles::RefuseByName,
+        artifact_prefix: request.artifact_prefix.clone().or(name_template).unwrap_or_default(),
+        excess_files: ExcessFileReporting::ByName,
         max_files: usize::try_from(declared.max_files).unwrap_or(usize::MAX),
         max_file_bytes: declared.max_file_bytes,
         max_total_bytes: declared.max_total_bytes,
     })
 }
 
-/// Every collected file holds a descriptor until it is saved.
+/// The maximum number of files that a request may collect. Every collected file holds a descriptor until it is saved.
 const MAX_OUTPUT_FILES: u64 = 10_000;
 
 fn parse_limits(request: &RunRequest, bounds: &ProfileBounds) -> Result<Limits, RequestError> {

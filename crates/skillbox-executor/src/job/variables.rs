@@ -1,13 +1,13 @@
-//! The variables of the workspace, as callers may use them in paths and globs.
+//! Resolves the workspace variables that callers may use at the start of paths and globs.
 
 use skillbox_model::RunId;
 
 use crate::layout;
 
-/// A text, split into the directory that its leading variable names and the rest.
+/// The result of [`resolve_prefix`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum AnchoredPath<'a> {
-    /// The text has no leading variable.
+pub(crate) enum ResolvedPath<'a> {
+    /// The text starts neither with a variable nor with `/workspace`.
     Plain(&'a str),
     /// A path below a directory of the workspace. An empty `directory` is the workspace itself.
     Below { directory: String, rest: &'a str },
@@ -15,8 +15,9 @@ pub(crate) enum AnchoredPath<'a> {
     UnknownVariable(&'a str),
 }
 
-/// Resolves `$OUTPUT_DIR/x`, `${OUTPUT_DIR}/x` and `/workspace/out/x` to the same path.
-pub(crate) fn resolve_anchor<'a>(text: &'a str, run_id: &RunId) -> AnchoredPath<'a> {
+/// Resolves a leading variable or `/workspace`. `$OUTPUT_DIR/x`, `${OUTPUT_DIR}/x` and `/workspace/out/x` give the same
+/// path.
+pub(crate) fn resolve_prefix<'a>(text: &'a str, run_id: &RunId) -> ResolvedPath<'a> {
     if let Some(rest) = text.strip_prefix(layout::ROOT) {
         if rest.is_empty() {
             return below("", rest);
@@ -26,12 +27,12 @@ pub(crate) fn resolve_anchor<'a>(text: &'a str, run_id: &RunId) -> AnchoredPath<
         }
     }
     let Some(after_dollar) = text.strip_prefix('$') else {
-        return AnchoredPath::Plain(text);
+        return ResolvedPath::Plain(text);
     };
     let (name, rest) = match after_dollar.strip_prefix('{') {
         Some(braced) => match braced.split_once('}') {
             Some(parts) => parts,
-            None => return AnchoredPath::UnknownVariable(text),
+            None => return ResolvedPath::UnknownVariable(text),
         },
         None => {
             // The name is the whole identifier: `$OUTPUT_DIRX` is not `$OUTPUT_DIR` followed by an X.
@@ -44,7 +45,7 @@ pub(crate) fn resolve_anchor<'a>(text: &'a str, run_id: &RunId) -> AnchoredPath<
     let rest = match rest.strip_prefix('/') {
         Some(below) => below,
         None if rest.is_empty() => rest,
-        None => return AnchoredPath::UnknownVariable(text),
+        None => return ResolvedPath::UnknownVariable(text),
     };
     match name {
         "WORKSPACE_DIR" => below("", rest),
@@ -52,12 +53,12 @@ pub(crate) fn resolve_anchor<'a>(text: &'a str, run_id: &RunId) -> AnchoredPath<
         "WORK_DIR" => below(layout::WORK, rest),
         "OUTPUT_DIR" => below(layout::OUT, rest),
         "RUN_DIR" => below(&layout::run_directory(run_id), rest),
-        _ => AnchoredPath::UnknownVariable(text),
+        _ => ResolvedPath::UnknownVariable(text),
     }
 }
 
-fn below<'a>(directory: &str, rest: &'a str) -> AnchoredPath<'a> {
-    AnchoredPath::Below {
+fn below<'a>(directory: &str, rest: &'a str) -> ResolvedPath<'a> {
+    ResolvedPath::Below {
         directory: directory.to_owned(),
         rest,
     }
@@ -88,7 +89,7 @@ mod tests {
             ("$RUN_DIR/x", "runs/r1/x"),
             ("$WORKSPACE_DIR", ""),
         ] {
-            let AnchoredPath::Below { directory, rest } = resolve_anchor(text, &run) else {
+            let ResolvedPath::Below { directory, rest } = resolve_prefix(text, &run) else {
                 panic!("{text}")
             };
             assert_eq!(join(&directory, rest), expected, "{text}");
@@ -101,14 +102,14 @@ mod tests {
             "$HOME/x",
         ] {
             assert_eq!(
-                resolve_anchor(text, &run),
-                AnchoredPath::UnknownVariable(text),
+                resolve_prefix(text, &run),
+                ResolvedPath::UnknownVariable(text),
                 "{text}"
             );
         }
         assert_eq!(
-            resolve_anchor("/workspaces/x", &run),
-            AnchoredPath::Plain("/workspaces/x")
+            resolve_prefix("/workspaces/x", &run),
+            ResolvedPath::Plain("/workspaces/x")
         );
     }
 }

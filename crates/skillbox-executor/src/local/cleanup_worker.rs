@@ -1,8 +1,7 @@
-//! A server's background thread around runs: it removes used workspaces, and creates the next one ahead of time.
+//! A server's background thread: it removes the workspaces of finished runs, and creates the next one ahead of time.
 //!
-//! *Spare workspaces.* Creating a workspace (a tmpfs mount and seven directories) and removing a used one each cost
-//! about a tenth of a short run. This thread does both after the response is sent, so a run in a server pays for
-//! neither.
+//! Creating a workspace (a tmpfs mount and seven directories) and removing a used one take about a tenth of the time of
+//! a short run. This thread does both after the response is sent, so they do not delay the run.
 //! Measured gain: (to be measured: milliseconds per run, and the command that shows it).
 //!
 //! The queue is bounded. When it is full, the thread of the run removes its workspace itself, so an overloaded server
@@ -29,7 +28,7 @@ struct SpareWorkspace {
     workspace: Workspace,
 }
 
-/// Creates a workspace. The error is dropped: the run that needs a workspace meets it again, and reports it.
+/// Creates a workspace. Errors are dropped here: the run that needs a workspace encounters and reports them.
 type CreateWorkspace = dyn Fn(WorkspaceSize) -> Option<Workspace> + Send;
 
 /// The work that remains after a run.
@@ -43,7 +42,7 @@ struct CleanupTask {
 /// The thread, its queue, and the spare workspace that it maintains.
 pub(super) struct CleanupWorker {
     spare: Arc<Mutex<Option<SpareWorkspace>>>,
-    /// Finished sandboxes whose workspaces are still being read. The next task takes them along.
+    /// Finished sandboxes whose workspaces are still being read. The next task releases them.
     finished_sandboxes: Mutex<Vec<Sandbox>>,
     queue: Option<SyncSender<CleanupTask>>,
     thread: Option<JoinHandle<()>>,
@@ -79,7 +78,7 @@ impl CleanupWorker {
         spare.take_if(|_| fits).map(|spare| spare.workspace)
     }
 
-    /// Keeps a finished sandbox for later release: dropping it wakes the spawner, which need not happen during the run.
+    /// Keeps a finished sandbox until the next task. Dropping it wakes the spawner, which should not delay the run.
     pub(super) fn defer_release(&self, sandbox: Sandbox) {
         let mut waiting = lock(&self.finished_sandboxes);
         let overdue = if waiting.len() < QUEUE_CAPACITY {
@@ -89,7 +88,7 @@ impl CleanupWorker {
         };
         waiting.push(sandbox);
         drop(waiting);
-        // No task has collected them, so they are released here, outside the lock.
+        // No task has released them yet, so they are released here, outside the lock.
         drop(overdue);
     }
 
@@ -98,7 +97,7 @@ impl CleanupWorker {
         self.enqueue(Some((workspace, workspace_size(limits))));
     }
 
-    /// Queues the release of finished sandboxes whose workspaces stay.
+    /// Queues the release of finished sandboxes whose workspaces are kept.
     pub(super) fn release_finished_sandboxes(&self) {
         self.enqueue(None);
     }
@@ -145,7 +144,7 @@ fn workspace_size(limits: &Limits) -> WorkspaceSize {
     (limits.workspace, limits.workspace_inodes)
 }
 
-/// Ignores poisoning: a panicking thread leaves a valid value behind.
+/// Ignores poisoning: the value is valid even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

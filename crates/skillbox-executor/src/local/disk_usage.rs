@@ -1,4 +1,4 @@
-//! The disk usage of a workspace on disk, checked while a run writes to it.
+//! Checks the disk usage of a workspace on disk while a run writes to it.
 
 use std::time::{Duration, Instant};
 
@@ -6,39 +6,39 @@ use skillbox_model::ByteSize;
 
 use crate::workspace::{Workspace, tree_usage};
 
-/// Checks the usage of a workspace that no kernel limit bounds. A check walks the whole tree, so the interval grows
-/// with its duration: checks take at most a tenth of the time.
+/// Checks the usage of a workspace that the kernel does not limit. A check walks the whole tree. The interval between
+/// two checks grows with their duration, so checks take at most a tenth of the time.
 #[derive(Debug)]
 pub(crate) struct DiskUsageCheck {
-    bytes: ByteSize,
-    inodes: u64,
-    next: Instant,
+    max_bytes: ByteSize,
+    max_inodes: u64,
+    next_check: Instant,
 }
 
 impl DiskUsageCheck {
-    pub(crate) fn new(bytes: ByteSize, inodes: u64) -> Self {
+    pub(crate) fn new(max_bytes: ByteSize, max_inodes: u64) -> Self {
         Self {
-            bytes,
-            inodes,
-            next: Instant::now(),
+            max_bytes,
+            max_inodes,
+            next_check: Instant::now(),
         }
     }
 
     /// Whether the workspace exceeds its quota. Returns false without a check if the next check is not due.
     pub(crate) fn is_over_quota(&mut self, workspace: &Workspace) -> bool {
         let begin = Instant::now();
-        if begin < self.next {
+        if begin < self.next_check {
             return false;
         }
-        let over = self.is_over_quota_now(workspace);
+        let is_over = self.is_over_quota_now(workspace);
         let end = Instant::now();
-        self.next = end + (end - begin).saturating_mul(10).max(Duration::from_millis(50));
-        over
+        self.next_check = end + (end - begin).saturating_mul(10).max(Duration::from_millis(50));
+        is_over
     }
 
     /// Like `is_over_quota`, but always checks: a short run may end before its first check.
     pub(crate) fn is_over_quota_now(&self, workspace: &Workspace) -> bool {
-        let (bytes, inodes) = tree_usage(workspace.root(), self.inodes);
-        bytes > self.bytes.bytes() || inodes > self.inodes
+        let (bytes, inodes) = tree_usage(workspace.root(), self.max_inodes);
+        bytes > self.max_bytes.bytes() || inodes > self.max_inodes
     }
 }

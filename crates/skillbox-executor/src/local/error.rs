@@ -10,13 +10,13 @@ use crate::workspace::WorkspaceError;
 /// A failure of the local executor.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// The plan refuses the run before anything happens.
+    /// Planning refused the run before anything was started.
     #[error(transparent)]
     Plan(PlanError),
     /// A step of the plan failed.
     #[error("cannot set up the sandbox")]
     Launch(#[source] LaunchError),
-    /// This host does not even allow mounting a workspace.
+    /// This host does not allow mounting a workspace.
     #[error("this host cannot provide the isolation that the profile requires")]
     Isolation(#[source] SpawnerError),
     /// The spawner does not answer.

@@ -32,7 +32,7 @@ const LIMIT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct LocalExecutor {
     sandbox_launcher: Launcher,
-    plain_launcher: Option<Launcher>,
+    host_mounts_launcher: Option<Launcher>,
     cleanup_worker: Option<Arc<CleanupWorker>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Waits for the spawner's facts, and adds the paths that the profiles mention.
+    /// Waits for the spawner's facts, and adds facts about the paths that the profiles mention.
     pub fn new<'a>(spawner: Spawner, profiles: impl Iterator<Item = &'a Profile>) -> Result<Self, SpawnerError> {
         let facts = spawner.facts()?.clone().with_profile_paths(profiles);
         Ok(Self {
@@ -57,12 +57,12 @@ impl Launcher {
 }
 
 impl LocalExecutor {
-    /// Creates an executor. Profiles without a mount namespace need a `plain_launcher` spawner, whose children see the host as
-    /// the caller does. Without one, such profiles are refused.
-    pub fn new(sandbox_launcher: Launcher, plain_launcher: Option<Launcher>) -> Self {
+    /// Creates an executor. `host_mounts_launcher` is for profiles without a mount namespace: its children see the same
+    /// mounts as the caller. Without it, such profiles are refused.
+    pub fn new(sandbox_launcher: Launcher, host_mounts_launcher: Option<Launcher>) -> Self {
         Self {
             sandbox_launcher,
-            plain_launcher,
+            host_mounts_launcher,
             cleanup_worker: None,
         }
     }
@@ -93,8 +93,8 @@ impl LocalExecutor {
 
     /// The launcher for a profile.
     fn launcher(&self, profile: &Profile) -> &Launcher {
-        match &self.plain_launcher {
-            Some(plain_launcher) if !has_own_mounts(profile) => plain_launcher,
+        match &self.host_mounts_launcher {
+            Some(host_mounts_launcher) if !has_own_mounts(profile) => host_mounts_launcher,
             _ => &self.sandbox_launcher,
         }
     }
@@ -135,7 +135,7 @@ impl LocalExecutor {
         }
     }
 
-    /// Releases the sandboxes of finished runs whose workspaces stay.
+    /// Releases the sandboxes of finished runs whose workspaces are kept.
     pub fn release_finished_sandboxes(&self) {
         if let Some(worker) = &self.cleanup_worker {
             worker.release_finished_sandboxes();
@@ -155,7 +155,7 @@ impl LocalExecutor {
         plan_cache.plan(profile, limits, facts, job).map_err(LocalError::Plan)
     }
 
-    /// Parks a sandbox for the next run under this profile. Errors are ignored here; the run meets and reports them.
+    /// Parks a sandbox for the next run under this profile. Errors are ignored here: the run encounters and reports them.
     pub fn park_sandbox(&self, profile: &Profile) {
         let limits = &profile.limits.default;
         if let Ok(plan) = self.plan(profile, limits, &StagedJob::empty(), Backing::Tmpfs) {
@@ -196,7 +196,7 @@ impl LocalExecutor {
         let supervised = supervise(
             pipes,
             SupervisionParams {
-                sandbox_ended: sandbox.pidfd(),
+                sandbox_pidfd: sandbox.pidfd(),
                 kill: &|| sandbox.kill(),
                 deadline: begin + spec.limits.wall,
                 cancel,
@@ -218,7 +218,7 @@ impl LocalExecutor {
             ScriptEnd::Killed => (None, Some(SIGKILL)),
         };
         let (outcome, mut warnings) = decide_outcome(&RunEvidence {
-            killed: supervised.killed,
+            kill_reason: supervised.kill_reason,
             exit_code,
             signal,
             memory_hit: sandbox_end.hits.memory,
@@ -284,7 +284,7 @@ impl LocalExecutor {
             },
             workspace_target: layout::ROOT.to_owned(),
             binds: mount_points.chain(skills).chain(links).collect(),
-            unconfined: if self.plain_launcher.is_some() {
+            unconfined: if self.host_mounts_launcher.is_some() {
                 Unconfined::Allow
             } else {
                 Unconfined::Refuse
@@ -303,7 +303,7 @@ fn launch(
     let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Descriptor(error.into()));
     let (out_read, out_write) = pipe()?;
     let (err_read, err_write) = pipe()?;
-    // Without input, the command reads end-of-file at once. It gets neither a terminal nor an open pipe.
+    // Without input, the command reads end-of-file immediately. It gets neither a terminal nor an open pipe.
     let (stdin_read, stdin_write) = if spec.stdin.is_empty() {
         let null = File::open("/dev/null").map_err(LocalError::Descriptor)?;
         (OwnedFd::from(null), None)
@@ -315,7 +315,7 @@ fn launch(
     let skills = job.skills.iter().map(|(_, snapshot)| snapshot.root());
     let links = job.links.iter().map(|link| link.source.as_fd());
     let fds = LaunchFds {
-        workspace: Some(workspace.mountable()),
+        workspace: Some(workspace.mount_fd()),
         binds: mount_points.chain(skills).chain(links).collect(),
         stdin: stdin_read.as_fd(),
         stdout: out_write.as_fd(),

@@ -4,7 +4,7 @@ mod cleanup_worker;
 mod disk_usage;
 mod error;
 mod executor;
-mod host_view;
+mod host_paths;
 mod plan_cache;
 mod probe_profile;
 mod supervise;

@@ -26,7 +26,7 @@ impl LocalExecutor {
             ..StagedJob::empty()
         };
         let cancel = CancelToken::new().map_err(LocalError::Descriptor)?;
-        let finished = self.run(&spec, profile, job, &workspace, &cancel, &mut EventSink::silent())?;
-        Ok(finished.enforcement)
+        let result = self.run(&spec, profile, job, &workspace, &cancel, &mut EventSink::silent())?;
+        Ok(result.enforcement)
     }
 }

@@ -21,15 +21,15 @@ pub(crate) struct Pipes {
     pub stdout: OwnedFd,
     /// The read end of standard error.
     pub stderr: OwnedFd,
-    /// The write ends of both. They stay open until the sandbox has ended, because the hang-up of the last writer would
-    /// only wake this thread without ending the run.
+    /// The write ends of both. They stay open until the sandbox has ended. Otherwise the hang-up of the last writer
+    /// would wake this thread although the run has not ended.
     pub write_ends: [OwnedFd; 2],
 }
 
 /// The arguments of [`supervise`].
 pub(crate) struct SupervisionParams<'a, 'b> {
     /// Becomes readable when the last process of the sandbox has ended.
-    pub sandbox_ended: BorrowedFd<'a>,
+    pub sandbox_pidfd: BorrowedFd<'a>,
     /// Kills all processes of the sandbox.
     pub kill: &'a dyn Fn() -> std::io::Result<()>,
     /// When the run is killed.
@@ -50,10 +50,11 @@ pub(crate) struct SupervisionParams<'a, 'b> {
 pub(crate) struct SupervisionResult {
     pub stdout: OutputCapture,
     pub stderr: OutputCapture,
-    pub killed: Option<KillReason>,
+    /// Set if the run was killed.
+    pub kill_reason: Option<KillReason>,
 }
 
-/// The kernel needs time to end a large process tree after a kill. After this time it counts as stuck.
+/// The kernel needs time to end a large process tree after a kill. After this time, supervision fails.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits until the sandbox has ended, then reads the rest of the pipes.
@@ -72,11 +73,11 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
         set_nonblocking(fd)?;
     }
     let mut buffer = vec![0; 64 << 10];
-    let mut killed = None;
+    let mut kill_reason = None;
     let mut deadline = params.deadline;
     let mut next_check = Instant::now() + params.check_interval;
     loop {
-        let ready = poll_ready(&streams, &stdin, &params, killed.is_some(), deadline.min(next_check))?;
+        let ready = poll_ready(&streams, &stdin, &params, kill_reason.is_some(), deadline.min(next_check))?;
         for (reader, is_ready) in streams.iter_mut().zip(ready.streams) {
             if is_ready {
                 reader.read_available(&mut buffer, params.events);
@@ -85,18 +86,18 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
         if ready.stdin {
             write_stdin(&mut stdin);
         }
-        if ready.sandbox_ended {
+        if ready.has_sandbox_ended {
             break;
         }
         let now = Instant::now();
-        let mut kill_reason = None;
-        if killed.is_none() {
+        let mut new_reason = None;
+        if kill_reason.is_none() {
             if ready.is_cancelled {
-                kill_reason = Some(KillReason::Cancelled);
+                new_reason = Some(KillReason::Cancelled);
             } else if now >= deadline {
-                kill_reason = Some(KillReason::Deadline);
+                new_reason = Some(KillReason::Deadline);
             } else if now >= next_check {
-                kill_reason = (params.check_limits)();
+                new_reason = (params.check_limits)();
             }
         } else if now >= deadline {
             return Err(std::io::Error::new(
@@ -107,9 +108,9 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
         if now >= next_check {
             next_check = now + params.check_interval;
         }
-        if let Some(reason) = kill_reason {
+        if let Some(reason) = new_reason {
             (params.kill)()?;
-            killed = Some(reason);
+            kill_reason = Some(reason);
             deadline = Instant::now() + KILL_TIMEOUT;
         }
     }
@@ -118,13 +119,13 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
         reader.read_available(&mut buffer, params.events);
     }
     let [stdout, stderr] = streams.map(|reader| reader.capture);
-    Ok(SupervisionResult { stdout, stderr, killed })
+    Ok(SupervisionResult { stdout, stderr, kill_reason })
 }
 
 struct ReadyFds {
     streams: [bool; 2],
     stdin: bool,
-    sandbox_ended: bool,
+    has_sandbox_ended: bool,
     is_cancelled: bool,
 }
 
@@ -137,14 +138,14 @@ fn poll_ready(
 ) -> std::io::Result<ReadyFds> {
     const STREAMS: [usize; 2] = [2, 3];
     const STDIN: usize = 4;
-    // A cancelled token stays readable. After the kill it is no longer polled, or the loop would spin.
+    // A cancelled token stays readable. It is not polled after the kill, because the loop would spin.
     let cancel_events = if is_killed { PollFlags::empty() } else { PollFlags::IN };
     let mut fds = Vec::with_capacity(5);
-    fds.push(PollFd::from_borrowed_fd(params.sandbox_ended, PollFlags::IN));
+    fds.push(PollFd::from_borrowed_fd(params.sandbox_pidfd, PollFlags::IN));
     fds.push(PollFd::from_borrowed_fd(params.cancel.as_fd(), cancel_events));
     for reader in streams {
-        // The entry of a closed stream stays in the list and waits for nothing.
-        let fd = reader.fd.as_ref().map_or(params.sandbox_ended, AsFd::as_fd);
+        // The entry of a closed stream stays in the list, so that the indices do not change. It waits for no event.
+        let fd = reader.fd.as_ref().map_or(params.sandbox_pidfd, AsFd::as_fd);
         let events = if reader.fd.is_some() {
             PollFlags::IN
         } else {
@@ -170,12 +171,12 @@ fn poll_ready(
     Ok(ReadyFds {
         streams: STREAMS.map(|index| is_ready(index) && streams[index - 2].fd.is_some()),
         stdin: is_ready(STDIN),
-        sandbox_ended: fds[0].revents().contains(PollFlags::IN),
+        has_sandbox_ended: fds[0].revents().contains(PollFlags::IN),
         is_cancelled: fds[1].revents().contains(PollFlags::IN),
     })
 }
 
-/// Writes as much as the pipe accepts. A closed pipe discards the rest.
+/// Writes as much as the pipe accepts. If the script has closed the pipe, the rest is discarded.
 fn write_stdin(stdin: &mut Option<(OwnedFd, Vec<u8>)>) {
     let Some((fd, rest)) = stdin else { return };
     match rustix::io::write(&*fd, rest) {
@@ -219,7 +220,7 @@ impl StreamReader {
             match rustix::io::read(fd, &mut *buffer) {
                 Ok(0) => self.fd = None,
                 Ok(count) => {
-                    let offset = self.capture.total();
+                    let offset = self.capture.total_bytes();
                     self.capture.push(&buffer[..count]);
                     events.emit(|| RunEvent::Output {
                         stream: self.stream,

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, RelPath, SkillName};
 
-/// An unfinished snapshot of this age has no writer any more.
+/// The age after which an unfinished snapshot counts as abandoned by its writer.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 
 /// Stores snapshots below one directory of the host.
@@ -24,7 +24,7 @@ pub struct SnapshotStore {
 #[derive(Debug)]
 pub struct Snapshot {
     digest: Digest,
-    visible: Digest,
+    visible_digest: Digest,
     root: OwnedFd,
 }
 
@@ -41,7 +41,7 @@ pub struct SnapshotError {
 }
 
 impl SnapshotError {
-    pub(super) fn new(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { action, path, source }
     }
@@ -60,46 +60,46 @@ impl SnapshotStore {
         match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(root) => Ok(Some(Snapshot {
                 digest: *digest,
-                visible: self.visible_digest(digest)?,
+                visible_digest: self.read_visible_digest(digest)?,
                 root,
             })),
             Err(rustix::io::Errno::NOENT) => Ok(None),
-            Err(error) => Err(SnapshotError::new("open", &path)(error.into())),
+            Err(error) => Err(SnapshotError::io("open", &path)(error.into())),
         }
     }
 
     /// Opens a directory that contains one empty directory for each of these skills and nothing else. It is mounted
     /// read-only at `/workspace/skills`, so a script cannot create anything next to the skills.
-    pub fn mount_points_for(&self, names: &[&SkillName]) -> Result<OwnedFd, SnapshotError> {
+    pub fn open_mount_points(&self, names: &[&SkillName]) -> Result<OwnedFd, SnapshotError> {
         let joined: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
         // Names contain no slash, so two different lists never give the same text.
         let digest = Digest::from_sha256(Sha256::digest(joined.join("/")).into());
-        let path = self.root.join("places").join(&digest.hex()[..32]);
+        let path = self.root.join(MOUNT_POINTS_DIRECTORY).join(&digest.hex()[..32]);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if let Ok(open) = rustix::fs::open(&path, flags, Mode::empty()) {
             return Ok(open);
         }
         self.create_mount_points(&path, names)?;
-        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| SnapshotError::new("open", &path)(error.into()))
+        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| SnapshotError::io("open", &path)(error.into()))
     }
 
-    /// Creates the directory under a temporary name and renames it: it is visible only when it is complete.
+    /// Creates the directory under a temporary name, and renames it when it is complete.
     fn create_mount_points(&self, path: &Path, names: &[&SkillName]) -> Result<(), SnapshotError> {
-        let parent = self.root.join("places");
-        fs::create_dir_all(&parent).map_err(SnapshotError::new("create", &parent))?;
+        let parent = self.root.join(MOUNT_POINTS_DIRECTORY);
+        fs::create_dir_all(&parent).map_err(SnapshotError::io("create", &parent))?;
         let temporary = tempfile::Builder::new()
             .prefix(PARTIAL_PREFIX)
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir_in(&parent)
-            .map_err(SnapshotError::new("create a directory in", &parent))?;
+            .map_err(SnapshotError::io("create a directory in", &parent))?;
         for name in names {
             let mount_point = temporary.path().join(name.as_str());
-            fs::create_dir(&mount_point).map_err(SnapshotError::new("create", &mount_point))?;
+            fs::create_dir(&mount_point).map_err(SnapshotError::io("create", &mount_point))?;
         }
         match fs::rename(temporary.path(), path) {
             // Another run created the same directory first.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-            renamed => renamed.map_err(SnapshotError::new("create", path)),
+            renamed => renamed.map_err(SnapshotError::io("create", path)),
         }
     }
 
@@ -108,7 +108,7 @@ impl SnapshotStore {
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(SnapshotError::new("list", &self.root)(error)),
+            Err(error) => return Err(SnapshotError::io("list", &self.root)(error)),
         };
         let mut removed = 0;
         for entry in entries.flatten() {
@@ -123,22 +123,22 @@ impl SnapshotStore {
             });
             if is_partial && is_old {
                 let path = entry.path();
-                fs::remove_dir_all(&path).map_err(SnapshotError::new("remove", &path))?;
+                fs::remove_dir_all(&path).map_err(SnapshotError::io("remove", &path))?;
                 removed += 1;
             }
         }
         Ok(removed)
     }
 
-    /// The digest of the files that a script sees, if that is not the whole skill.
-    fn visible_digest(&self, digest: &Digest) -> Result<Digest, SnapshotError> {
+    /// Reads the digest of the files that a script sees. It is the digest of the skill if no entry is hidden.
+    fn read_visible_digest(&self, digest: &Digest) -> Result<Digest, SnapshotError> {
         let path = self.visible_digest_path(digest);
         match fs::read_to_string(&path) {
             Ok(text) => {
-                Digest::parse(text.trim()).map_err(|error| SnapshotError::new("read", &path)(io::Error::other(error)))
+                Digest::parse(text.trim()).map_err(|error| SnapshotError::io("read", &path)(io::Error::other(error)))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(*digest),
-            Err(error) => Err(SnapshotError::new("read", &path)(error)),
+            Err(error) => Err(SnapshotError::io("read", &path)(error)),
         }
     }
 
@@ -156,6 +156,10 @@ impl SnapshotStore {
     }
 }
 
+/// Contains the directories with mount points.
+const MOUNT_POINTS_DIRECTORY: &str = "mount-points";
+
+/// The prefix of the names of unfinished directories.
 pub(super) const PARTIAL_PREFIX: &str = "partial-";
 
 impl Snapshot {
@@ -167,15 +171,15 @@ impl Snapshot {
     /// The digest of the visible files, without the links to the workspace. It differs from the skill's digest only if
     /// the skill contains entries with the names of these links, which the links hide.
     pub(crate) fn visible_digest(&self) -> [u8; 32] {
-        *self.visible.as_bytes()
+        *self.visible_digest.as_bytes()
     }
 
-    /// The directory, for mounting.
+    /// The directory of the snapshot, which a sandbox mounts.
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// Opens a file of the skill. Links inside the skill are followed, links out of it are refused.
+    /// Opens a file of the skill. Symbolic links within the skill are followed. Links that lead out of it are refused.
     pub fn open_file(&self, path: &RelPath) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(self.open_beneath(path, flags)?);
@@ -200,7 +204,7 @@ impl Snapshot {
     fn open_beneath(&self, path: &RelPath, flags: OFlags) -> io::Result<OwnedFd> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(&self.root, path.as_path(), flags, Mode::empty(), resolve) {
-            // Kernels before 5.6 have no openat2. There no link is followed at all, which is stricter.
+            // Linux before 5.6 has no openat2. The fallback follows no links at all, which is stricter.
             Err(rustix::io::Errno::NOSYS) => {
                 let (parent, name) = crate::workspace::open_parent(self.root(), path)?;
                 Ok(rustix::fs::openat(
@@ -233,14 +237,14 @@ mod tests {
                 for _ in 0..4 {
                     scope.spawn(|| {
                         barrier.wait();
-                        let mount_points = store.mount_points_for(&names).unwrap();
+                        let mount_points = store.open_mount_points(&names).unwrap();
                         for name in &names {
                             rustix::fs::statat(&mount_points, name.as_str(), rustix::fs::AtFlags::empty()).unwrap();
                         }
                     });
                 }
             });
-            let remaining = fs::read_dir(directory.path().join("places")).unwrap().count();
+            let remaining = fs::read_dir(directory.path().join(MOUNT_POINTS_DIRECTORY)).unwrap().count();
             assert_eq!(remaining, 1, "no unfinished directory remains");
         }
     }

@@ -24,12 +24,12 @@ pub struct SnapshotWriter {
 impl SnapshotStore {
     /// Starts a new snapshot.
     pub fn new_writer(&self) -> Result<SnapshotWriter, SnapshotError> {
-        // Private to this user: the sandbox gets descriptors, not paths.
+        // Only this user needs access, because the sandbox gets descriptors and not paths.
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(self.root())
-            .map_err(SnapshotError::new("create", self.root()))?;
+            .map_err(SnapshotError::io("create", self.root()))?;
         SnapshotWriter::new(self.clone())
     }
 }
@@ -39,7 +39,7 @@ impl SnapshotWriter {
         let directory = tempfile::Builder::new()
             .prefix(PARTIAL_PREFIX)
             .tempdir_in(store.root())
-            .map_err(SnapshotError::new("create a directory in", store.root()))?;
+            .map_err(SnapshotError::io("create a directory in", store.root()))?;
         Ok(Self {
             store,
             directory,
@@ -54,7 +54,7 @@ impl SnapshotWriter {
         };
         match fs::create_dir(&host_path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made.map_err(SnapshotError::new("create", &host_path)),
+            created => created.map_err(SnapshotError::io("create", &host_path)),
         }
     }
 
@@ -62,8 +62,8 @@ impl SnapshotWriter {
     pub fn add_file(&mut self, path: &RelPath, executable: bool, content: &mut dyn Read) -> Result<(), SnapshotError> {
         let Some(host_path) = self.entry_path(path) else {
             self.has_hidden_entries = true;
-            // The caller hashes the content while it is read, so a hidden file is read to its end as well.
-            io::copy(content, &mut io::sink()).map_err(SnapshotError::new("read", path.as_path()))?;
+            // The caller computes the digest while the content is read, so a hidden file must be read to its end as well.
+            io::copy(content, &mut io::sink()).map_err(SnapshotError::io("read", path.as_path()))?;
             return Ok(());
         };
         let mode = if executable { 0o555 } else { 0o444 };
@@ -72,9 +72,9 @@ impl SnapshotWriter {
             .create_new(true)
             .mode(mode)
             .open(&host_path)
-            .map_err(SnapshotError::new("create", &host_path))?;
-        io::copy(content, &mut file).map_err(SnapshotError::new("write", &host_path))?;
-        file.flush().map_err(SnapshotError::new("write", &host_path))
+            .map_err(SnapshotError::io("create", &host_path))?;
+        io::copy(content, &mut file).map_err(SnapshotError::io("write", &host_path))?;
+        file.flush().map_err(SnapshotError::io("write", &host_path))
     }
 
     /// Adds a symbolic link that stays inside the skill.
@@ -83,7 +83,7 @@ impl SnapshotWriter {
             self.has_hidden_entries = true;
             return Ok(());
         };
-        rustix::fs::symlink(target, &host_path).map_err(|error| SnapshotError::new("create", &host_path)(error.into()))
+        rustix::fs::symlink(target, &host_path).map_err(|error| SnapshotError::io("create", &host_path)(error.into()))
     }
 
     /// Adds the links to the workspace and gives the directory its final name. If another process stored the same
@@ -92,13 +92,13 @@ impl SnapshotWriter {
         for (name, target) in SKILL_LINKS {
             let link_path = self.directory.path().join(name);
             rustix::fs::symlink(target, &link_path)
-                .map_err(|error| SnapshotError::new("create", &link_path)(error.into()))?;
+                .map_err(|error| SnapshotError::io("create", &link_path)(error.into()))?;
         }
         // The temporary directory is private, but the script's user must be able to read the snapshot.
         let mode = rustix::fs::Mode::from_raw_mode(0o755);
-        let partial = File::open(self.directory.path()).map_err(SnapshotError::new("open", self.directory.path()))?;
+        let partial = File::open(self.directory.path()).map_err(SnapshotError::io("open", self.directory.path()))?;
         rustix::fs::fchmod(&partial, mode)
-            .map_err(|error| SnapshotError::new("change the mode of", self.directory.path())(error.into()))?;
+            .map_err(|error| SnapshotError::io("change the mode of", self.directory.path())(error.into()))?;
         if self.has_hidden_entries {
             self.record_visible_digest(&partial, digest)?;
         }
@@ -109,20 +109,20 @@ impl SnapshotWriter {
                 let _moved = self.directory.keep();
             }
             Err(error) if snapshot_path.is_dir() => drop(error),
-            Err(error) => return Err(SnapshotError::new("name", &snapshot_path)(error)),
+            Err(error) => return Err(SnapshotError::io("rename a directory to", &snapshot_path)(error)),
         }
         let snapshot = self.store.open(digest)?;
-        snapshot.ok_or_else(|| SnapshotError::new("find", &snapshot_path)(io::ErrorKind::NotFound.into()))
+        snapshot.ok_or_else(|| SnapshotError::io("find", &snapshot_path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// A runner that verifies the tree sees fewer files than were hashed here. This records the digest of what it will
-    /// see.
+    /// Records the digest of the visible files. A runner that verifies the tree does not see the hidden ones, so the
+    /// digest of the whole skill would not match.
     fn record_visible_digest(&self, tree: &File, digest: &Digest) -> Result<(), SnapshotError> {
         let skip = SKILL_LINKS.map(|(name, _)| name.as_bytes());
         let visible = skillbox_runner::tree_digest(tree.as_fd(), &skip)
-            .map_err(SnapshotError::new("read", self.directory.path()))?;
-        let note = self.store.visible_digest_path(digest);
-        fs::write(&note, Digest::from_sha256(visible).to_string()).map_err(SnapshotError::new("write", &note))
+            .map_err(SnapshotError::io("read", self.directory.path()))?;
+        let digest_path = self.store.visible_digest_path(digest);
+        fs::write(&digest_path, Digest::from_sha256(visible).to_string()).map_err(SnapshotError::io("write", &digest_path))
     }
 
     /// The path of an entry in the temporary directory; none if a link to the workspace hides it.

@@ -1,6 +1,6 @@
-//! Opens and creates entries below a directory descriptor, one component at a time, without following links.
+//! Opens, inspects and walks entries below a directory descriptor, one component at a time, without following links.
 //!
-//! A hostile script may have written the workspace, so every component can be a symbolic link. `O_NOFOLLOW` on each
+//! The script that wrote the workspace may be hostile, so every component can be a symbolic link. `O_NOFOLLOW` on each
 //! component works on every kernel and needs no fallback.
 
 use std::mem::MaybeUninit;
@@ -12,13 +12,13 @@ use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 use skillbox_model::RelPath;
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
+const OPEN_DIRECTORY_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::OPEN_DIRECTORY_FLAGS)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 /// The size of the buffer for directory entries.
-const LISTING_BYTES: usize = 8 << 10;
+const LISTING_BUFFER_BYTES: usize = 8 << 10;
 
 /// Opens a directory below `root`. A symbolic link on the way gives `ELOOP` or `ENOTDIR`.
 pub(crate) fn open_directory(root: BorrowedFd<'_>, path: &RelPath) -> rustix::io::Result<OwnedFd> {
@@ -32,7 +32,7 @@ pub(crate) fn open_directory(root: BorrowedFd<'_>, path: &RelPath) -> rustix::io
 
 /// Opens the directory `name` in `parent`, never through a link.
 pub(crate) fn open_child_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat(parent, name, DIRECTORY, Mode::empty())
+    rustix::fs::openat(parent, name, OPEN_DIRECTORY_FLAGS, Mode::empty())
 }
 
 /// Whether `name` in `parent` is an empty directory. False if it cannot be opened or listed.
@@ -40,7 +40,7 @@ pub(crate) fn is_empty_directory(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
     let Ok(directory) = open_child_directory(parent, name) else {
         return false;
     };
-    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BUFFER_BYTES];
     let mut list = RawDir::new(directory, &mut buffer);
     while let Some(entry) = list.next() {
         if !entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")) {
@@ -52,7 +52,7 @@ pub(crate) fn is_empty_directory(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
 
 /// The greatest name in a directory that satisfies `is_wanted`; none if the directory cannot be listed.
 pub(crate) fn greatest_name(directory: BorrowedFd<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BUFFER_BYTES];
     let mut list = RawDir::new(directory, &mut buffer);
     let mut greatest: Option<Vec<u8>> = None;
     while let Some(Ok(entry)) = list.next() {
@@ -101,13 +101,13 @@ pub(crate) enum WalkEnd {
     Incomplete,
 }
 
-/// Deeper than any tool creates by accident. Each level holds a descriptor while the walk is below it.
+/// The deepest directory that a walk enters. Each level holds a descriptor while the walk is below it.
 const MAX_DEPTH: usize = 512;
 
 /// How a walk treats directories that their owner cannot read or search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnreadableDirs {
-    /// The walk ends as [`WalkEnd::Incomplete`].
+    /// The walk continues without them, and ends as [`WalkEnd::Incomplete`].
     Report,
     /// The walk changes their modes. Only for workspaces.
     MakeReadable,
@@ -119,16 +119,16 @@ pub(crate) fn walk(
     unreadable: UnreadableDirs,
     mut visit: impl FnMut(BorrowedFd<'_>, &[u8], FileType) -> ControlFlow<()>,
 ) -> WalkEnd {
-    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BUFFER_BYTES];
     let mut end = WalkEnd::Complete;
-    // Each run of a session walks its workspace twice, so this uses only one open and two reads per directory.
+    // Each run of a session walks its workspace twice. The walk therefore needs only one open and two reads per directory.
     let mut pending: Vec<(Option<Rc<OwnedFd>>, Vec<u8>, usize)> = vec![(None, b".".to_vec(), 0)];
     while let Some((parent, name, depth)) = pending.pop() {
         let above = parent.as_ref().map_or(root, |parent| parent.as_fd());
         let opened = match (open_child_directory(above, &name), unreadable) {
-            (Err(Errno::ACCESS), UnreadableDirs::MakeReadable) => open_unreadable_directory(above, &name),
+            (Err(Errno::ACCESS), UnreadableDirs::MakeReadable) => make_readable_and_open(above, &name),
             (Ok(directory), UnreadableDirs::MakeReadable) if is_unsearchable(directory.as_fd()) => {
-                open_unreadable_directory(above, &name)
+                make_readable_and_open(above, &name)
             }
             (opened, _) => opened,
         };
@@ -165,17 +165,17 @@ pub(crate) fn walk(
     end
 }
 
-/// Makes a directory readable and searchable for its owner, and opens it. A descriptor is opened before the mode
-/// changes, so the directory cannot be exchanged in between.
-fn open_unreadable_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let held = match name {
+/// Makes a directory readable and searchable for its owner, and opens it. The mode is changed through a
+/// descriptor, so the directory cannot be replaced in between.
+fn make_readable_and_open(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let path_fd = match name {
         // Not even `.` can be looked up in a directory without search permission.
         b"." => rustix::io::fcntl_dupfd_cloexec(parent, 0)?,
-        _ => rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty())?,
+        _ => rustix::fs::openat(parent, name, OPEN_DIRECTORY_FLAGS | OFlags::PATH, Mode::empty())?,
     };
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&held)?.st_mode) | Mode::RUSR | Mode::XUSR;
-    rustix::fs::chmod(format!("/proc/self/fd/{}", held.as_raw_fd()), mode)?;
-    open_child_directory(held.as_fd(), b".")
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&path_fd)?.st_mode) | Mode::RUSR | Mode::XUSR;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", path_fd.as_raw_fd()), mode)?;
+    open_child_directory(path_fd.as_fd(), b".")
 }
 
 /// Whether a directory can be listed but not searched.
@@ -184,7 +184,7 @@ fn is_unsearchable(directory: BorrowedFd<'_>) -> bool {
 }
 
 /// The disk usage in bytes and the number of entries below a directory. Counting stops after `max_entries`. A tree that
-/// cannot be walked completely counts as infinitely large, or it would escape its quota.
+/// cannot be walked completely counts as infinitely large, because it would otherwise escape its quota.
 pub(crate) fn tree_usage(root: BorrowedFd<'_>, max_entries: u64) -> (u64, u64) {
     let (mut bytes, mut entries) = (0_u64, 0_u64);
     let walked = walk(root, UnreadableDirs::MakeReadable, |directory, name, _| {
@@ -247,7 +247,7 @@ mod tests {
         for (parent, name) in [(root_directory.path(), &b"hidden"[..]), (&hidden, b".")] {
             let parent = File::open(parent).unwrap();
             fs::set_permissions(&hidden, PermissionsExt::from_mode(0o000)).unwrap();
-            assert!(open_unreadable_directory(parent.as_fd(), name).is_ok());
+            assert!(make_readable_and_open(parent.as_fd(), name).is_ok());
             let mode = fs::metadata(&hidden).unwrap().permissions().mode();
             assert_eq!(mode & 0o7777, 0o500);
         }

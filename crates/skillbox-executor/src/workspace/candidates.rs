@@ -22,18 +22,18 @@ pub(super) const MAX_NAMED_REFUSALS: usize = 100;
 pub(super) struct Candidates {
     pub files: BTreeMap<RelPath, u64>,
     pub refused: Vec<RefusedOutput>,
-    pub refused_unnamed: u64,
-    max_kept: usize,
-    visited: u64,
+    pub unnamed_refusals: u64,
+    max_candidates: usize,
+    visited_entries: u64,
     device: u64,
 }
 
 impl Candidates {
-    /// Searches only directories below which something can match. Keeps at most `max_files` files plus the refusals to
-    /// be named, however many entries there are.
+    /// Searches only directories below which something can match. Memory is bounded: at most `max_files` files are kept,
+    /// plus those that are refused by name.
     pub(super) fn find(workspace: &Workspace, globs: &OutputGlobs, max_files: usize) -> rustix::io::Result<Self> {
         let mut candidates = Self {
-            max_kept: max_files.saturating_add(MAX_NAMED_REFUSALS),
+            max_candidates: max_files.saturating_add(MAX_NAMED_REFUSALS),
             device: rustix::fs::fstat(workspace.root())?.st_dev,
             ..Self::default()
         };
@@ -60,7 +60,7 @@ impl Candidates {
                 reason: reason.to_owned(),
             });
         } else {
-            self.refused_unnamed += 1;
+            self.unnamed_refusals += 1;
         }
     }
 
@@ -79,15 +79,15 @@ impl Candidates {
             if name == b"." || name == b".." {
                 continue;
             }
-            self.visited += 1;
-            if self.visited > MAX_ENTRIES {
-                self.refused_unnamed += 1;
+            self.visited_entries += 1;
+            if self.visited_entries > MAX_ENTRIES {
+                self.unnamed_refusals += 1;
                 return;
             }
             let Ok(child) =
                 RelPath::parse(name).and_then(|name| path.map_or(Ok(name.clone()), |path| path.join(&name)))
             else {
-                self.refused_unnamed += 1;
+                self.unnamed_refusals += 1;
                 continue;
             };
             match beneath::stat_child(directory, name) {
@@ -109,14 +109,14 @@ impl Candidates {
     ) {
         if beneath::file_type(stat) == FileType::Directory {
             if stat.st_dev != self.device {
-                // A mount, such as a skill or a linked input. The caller has its files already.
+                // A mount, such as a skill or a linked input. Its files are no outputs of the run.
                 return;
             }
             if depth >= MAX_DEPTH {
                 self.refuse(path, "nested too deeply");
                 return;
             }
-            match open_unreadable_directory(directory, name) {
+            match open_or_make_readable(directory, name) {
                 Ok(below) => self.walk(below.as_fd(), Some(path), globs, depth + 1),
                 Err(error) => self.refuse(path, &format!("cannot be opened: {error}")),
             }
@@ -125,24 +125,25 @@ impl Candidates {
         if !globs.matches(path) {
             return;
         }
-        match reason_to_refuse(stat, self.device) {
+        match refusal_reason(stat, self.device) {
             Some(reason) => self.refuse(path, reason),
             // A report is UTF-8 text, so it cannot contain this name unchanged.
             None if path.to_str().is_none() => self.refuse(path, "its name is not valid UTF-8"),
             None => {
                 self.files
                     .insert(path.clone(), u64::try_from(stat.st_size).unwrap_or(0));
-                if self.files.len() > self.max_kept {
+                if self.files.len() > self.max_candidates {
                     self.files.pop_last();
-                    self.refused_unnamed += 1;
+                    self.unnamed_refusals += 1;
                 }
             }
         }
     }
 }
 
-/// Makes a directory readable that the script made unreadable. No process of the run is left.
-fn open_unreadable_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<std::os::fd::OwnedFd> {
+/// Opens a directory. If the script made it unreadable, its mode is changed first, which is safe because no process of
+/// the run is left.
+fn open_or_make_readable(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<std::os::fd::OwnedFd> {
     match beneath::open_child_directory(parent, name) {
         Err(Errno::ACCESS) => {
             let mode = rustix::fs::Mode::from_raw_mode(0o700);
@@ -153,8 +154,8 @@ fn open_unreadable_directory(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io:
     }
 }
 
-/// Accepts only regular files with a single hard link on the workspace's own file system.
-pub(super) fn reason_to_refuse(stat: &Stat, device: u64) -> Option<&'static str> {
+/// Returns why a file is refused; none for a regular file with a single hard link on the workspace's own file system.
+pub(super) fn refusal_reason(stat: &Stat, device: u64) -> Option<&'static str> {
     match beneath::file_type(stat) {
         FileType::RegularFile if stat.st_dev != device => Some("on another file system"),
         FileType::RegularFile if stat.st_nlink != 1 => Some("has more than one hard link"),

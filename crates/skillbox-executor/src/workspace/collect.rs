@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use rustix::io::Errno;
 use skillbox_model::{ContentEncoding, Digest, RefusedOutput, RelPath};
 
-use super::candidates::{Candidates, reason_to_refuse};
+use super::candidates::{Candidates, refusal_reason};
 use super::{Workspace, beneath, content};
-use crate::job::{CollectionSpec, OverLimitFiles};
+use crate::job::{CollectionSpec, ExcessFileReporting};
 
-/// From this total size on, reading on a second thread is faster.
+/// From this total size on, reading on two threads is faster.
 const PARALLEL_READ_MIN_BYTES: u64 = 4 << 20;
 
 /// The collected outputs.
@@ -21,11 +21,11 @@ pub struct Outputs {
     pub files: Vec<CollectedFile>,
     /// The first hundred files that matched and were refused.
     pub refused: Vec<RefusedOutput>,
-    /// The number of further refused files.
-    pub refused_unnamed: u64,
+    /// The number of further refused files, which are not named.
+    pub unnamed_refusals: u64,
 }
 
-/// One collected file. Its descriptor stays valid after the workspace is removed, so saving opens no path.
+/// One collected file. Its descriptor stays valid after the workspace is removed, so that it can be saved later.
 #[derive(Debug)]
 pub struct CollectedFile {
     /// The path below the workspace.
@@ -57,10 +57,10 @@ pub fn collect(workspace: &Workspace, spec: &CollectionSpec) -> rustix::io::Resu
     let mut quota = FileQuota::new(spec);
     for (name, size) in std::mem::take(&mut candidates.files) {
         let is_file_limit_reached = quota.is_file_limit_reached();
-        if quota.try_take(size) {
+        if quota.try_reserve(size) {
             accepted.push((name, size));
-        } else if is_file_limit_reached && spec.over_limit_files == OverLimitFiles::CountOnly {
-            candidates.refused_unnamed += 1;
+        } else if is_file_limit_reached && spec.excess_files == ExcessFileReporting::CountOnly {
+            candidates.unnamed_refusals += 1;
         } else if is_file_limit_reached {
             candidates.refuse(&name, &format!("over the limit of {} files", spec.max_files));
         } else {
@@ -70,8 +70,7 @@ pub fn collect(workspace: &Workspace, spec: &CollectionSpec) -> rustix::io::Resu
             );
         }
     }
-    let total = quota.bytes;
-    let threads = if total >= PARALLEL_READ_MIN_BYTES && accepted.len() > 1 {
+    let threads = if quota.used_bytes >= PARALLEL_READ_MIN_BYTES && accepted.len() > 1 {
         2
     } else {
         1
@@ -79,7 +78,7 @@ pub fn collect(workspace: &Workspace, spec: &CollectionSpec) -> rustix::io::Resu
     let results = {
         let _span = (spec.inline || spec.inline_binary)
             .then(|| tracing::info_span!("workspace.inline", files = accepted.len()).entered());
-        read_all(workspace, spec, device, &accepted, threads)
+        read_files(workspace, spec, device, &accepted, threads)
     };
     let mut files = Vec::with_capacity(accepted.len());
     for ((name, _), result) in accepted.iter().zip(results) {
@@ -93,16 +92,16 @@ pub fn collect(workspace: &Workspace, spec: &CollectionSpec) -> rustix::io::Resu
     Ok(Outputs {
         files,
         refused: candidates.refused,
-        refused_unnamed: candidates.refused_unnamed,
+        unnamed_refusals: candidates.unnamed_refusals,
     })
 }
 
-/// Decides which files are collected, asked in the order of their names. The Docker executor uses it to decide which
-/// files to transfer.
+/// Decides which files fit into the limits. Callers ask in the order of the file names. The Docker executor asks as
+/// well, to decide which files to transfer.
 #[derive(Debug)]
 pub(crate) struct FileQuota {
     files_left: usize,
-    bytes: u64,
+    used_bytes: u64,
     max_bytes: u64,
 }
 
@@ -110,19 +109,19 @@ impl FileQuota {
     pub(crate) fn new(spec: &CollectionSpec) -> Self {
         Self {
             files_left: spec.max_files,
-            bytes: 0,
+            used_bytes: 0,
             max_bytes: spec.max_total_bytes,
         }
     }
 
-    /// Takes a file of this size, if the limits allow it.
-    pub(crate) fn try_take(&mut self, size: u64) -> bool {
-        let bytes = self.bytes.saturating_add(size);
+    /// Counts a file of this size. Returns false, and counts nothing, if it would exceed a limit.
+    pub(crate) fn try_reserve(&mut self, size: u64) -> bool {
+        let bytes = self.used_bytes.saturating_add(size);
         if self.files_left == 0 || bytes > self.max_bytes {
             return false;
         }
         self.files_left -= 1;
-        self.bytes = bytes;
+        self.used_bytes = bytes;
         true
     }
 
@@ -133,7 +132,7 @@ impl FileQuota {
 }
 
 /// Reads the accepted files on one or more threads. The results are in the order of `accepted`.
-fn read_all(
+fn read_files(
     workspace: &Workspace,
     spec: &CollectionSpec,
     device: u64,
@@ -143,7 +142,7 @@ fn read_all(
     if threads == 1 {
         return accepted
             .iter()
-            .map(|(name, _)| read_one(workspace, spec, device, name))
+            .map(|(name, _)| read_file(workspace, spec, device, name))
             .collect();
     }
     let next = std::sync::atomic::AtomicUsize::new(0);
@@ -154,7 +153,7 @@ fn read_all(
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some((name, _)) = accepted.get(index) else { break };
-                    let result = read_one(workspace, spec, device, name);
+                    let result = read_file(workspace, spec, device, name);
                     results
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -168,7 +167,7 @@ fn read_all(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn read_one(
+fn read_file(
     workspace: &Workspace,
     spec: &CollectionSpec,
     device: u64,
@@ -187,7 +186,7 @@ fn read_one(
     };
     // The opened file is checked again, because the entry may have been replaced since it was found.
     let stat = rustix::fs::fstat(&opened).map_err(failed)?;
-    if let Some(reason) = reason_to_refuse(&stat, device) {
+    if let Some(reason) = refusal_reason(&stat, device) {
         return Err(reason.to_owned());
     }
     let mut file = File::from(opened);
@@ -374,7 +373,7 @@ mod tests {
         let outputs = collect(&workspace, &spec(&["out/*"], |outputs| outputs.max_files = 10)).unwrap();
         assert_eq!(outputs.files.len(), 10);
         assert!(outputs.refused.iter().any(|refused| refused.name == "out/0-sparse"));
-        assert_eq!(outputs.refused.len() as u64 + outputs.refused_unnamed, 491);
+        assert_eq!(outputs.refused.len() as u64 + outputs.unnamed_refusals, 491);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The MIME type of a file, determined by its content if possible, then by its name.
+//! Guesses the MIME type of a file from its content and, if that is not enough, from its name.
 
-/// Extensions that `mime_guess` does not know or maps to a type that does not fit the files that skills write.
-const BY_EXTENSION: [(&str, &str); 14] = [
+/// Extensions that `mime_guess` does not know, or maps to a type that is wrong for the files that skills write.
+const TYPE_BY_EXTENSION: [(&str, &str); 14] = [
     ("csv", "text/csv"),
     ("ipynb", "application/x-ipynb+json"),
     ("jsonl", "application/jsonl"),
@@ -18,7 +18,7 @@ const BY_EXTENSION: [(&str, &str); 14] = [
     ("yml", "application/yaml"),
 ];
 
-/// Extensions of formats that are archives inside: the first bytes of a `.docx` are those of a zip file.
+/// Extensions of formats that are based on an archive format. For example, a `.docx` file starts like a zip file.
 const ARCHIVE_BASED_EXTENSIONS: [(&str, &[&str]); 3] = [
     (
         "application/zip",
@@ -53,7 +53,7 @@ pub(super) fn guess_mime_type(name: &str, head: &[u8], is_text: bool) -> String 
     }
     if is_text {
         let mime_type = extension.as_deref().and_then(|extension| {
-            BY_EXTENSION
+            TYPE_BY_EXTENSION
                 .iter()
                 .find(|(known, _)| *known == extension)
                 .map(|(_, mime)| *mime)
@@ -67,7 +67,7 @@ pub(super) fn guess_mime_type(name: &str, head: &[u8], is_text: bool) -> String 
             .unwrap_or("text/plain")
             .to_owned();
     }
-    // The name does not turn binary content into text.
+    // Binary content never gets a text type, whatever its name is.
     let guessed = mime_guess::from_path(name).first_raw();
     if let Some(kind) = infer::get(head) {
         let outer = kind.mime_type();

@@ -1,4 +1,4 @@
-//! Removes a tree that a hostile script created: of any depth, with any modes, without following links.
+//! Removes a tree that a hostile script may have created: of any depth, with any modes, without following links.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::beneath;
 
-/// The number of directories that are open at once. Deeper directories are first moved to the top.
+/// The maximum number of directories that are open at once. Deeper directories are first moved to the top of the tree.
 const MAX_OPEN_DIRECTORIES: usize = 32;
 
 /// Removes `name` in `parent` with everything below it. It is no error if `name` does not exist.
@@ -24,20 +24,21 @@ pub fn remove_tree(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()
     let top = open_for_removal(parent, name)?;
     let mut removal = Removal {
         top: top.as_fd(),
-        moved: 0,
+        moved_count: 0,
     };
     loop {
-        let moved_before = removal.moved;
+        let count_before = removal.moved_count;
         removal.remove_children(top.as_fd(), 0)?;
-        if removal.moved == moved_before {
+        if removal.moved_count == count_before {
             return rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
         }
     }
 }
 
+/// A removal in progress.
 struct Removal<'a> {
     top: BorrowedFd<'a>,
-    moved: u64,
+    moved_count: u64,
 }
 
 impl Removal<'_> {
@@ -66,10 +67,10 @@ impl Removal<'_> {
 
     fn move_to_top(&mut self, directory: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
         loop {
-            self.moved += 1;
-            let free = format!(".removing-{}", self.moved);
+            self.moved_count += 1;
+            let new_name = format!(".removing-{}", self.moved_count);
             let flags = rustix::fs::RenameFlags::NOREPLACE;
-            match rustix::fs::renameat_with(directory, name, self.top, &free, flags) {
+            match rustix::fs::renameat_with(directory, name, self.top, &new_name, flags) {
                 Err(Errno::EXIST) => {}
                 renamed => return renamed,
             }

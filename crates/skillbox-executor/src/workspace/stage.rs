@@ -1,4 +1,4 @@
-//! Stages inputs into the workspace. Runs nothing and follows no links.
+//! Stages inputs into the workspace without following links.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ use super::{Workspace, WorkspaceError, beneath};
 const MAX_DEPTH: usize = 64;
 
 /// An input whose source is open.
-pub struct ReadyInput {
+pub struct OpenInput {
     /// The source as the report shows it.
     pub from: String,
     /// The destination below the workspace.
@@ -31,16 +31,16 @@ pub enum InputSource {
     File(File),
     /// A directory, copied with everything below it except special files.
     Directory(OwnedFd),
-    /// Content from a store.
+    /// Content without a file, such as an artifact or a `data:` URL.
     Reader(Box<dyn Read + Send>),
 }
 
 /// The staged inputs.
 #[derive(Debug, Default)]
 pub struct StagedInputs {
-    /// One entry for each input.
+    /// The report of each input.
     pub inputs: Vec<StagedInput>,
-    /// Sources that the sandbox mounts read-only onto their mount points.
+    /// Sources that the sandbox mounts read-only, instead of copies.
     pub links: Vec<StagedLink>,
     /// Warnings for the caller.
     pub warnings: Vec<String>,
@@ -85,7 +85,7 @@ pub struct StageError {
 }
 
 /// Stages all inputs, in the order of the request.
-pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<StagedInputs, StageError> {
+pub fn stage_inputs(workspace: &Workspace, inputs: Vec<OpenInput>) -> Result<StagedInputs, StageError> {
     let mut staged = StagedInputs::default();
     for (index, input) in inputs.into_iter().enumerate() {
         staged
@@ -96,12 +96,12 @@ pub fn stage_inputs(workspace: &Workspace, inputs: Vec<ReadyInput>) -> Result<St
 }
 
 impl StagedInputs {
-    fn stage_input(&mut self, workspace: &Workspace, input: ReadyInput) -> Result<(), WorkspaceError> {
-        let ReadyInput { from, to, mode, source } = input;
+    fn stage_input(&mut self, workspace: &Workspace, input: OpenInput) -> Result<(), WorkspaceError> {
+        let OpenInput { from, to, mode, source } = input;
         let size_bytes = match (mode, source) {
             (InputMode::Link, InputSource::File(file)) => {
                 let size = file.metadata().map(|meta| meta.len()).unwrap_or(0);
-                make_mount_point(workspace, &to, FileType::RegularFile)?;
+                create_mount_point(workspace, &to, FileType::RegularFile)?;
                 self.links.push(StagedLink {
                     source: file.into(),
                     to: to.clone(),
@@ -110,7 +110,7 @@ impl StagedInputs {
                 size
             }
             (InputMode::Link, InputSource::Directory(directory)) => {
-                make_mount_point(workspace, &to, FileType::Directory)?;
+                create_mount_point(workspace, &to, FileType::Directory)?;
                 self.links.push(StagedLink {
                     source: directory,
                     to: to.clone(),
@@ -142,11 +142,11 @@ impl StagedInputs {
 
 /// Copies a file, or a directory with everything below it except special files.
 pub(crate) fn copy_tree(workspace: &Workspace, source: BorrowedFd<'_>, to: &RelPath) -> Result<(), WorkspaceError> {
-    let stat = rustix::fs::fstat(source).map_err(WorkspaceError::new("inspect the source of", to))?;
+    let stat = rustix::fs::fstat(source).map_err(WorkspaceError::io("inspect the source of", to))?;
     let (parent, name) = workspace.create_parent(to)?;
     if beneath::file_type(&stat) != FileType::Directory {
         let duplicate = source.try_clone_to_owned().map_err(|error| {
-            WorkspaceError::new("open the source of", to)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            WorkspaceError::io("open the source of", to)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
         })?;
         return copy_file_at(workspace, parent.as_fd(), name, to, &mut File::from(duplicate)).map(drop);
     }
@@ -156,12 +156,12 @@ pub(crate) fn copy_tree(workspace: &Workspace, source: BorrowedFd<'_>, to: &RelP
         bytes: 0,
     };
     // A descriptor with `O_PATH` cannot be listed.
-    let listed = beneath::open_child_directory(source, b".").map_err(WorkspaceError::new("open the source of", to))?;
+    let listed = beneath::open_child_directory(source, b".").map_err(WorkspaceError::io("open the source of", to))?;
     tree.copy_directory(listed.as_fd(), parent.as_fd(), name, to, 0)
 }
 
-fn make_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Result<(), WorkspaceError> {
-    let failed = |action| WorkspaceError::new(action, to);
+fn create_mount_point(workspace: &Workspace, to: &RelPath, kind: FileType) -> Result<(), WorkspaceError> {
+    let failed = |action| WorkspaceError::io(action, to);
     let (parent, name) = workspace.create_parent(to)?;
     match (kind, beneath::stat_child(parent.as_fd(), name)) {
         (FileType::Directory, Ok(stat)) if beneath::file_type(&stat) == FileType::Directory => return Ok(()),
@@ -187,7 +187,7 @@ fn copy_file(workspace: &Workspace, to: &RelPath, source: &mut dyn Read) -> Resu
     copy_file_at(workspace, parent.as_fd(), name, to, source)
 }
 
-/// Replaces an existing file or link, so that nothing is written through a planted link.
+/// Copies a file. An existing file or link is replaced, so that nothing is written through a link that a script created.
 fn copy_file_at(
     workspace: &Workspace,
     parent: BorrowedFd<'_>,
@@ -195,7 +195,7 @@ fn copy_file_at(
     to: &RelPath,
     source: &mut dyn Read,
 ) -> Result<u64, WorkspaceError> {
-    let failed = |action| WorkspaceError::new(action, to);
+    let failed = |action| WorkspaceError::io(action, to);
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => return Err(failed("replace")(error)),
@@ -203,7 +203,7 @@ fn copy_file_at(
     let mut file = File::from(create_file(parent, name).map_err(failed("create"))?);
     let size = std::io::copy(source, &mut file).map_err(|error| match Errno::from_io_error(&error) {
         Some(errno) => failed("write")(errno),
-        // Errors of the written file have an errno. This one comes from the source.
+        // Errors of the written file have an errno, so this error comes from the source.
         None => WorkspaceError::Input {
             path: to.to_string(),
             source: error,
@@ -235,7 +235,7 @@ impl TreeCopy<'_> {
         to: &RelPath,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
-        let failed = |action| WorkspaceError::new(action, to);
+        let failed = |action| WorkspaceError::io(action, to);
         if depth > MAX_DEPTH {
             return Err(failed("copy a tree of this depth to")(Errno::NAMETOOLONG));
         }
@@ -269,9 +269,9 @@ impl TreeCopy<'_> {
         depth: usize,
     ) -> Result<(), WorkspaceError> {
         let child = to
-            .join(&RelPath::parse(name).map_err(|_| WorkspaceError::new("name an entry below", to)(Errno::INVAL))?)
-            .map_err(|_| WorkspaceError::new("name an entry below", to)(Errno::NAMETOOLONG))?;
-        let failed = |action| WorkspaceError::new(action, &child);
+            .join(&RelPath::parse(name).map_err(|_| WorkspaceError::io("name an entry below", to)(Errno::INVAL))?)
+            .map_err(|_| WorkspaceError::io("name an entry below", to)(Errno::NAMETOOLONG))?;
+        let failed = |action| WorkspaceError::io(action, &child);
         let stat = beneath::stat_child(source, name).map_err(failed("inspect the source of"))?;
         match beneath::file_type(&stat) {
             FileType::Directory => {
@@ -287,7 +287,7 @@ impl TreeCopy<'_> {
                 }
                 Ok(())
             }
-            // A link is copied unchanged: inside the sandbox it cannot lead outside.
+            // A link is copied unchanged: inside the sandbox it cannot lead out of the sandbox.
             FileType::Symlink => {
                 let link = rustix::fs::readlinkat(source, name, Vec::new()).map_err(failed("read the link"))?;
                 rustix::fs::symlinkat(&link, target, name).map_err(failed("create the link"))?;
@@ -296,13 +296,13 @@ impl TreeCopy<'_> {
                     .map_err(failed("change the owner of"))
             }
             other => {
-                let what = match other {
+                let description = match other {
                     FileType::Fifo => "a FIFO",
                     FileType::Socket => "a socket",
                     FileType::CharacterDevice | FileType::BlockDevice => "a device",
                     _ => "a special file",
                 };
-                self.warnings.push(format!("{child}: {what} is not copied"));
+                self.warnings.push(format!("{child}: {description} is not copied"));
                 Ok(())
             }
         }

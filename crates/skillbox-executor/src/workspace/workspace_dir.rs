@@ -1,4 +1,4 @@
-//! A workspace as a directory descriptor.
+//! A workspace, accessed only through its directory descriptor.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use skillbox_model::{RelPath, RunId};
 
 use super::beneath;
-use super::scratch::Scratch;
+use super::scratch::ScratchDirectory;
 use crate::layout;
 
 /// The owner of staged files, if the server is root and the script is not.
@@ -28,7 +28,7 @@ pub enum Backing {
     Disk,
 }
 
-/// A workspace, accessed only through its descriptor.
+/// The workspace of a run or a session.
 #[derive(Debug)]
 pub struct Workspace {
     root: OwnedFd,
@@ -39,7 +39,7 @@ pub struct Workspace {
     /// Whether the layout directories exist and no run has used the workspace since.
     has_layout_directories: bool,
     /// The directory that holds the workspace, if it is removed together with it.
-    scratch: Option<Scratch>,
+    scratch: Option<ScratchDirectory>,
 }
 
 /// The directories of every workspace.
@@ -77,7 +77,7 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    pub(crate) fn new(action: &'static str, path: impl std::fmt::Display) -> impl FnOnce(Errno) -> Self {
+    pub(crate) fn io(action: &'static str, path: impl std::fmt::Display) -> impl FnOnce(Errno) -> Self {
         let path = path.to_string();
         move |source| Self::Io { action, path, source }
     }
@@ -116,15 +116,15 @@ impl Workspace {
         }
     }
 
-    /// Ties the workspace to a directory that is removed with it.
-    pub(crate) fn with_scratch(mut self, scratch: Scratch) -> Self {
+    /// Adds the directory that contains the workspace and is removed with it.
+    pub(crate) fn with_scratch(mut self, scratch: ScratchDirectory) -> Self {
         self.scratch = Some(scratch);
         self
     }
 
-    /// A directory outside the workspace for additional hard links, if there is one.
-    pub(crate) fn hard_link_directory(&self) -> Option<std::io::Result<OwnedFd>> {
-        self.scratch.as_ref().map(Scratch::hard_links)
+    /// Opens a directory outside the workspace for additional hard links, if there is one.
+    pub(crate) fn open_hard_link_directory(&self) -> Option<std::io::Result<OwnedFd>> {
+        self.scratch.as_ref().map(ScratchDirectory::open_hard_links)
     }
 
     /// The owner of staged files.
@@ -148,7 +148,7 @@ impl Workspace {
     }
 
     /// The descriptor that a sandbox mounts.
-    pub fn mountable(&self) -> BorrowedFd<'_> {
+    pub fn mount_fd(&self) -> BorrowedFd<'_> {
         self.mount.as_ref().unwrap_or(&self.root).as_fd()
     }
 
@@ -175,8 +175,8 @@ impl Workspace {
             .try_for_each(|directory| self.ensure_directory(directory))
     }
 
-    /// Creates the layout directories and the directory of this run. Links and files that an earlier run of the session
-    /// put in their place are removed.
+    /// Creates the layout directories and the directory of this run. If an earlier run of the session replaced one of
+    /// them by a link or a file, that is removed.
     pub fn prepare(&self, run_id: &RunId) -> Result<(), WorkspaceError> {
         if !self.has_layout_directories {
             self.create_layout_directories()?;
@@ -187,9 +187,9 @@ impl Workspace {
         self.ensure_directory(&layout::run_directory(run_id))
     }
 
-    /// Renames the directory of the last run to this one's, if it is empty. On a disk, creating a directory costs many
-    /// times as much as renaming one, and a session does not accumulate empty directories. The last run may have a
-    /// greater id, because ids are assigned before runs queue for the session.
+    /// Renames the directory of the last run for this run, if it is empty. On a disk, creating a directory takes many
+    /// times as long as renaming one. This also keeps a session from accumulating empty directories. The last run may
+    /// have a greater id, because ids are assigned before runs queue for the session.
     fn reuse_last_run_directory(&self, run_id: &RunId) {
         let own = run_id.as_str().as_bytes();
         let is_other_run =
@@ -205,11 +205,11 @@ impl Workspace {
     }
 
     fn ensure_directory(&self, path: &str) -> Result<(), WorkspaceError> {
-        let failed = |action| WorkspaceError::new(action, path);
+        let failed = |action| WorkspaceError::io(action, path);
         let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;
-        let above = rel.parent().map(|above| beneath::open_directory(self.root(), &above));
-        let above = above.transpose().map_err(failed("open the parent of"))?;
-        let (parent, name) = (above.as_ref().map_or(self.root(), AsFd::as_fd), rel.file_name());
+        let opened = rel.parent().map(|path| beneath::open_directory(self.root(), &path));
+        let opened = opened.transpose().map_err(failed("open the parent of"))?;
+        let (parent, name) = (opened.as_ref().map_or(self.root(), AsFd::as_fd), rel.file_name());
         for _ in 0..2 {
             match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) => {
@@ -234,9 +234,10 @@ impl Workspace {
         Err(failed("create")(Errno::EXIST))
     }
 
-    /// Creates all directories above `path`, and opens the innermost. Links are not followed.
+    /// Creates all directories above `path`, and opens the innermost. Returns it with the last component of `path`. Links
+    /// are not followed.
     pub(crate) fn create_parent<'a>(&self, path: &'a RelPath) -> Result<(OwnedFd, &'a [u8]), WorkspaceError> {
-        let failed = |action| WorkspaceError::new(action, path);
+        let failed = |action| WorkspaceError::io(action, path);
         let mut current = rustix::io::fcntl_dupfd_cloexec(self.root(), 0).map_err(failed("open"))?;
         let parts: Vec<&[u8]> = path.components().collect();
         for part in &parts[..parts.len() - 1] {
@@ -252,7 +253,7 @@ impl Workspace {
         Ok((current, parts[parts.len() - 1]))
     }
 
-    /// Makes the script's user the owner of a new entry, if that is another user.
+    /// Makes the script's user the owner of a new entry, unless the script runs as the user of this process.
     pub(crate) fn set_script_owner(&self, parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
         let Some(owner) = self.owner else { return Ok(()) };
         let uid = rustix::fs::Uid::from_raw(owner.uid);
@@ -265,13 +266,13 @@ impl Workspace {
         beneath::tree_usage(self.root(), max_entries).0
     }
 
-    /// Empties the directory of mounted skills. Its entries are not from this run.
+    /// Removes the directory of mounted skills, unless it is empty. Its entries are remains of earlier runs.
     pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
         // The directory is usually empty, and creating it again is slow on a disk.
         if beneath::is_empty_directory(self.root(), layout::SKILLS.as_bytes()) {
             return Ok(());
         }
-        super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::new("clear", layout::SKILLS))
+        super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::io("clear", layout::SKILLS))
     }
 
     /// Whether the workspace's file system has no bytes or inodes left.

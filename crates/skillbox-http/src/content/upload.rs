@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
-use skillbox_artifacts::{Artifact, ArtifactName, Origin, Scope, StoreError};
+use skillbox_artifacts::{Artifact, ArtifactName, ArtifactMetadata, Scope, StoreError};
 use tokio::sync::mpsc;
 
 use crate::app::App;
@@ -33,7 +33,7 @@ pub(crate) async fn store_upload(
     let (chunks, incoming) = mpsc::channel(2);
     let storing = {
         let tenant = tenant.clone();
-        let origin = Origin {
+        let metadata = ArtifactMetadata {
             mime_type,
             run_id: None,
         };
@@ -43,7 +43,7 @@ pub(crate) async fn store_upload(
                 rest: Bytes::new(),
                 is_complete: false,
             };
-            tenant.runtime.artifacts().put(&scope, &name, &mut content, origin)
+            tenant.runtime.artifacts().put(&scope, &name, &mut content, metadata)
         })
     };
     let forwarded = forward_body(body, chunks, app.limits.upload).await;

@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use skillbox_runtime::{AgentName, AgentSession, Dialect, History};
+use skillbox_runtime::{AgentName, AgentSession, Dialect, HistoryCompleteness};
 
 use super::sessions;
 use crate::app::{App, in_background};
@@ -73,7 +73,9 @@ pub(crate) async fn prompt(
         let failure = |error| ApiError::of_tool(&error, dialect);
         let state = session.state().map_err(failure)?;
         let loaded = state.loaded(&agent).map(|loaded| loaded.skill.to_string()).collect();
-        let section = session.modify_request(&agent, History::Whole).map_err(failure)?;
+        let section = session
+            .modify_request(&agent, HistoryCompleteness::Complete)
+            .map_err(failure)?;
         let (prompt, delta) = section.map(|section| (section.text, section.delta)).unwrap_or_default();
         Ok(Json(PromptResponse {
             dialect,

@@ -135,7 +135,11 @@ pub(crate) async fn info(State(app): State<Arc<App>>, path: PathParams) -> Resul
 
 fn unknown_skill(catalog: &Catalog, name: &str) -> ApiError {
     let error = ApiError::new(ErrorCode::UnknownSkill, format!("unknown skill {name:?}"));
-    let nearest: Vec<&str> = catalog.nearest_names(name, 3).into_iter().map(|name| name.as_str()).collect();
+    let nearest: Vec<&str> = catalog
+        .nearest_names(name, 3)
+        .into_iter()
+        .map(|name| name.as_str())
+        .collect();
     match nearest.as_slice() {
         [] => error,
         names => error.hint(format!("similar names: {}", names.join(", "))),
@@ -147,7 +151,7 @@ fn read_info(catalog: &Catalog, entry: &SkillEntry) -> Result<SkillInfo, SkillRe
     let Value::Object(frontmatter) = json!(entry.meta) else {
         unreachable!("frontmatter serialises to an object");
     };
-    let diagnostics = catalog.diagnostics_of(entry).cloned().chain(directory.advice()?);
+    let diagnostics = catalog.diagnostics_of(entry).cloned().chain(directory.check()?);
     Ok(SkillInfo {
         frontmatter,
         path: entry.path().display().to_string(),

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use skillbox_model::ErrorBody;
 use skillbox_repository::SkillReadError;
 
-use super::kind::Dialect;
+use super::dialects::Dialect;
 use crate::loader_error::LoaderError;
-use crate::sanitize::{error_excerpt, markdown_line, quote_argument};
+use crate::sanitize::{error_excerpt, quote_argument, sanitize_markdown_line};
 use crate::skill_view::SkillView;
 use crate::tool::Tool;
 
 impl LoaderError {
     /// The error object with the message of a dialect.
-    pub fn body(&self, dialect: Dialect) -> ErrorBody {
+    pub fn to_error_body(&self, dialect: Dialect) -> ErrorBody {
         let message = match dialect {
             Dialect::Deepagents => deepagents_message(self),
             Dialect::Saa => saa_message(self),
@@ -29,13 +29,8 @@ impl LoaderError {
     }
 }
 
-/// The message of `skill_run` in a host without an executor.
-pub fn executor_not_configured() -> &'static str {
-    "executor is not configured"
-}
-
 /// The tools that the skills declare, sorted and without duplicates.
-fn declared_tools(skills: &[Arc<SkillView>]) -> Vec<String> {
+fn sorted_declared_tools(skills: &[Arc<SkillView>]) -> Vec<String> {
     let declared: BTreeSet<&str> = skills
         .iter()
         .flat_map(|skill| &skill.allowed_tools)
@@ -48,17 +43,22 @@ fn join_names(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let names: Vec<_> = names.iter().map(|name| markdown_line(name)).collect();
+    let names: Vec<_> = names.iter().map(|name| sanitize_markdown_line(name)).collect();
     names.join(", ")
+}
+
+/// Lists the most similar names, if there are any.
+fn describe_suggestions(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| format!("the nearest are: {}", join_names(names)))
 }
 
 fn default_message(error: &LoaderError) -> String {
     match error {
         LoaderError::UnknownSkill { name, suggestions } => {
             format!(
-                "unknown skill {:?}; the nearest are: {}",
+                "unknown skill {:?}; {}",
                 error_excerpt(name),
-                join_names(suggestions)
+                describe_suggestions(suggestions).unwrap_or_else(|| "no skills are available".to_owned())
             )
         }
         LoaderError::LoadLimit { name, limit, loaded } => format!(
@@ -70,26 +70,26 @@ fn default_message(error: &LoaderError) -> String {
             format!(
                 "the skill {:?} cannot be read: {}",
                 error_excerpt(name),
-                markdown_line(&describe_cause(source))
+                sanitize_markdown_line(&describe_cause(source))
             )
         }
         LoaderError::UnknownDoc {
             skill,
             path,
             suggestions,
-        } => format!(
-            "the skill {:?} has no {:?}; the nearest are: {}",
-            error_excerpt(skill),
-            error_excerpt(path),
-            join_names(suggestions)
-        ),
-        LoaderError::InvalidPath { source, .. } => markdown_line(&source.to_string()).into_owned(),
+        } => {
+            let (skill, path) = (error_excerpt(skill), error_excerpt(path));
+            let suggestions = describe_suggestions(suggestions);
+            let suggestions = suggestions.map(|text| format!("; {text}")).unwrap_or_default();
+            format!("the skill {skill:?} has no {path:?}{suggestions}")
+        }
+        LoaderError::InvalidPath { source, .. } => sanitize_markdown_line(&source.to_string()).into_owned(),
         LoaderError::ToolNotAllowed { tool, skills, reason } => {
             let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
             format!(
                 "the loaded skills do not allow the tool {:?}{reason}; allowed tools: {}",
                 error_excerpt(tool),
-                join_names(&declared_tools(skills))
+                join_names(&sorted_declared_tools(skills))
             )
         }
         LoaderError::UnknownTool { tool, available } => {
@@ -99,9 +99,12 @@ fn default_message(error: &LoaderError) -> String {
         }
         LoaderError::SkillCalledAsTool { skill, .. } => format!("{:?} is a skill, not a tool", error_excerpt(skill)),
         LoaderError::InvalidArguments { tool, source, .. } => {
-            format!("invalid arguments for {tool}: {}", markdown_line(&source.to_string()))
+            format!(
+                "invalid arguments for {tool}: {}",
+                sanitize_markdown_line(&source.to_string())
+            )
         }
-        other => markdown_line(&other.to_string()).into_owned(),
+        other => sanitize_markdown_line(&other.to_string()).into_owned(),
     }
 }
 
@@ -124,12 +127,12 @@ fn deepagents_message(error: &LoaderError) -> Option<String> {
         LoaderError::SkillMissing { path, .. } => {
             format!(
                 "Error: Failed to read skill file at {}: file_not_found",
-                markdown_line(&path.to_string_lossy())
+                sanitize_markdown_line(&path.to_string_lossy())
             )
         }
         LoaderError::Unreadable { path, source, .. } => {
             let path = path.to_string_lossy();
-            let path = markdown_line(&path);
+            let path = sanitize_markdown_line(&path);
             match source {
                 SkillReadError::TooLarge { limit, .. } => {
                     format!("Error: Skill file at {path} exceeds maximum size ({limit} bytes)")
@@ -137,7 +140,7 @@ fn deepagents_message(error: &LoaderError) -> Option<String> {
                 SkillReadError::NotUtf8 { source, .. } => format!("Error: Failed to decode skill file: {source}"),
                 other => format!(
                     "Error: Failed to read skill file at {path}: {}",
-                    markdown_line(&describe_cause(other))
+                    sanitize_markdown_line(&describe_cause(other))
                 ),
             }
         }
@@ -151,7 +154,7 @@ fn deepagents_message(error: &LoaderError) -> Option<String> {
             "Tool '{}' is not in the allowed-tools list for the currently loaded skills. Allowed tools: {}. If you \
              believe this tool is necessary, explain your reasoning.",
             error_excerpt(tool),
-            join_names(&declared_tools(skills))
+            join_names(&sorted_declared_tools(skills))
         ),
         _ => return None,
     })
@@ -161,11 +164,11 @@ fn deepagents_message(error: &LoaderError) -> Option<String> {
 fn saa_message(error: &LoaderError) -> Option<String> {
     Some(match error {
         LoaderError::UnknownSkill { name, suggestions } => {
-            format!(
-                "Error: Skill not found: {}. The nearest are: {}",
-                error_excerpt(name),
-                join_names(suggestions)
-            )
+            let name = error_excerpt(name);
+            match describe_suggestions(suggestions) {
+                Some(suggestions) => format!("Error: Skill not found: {name}; {suggestions}"),
+                None => format!("Error: Skill not found: {name}; no skills are available"),
+            }
         }
         LoaderError::SkillNotNamed => "Error: skill_name or skill_path is required".to_owned(),
         LoaderError::SkillMismatch { .. } => "Error: skill_name and skill_path must refer to the same skill".to_owned(),

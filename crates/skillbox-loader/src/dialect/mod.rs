@@ -1,9 +1,8 @@
 //! Dialects: the tool names, messages and state keys of other agent systems.
 
-mod kind;
+mod dialects;
 mod messages;
-mod state_keys;
+mod render_state;
 
-pub use kind::{Dialect, DialectError};
-pub use messages::executor_not_configured;
-pub use state_keys::{changed_keys, state_keys};
+pub use dialects::{Dialect, DialectError};
+pub use render_state::{render_state, render_state_changes};

@@ -4,4 +4,4 @@ mod event;
 mod skill_hooks;
 
 pub use event::HookEvent;
-pub use skill_hooks::{FiredHook, HookHandler, HookKey, SkillHooks};
+pub use skill_hooks::{HookHandler, HookKey, MatchedHook, SkillHooks};

@@ -64,9 +64,9 @@ pub struct HookKey {
     pub index: u32,
 }
 
-/// A hook that has fired.
+/// A hook that matches an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FiredHook {
+pub struct MatchedHook {
     /// Its identity.
     #[serde(flatten)]
     pub key: HookKey,
@@ -109,13 +109,13 @@ impl SkillHooks {
         skill: &'h SkillName,
         event: HookEvent,
         subjects: &'h [&'h str],
-    ) -> impl Iterator<Item = FiredHook> + 'h {
+    ) -> impl Iterator<Item = MatchedHook> + 'h {
         let matches =
             move |hook: &Hook| hook.event == event && subjects.iter().any(|subject| hook.matcher.accepts(subject));
         (0..)
             .zip(&self.hooks)
             .filter(move |(_, hook)| matches(hook))
-            .map(move |(index, hook)| FiredHook {
+            .map(move |(index, hook)| MatchedHook {
                 key: HookKey {
                     skill: skill.clone(),
                     event,

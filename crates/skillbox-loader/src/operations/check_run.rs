@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Caller, Engine};
+use crate::call_context::{CallContext, Caller};
 use crate::loader_error::LoaderError;
 use crate::skill_view::SkillView;
 
-impl<'e> Engine<'e> {
+impl<'c> CallContext<'c> {
     /// Returns the skill if it may run: it exists and is enabled, the caller may invoke it, and it is loaded if the
     /// host requires that.
-    pub fn check_run(&self, name: &str) -> Result<&'e Arc<SkillView>, LoaderError> {
+    pub fn check_run(&self, name: &str) -> Result<&'c Arc<SkillView>, LoaderError> {
         let skill = self.find_skill(name)?;
         let is_loaded = self.state.is_loaded(self.agent, &skill.name);
         if self.settings.require_loaded && !is_loaded {

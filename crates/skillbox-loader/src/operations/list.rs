@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 
 use super::rank::rank_skills;
-use crate::engine::{Answer, Engine};
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::loader_error::LoaderError;
-use crate::sanitize::markdown_line;
+use crate::sanitize::sanitize_markdown_line;
 use crate::tool_interface::{ListInput, ListResult, ListedSkill};
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Lists every skill that the agent's filter includes. Disabled skills are listed too, so that they can be enabled.
-    pub fn list(&self, input: &ListInput) -> Result<Answer<ListResult>, LoaderError> {
+    pub fn list(&self, input: &ListInput) -> Result<OperationOutcome<ListResult>, LoaderError> {
         let all = self.state.snapshot().map_or(&[][..], |snapshot| snapshot.skills());
         let included = all
             .iter()
-            .filter(|skill| self.state.known_skill(self.agent, skill.name.as_str()).is_some());
+            .filter(|skill| self.state.skill_in_filter(self.agent, skill.name.as_str()).is_some());
         let hits = rank_skills(included, input.query.as_deref().unwrap_or_default());
         let loaded = self.loaded_names();
         let skills: Vec<ListedSkill> = hits
@@ -34,7 +34,7 @@ impl Engine<'_> {
             })
             .collect();
         let text = render_list(&skills);
-        Ok(Answer {
+        Ok(OperationOutcome {
             result: ListResult { skills },
             text,
             delta: Default::default(),
@@ -48,7 +48,7 @@ fn render_list(skills: &[ListedSkill]) -> String {
     }
     let mut text = String::new();
     for skill in skills {
-        let _ = write!(text, "- {}", markdown_line(skill.name.as_str()));
+        let _ = write!(text, "- {}", sanitize_markdown_line(skill.name.as_str()));
         for (is_set, mark) in [
             (skill.loaded, " [Loaded]"),
             (skill.disabled, " [Disabled]"),
@@ -56,7 +56,7 @@ fn render_list(skills: &[ListedSkill]) -> String {
         ] {
             text.push_str(if is_set { mark } else { "" });
         }
-        let _ = writeln!(text, ": {}", markdown_line(&skill.description));
+        let _ = writeln!(text, ": {}", sanitize_markdown_line(&skill.description));
     }
     text
 }

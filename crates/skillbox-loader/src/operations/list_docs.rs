@@ -3,17 +3,17 @@
 use skillbox_model::RelPath;
 use skillbox_repository::{SkillDir, nearest_names};
 
-use crate::engine::{Answer, Engine};
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::loader_error::LoaderError;
 use crate::skill_view::SkillView;
 use crate::tool_interface::SkillInput;
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Lists the documents of a skill.
-    pub fn list_docs(&self, input: &SkillInput) -> Result<Answer<Vec<String>>, LoaderError> {
+    pub fn list_docs(&self, input: &SkillInput) -> Result<OperationOutcome<Vec<String>>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
         let docs = path_strings(&self.doc_paths(skill, &self.open_dir(skill)?)?);
-        Ok(Answer {
+        Ok(OperationOutcome {
             text: serde_json::Value::from(docs.clone()).to_string(),
             result: docs,
             delta: Default::default(),

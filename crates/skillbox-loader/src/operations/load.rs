@@ -8,22 +8,22 @@ use skillbox_repository::{ResourceKind, SkillDir};
 
 use super::list_docs::unreadable_skill;
 use super::load_text::{render_already_loaded_text, render_loaded_text};
+use crate::call_context::{CallContext, Caller, OperationOutcome};
 use crate::delta::{StateDelta, StateOperation};
 use crate::dialect::Dialect;
-use crate::engine::{Answer, Caller, Engine};
 use crate::fire_hooks::{HookTrigger, fire_hooks};
 use crate::loader_error::LoaderError;
-use crate::prompt::{DocBody, resource_summary, shown_directory};
+use crate::prompt::{PromptDoc, resource_summary, shown_directory};
 use crate::settings::AtLimit;
 use crate::skill_view::SkillView;
 use crate::state::{DocSelection, ResourceType, ResourceView};
 use crate::tool::Tool;
-use crate::tool_interface::{DocText, LoadInput, LoadResult};
+use crate::tool_interface::{LoadInput, LoadResult, ResultDoc};
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Loads a skill. The checks have a fixed order: unknown, disabled, manual only, already loaded, over the limit.
     /// Then the file is read and its size and encoding are checked. Only a successful call has a delta.
-    pub fn load(&self, input: &LoadInput) -> Result<Answer<LoadResult>, LoaderError> {
+    pub fn load(&self, input: &LoadInput) -> Result<OperationOutcome<LoadResult>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
         let already_loaded = self.state.is_loaded(self.agent, &skill.name);
         if skill.is_manual_only() && self.caller == Caller::Model && !already_loaded {
@@ -36,7 +36,7 @@ impl Engine<'_> {
         };
         let mut result = self.initial_result(skill, already_loaded);
         if already_loaded && self.settings.dialect == Dialect::Deepagents {
-            return Ok(Answer {
+            return Ok(OperationOutcome {
                 text: render_already_loaded_text(skill),
                 result,
                 delta: StateDelta::default(),
@@ -46,7 +46,7 @@ impl Engine<'_> {
         let instructions = if already_loaded {
             self.read_instructions(skill)?
         } else {
-            Arc::new(dir.instructions().map_err(|source| unreadable_skill(skill, source))?)
+            Arc::new(dir.read_skill_md().map_err(|source| unreadable_skill(skill, source))?)
         };
         let selection = self.requested_selection(skill, &dir, input, &mut result)?;
         let resources = self.find_resources(skill, &dir, already_loaded, &mut result.warnings);
@@ -60,9 +60,9 @@ impl Engine<'_> {
         let shown_docs = selection
             .clone()
             .or_else(|| self.state.docs(self.agent, &skill.name).cloned());
-        let (docs, problems) = self.doc_bodies(skill, &shown_docs.unwrap_or_default());
+        let (docs, problems) = self.read_docs(skill, &shown_docs.unwrap_or_default());
         result.warnings.extend(problems);
-        result.docs = docs.iter().map(|doc| self.doc_text(doc)).collect();
+        result.docs = docs.iter().map(|doc| self.result_doc(doc)).collect();
         result.resource_summary = resource_summary(&resources);
         result.resources = group_by_type(&resources);
         result.evicted = evicted;
@@ -79,7 +79,7 @@ impl Engine<'_> {
             already_loaded,
             "skill loaded"
         );
-        Ok(Answer { result, text, delta })
+        Ok(OperationOutcome { result, text, delta })
     }
 
     /// Finds the skill to unload at the load limit, or refuses the call if the settings say so.
@@ -112,7 +112,7 @@ impl Engine<'_> {
             directory: shown_directory(self.settings, skill).into_owned(),
             instructions: None,
             docs: Vec::new(),
-            docs_available: 0,
+            doc_count: 0,
             resources: BTreeMap::new(),
             resource_summary: String::new(),
             allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
@@ -144,11 +144,11 @@ impl Engine<'_> {
             Ok(available) => available,
             Err(error) if named.is_some() => return Err(error),
             Err(error) => {
-                result.warnings.push(error.body(self.settings.dialect).message);
+                result.warnings.push(error.to_error_body(self.settings.dialect).message);
                 Vec::new()
             }
         };
-        result.docs_available = available.len();
+        result.doc_count = available.len();
         match named {
             Some(named) => Ok(Some(DocSelection::chosen(self.find_docs(skill, &available, named)?))),
             None => Ok(all.then_some(DocSelection::All)),
@@ -181,8 +181,8 @@ impl Engine<'_> {
             .and_then(|loaded| loaded.arguments.as_deref())
     }
 
-    fn doc_text(&self, doc: &DocBody) -> DocText {
-        DocText {
+    fn result_doc(&self, doc: &PromptDoc) -> ResultDoc {
+        ResultDoc {
             path: doc.path.clone(),
             content: self.settings.delivery().in_result().then(|| doc.text.clone()),
             truncated: doc.truncated_from.is_some(),

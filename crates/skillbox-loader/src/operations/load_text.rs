@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::dialect::Dialect;
-use crate::prompt::{DocBody, LoadedBody, render_tagged, resource_summary, shown_directory};
-use crate::sanitize::markdown_line;
+use crate::prompt::{LoadedSkillText, PromptDoc, render_tagged, resource_summary, shown_directory};
+use crate::sanitize::sanitize_markdown_line;
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::state::ResourceView;
 
 pub(crate) fn render_already_loaded_text(skill: &SkillView) -> String {
-    let name = markdown_line(skill.name.as_str());
+    let name = sanitize_markdown_line(skill.name.as_str());
     format!("Skill '{name}' is already loaded. Its instructions are already active.")
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn render_loaded_text(
     settings: &Settings,
     skill: &SkillView,
     instructions: &str,
-    docs: &[DocBody],
+    docs: &[PromptDoc],
     resources: &[ResourceView],
     already_loaded: bool,
 ) -> String {
@@ -28,16 +28,16 @@ pub(crate) fn render_loaded_text(
         Dialect::Saa => instructions.to_owned(),
         Dialect::Trpc => {
             let suffix = if already_loaded { " (again)" } else { "" };
-            format!("loaded: {}{suffix}", markdown_line(skill.name.as_str()))
+            format!("loaded: {}{suffix}", sanitize_markdown_line(skill.name.as_str()))
         }
         Dialect::Skillbox | Dialect::Agentskills if !settings.delivery().in_result() => {
             format!(
                 "loaded: {}; its instructions are in the system prompt",
-                markdown_line(skill.name.as_str())
+                sanitize_markdown_line(skill.name.as_str())
             )
         }
         Dialect::Skillbox | Dialect::Agentskills => {
-            let body = LoadedBody {
+            let loaded = LoadedSkillText {
                 name: skill.name.to_string(),
                 directory: shown_directory(settings, skill).into_owned(),
                 instructions: Ok(instructions.to_owned()),
@@ -50,7 +50,7 @@ pub(crate) fn render_loaded_text(
             } else {
                 format!("\nFiles: {summary}\n")
             };
-            format!("{}{files}", render_tagged(&body))
+            format!("{}{files}", render_tagged(&loaded))
         }
     }
 }
@@ -64,7 +64,12 @@ fn append_resource_paths(instructions: &str, skill: &SkillView, resources: &[Res
     text.push_str("\n\n\n---\n**Skill Resources:**\n");
     for resource in resources {
         let path = format!("{}/{}", skill.directory(), resource.path);
-        let _ = write!(text, "\n- [{}] `{}`", resource.kind.as_str(), markdown_line(&path));
+        let _ = write!(
+            text,
+            "\n- [{}] `{}`",
+            resource.kind.as_str(),
+            sanitize_markdown_line(&path)
+        );
     }
     text
 }

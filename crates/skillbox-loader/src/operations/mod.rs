@@ -1,4 +1,4 @@
-//! The operations behind the tools, one file per operation.
+//! The operations behind the tools: one file per operation, and files for what several operations share.
 
 mod check_run;
 mod disable;
@@ -6,7 +6,7 @@ mod list;
 mod list_docs;
 mod load;
 mod load_text;
-mod loaded_bodies;
+mod loaded_texts;
 mod rank;
 mod read;
 mod resolve_skill;

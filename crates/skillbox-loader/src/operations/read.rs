@@ -6,19 +6,19 @@ use skillbox_model::{ContentEncoding, RelPath};
 use skillbox_repository::{SkillDir, SkillReadError};
 
 use super::list_docs::{similar_paths, unreadable_skill};
-use crate::engine::{Answer, Engine};
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::loader_error::LoaderError;
 use crate::skill_view::SkillView;
 use crate::tool_interface::{ReadInput, ReadResult};
 
 const DEFAULT_CHUNK_BYTES: u64 = 64 << 10;
 const MAX_CHUNK_BYTES: u64 = 1 << 20;
-/// The whole file is read to decide whether it is text, so that either all of its chunks are text or none is.
+/// Larger files are refused, because every call reads the whole file: all bytes decide whether its chunks are text.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Reads one chunk of a file: as text if the file is text, as base64 otherwise.
-    pub fn read(&self, input: &ReadInput) -> Result<Answer<ReadResult>, LoaderError> {
+    pub fn read(&self, input: &ReadInput) -> Result<OperationOutcome<ReadResult>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
         let path = RelPath::parse_typed(&input.path).map_err(|source| LoaderError::InvalidPath {
             path: input.path.clone(),
@@ -27,7 +27,7 @@ impl Engine<'_> {
         })?;
         let dir = self.open_dir(skill)?;
         let bytes = dir
-            .read(&path, MAX_FILE_BYTES)
+            .read_file(&path, MAX_FILE_BYTES)
             .map_err(|error| read_error(skill, &dir, &path, error))?;
         let limit = input.limit.unwrap_or(DEFAULT_CHUNK_BYTES).clamp(1, MAX_CHUNK_BYTES);
         let chunk = cut_chunk(&bytes, input.offset.unwrap_or(0), limit);
@@ -40,7 +40,7 @@ impl Engine<'_> {
             encoding: chunk.encoding,
             next_offset: chunk.next_offset,
         };
-        Ok(Answer {
+        Ok(OperationOutcome {
             text: result.content.clone(),
             result,
             delta: Default::default(),
@@ -83,9 +83,9 @@ fn cut_chunk(bytes: &[u8], offset: u64, limit: u64) -> Chunk {
 
 fn read_error(skill: &SkillView, dir: &SkillDir, path: &RelPath, error: SkillReadError) -> LoaderError {
     match error {
-        // To a caller, a link out of the skill does not exist.
+        // A link out of the skill is reported as a missing file.
         SkillReadError::Missing { .. } | SkillReadError::OutsideSkill { .. } | SkillReadError::NotAFile(_) => {
-            let files = dir.files().unwrap_or_default();
+            let files = dir.tree_entries().unwrap_or_default();
             LoaderError::UnknownDoc {
                 skill: skill.name.to_string(),
                 path: path.to_string(),

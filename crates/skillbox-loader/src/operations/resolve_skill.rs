@@ -1,14 +1,14 @@
 //! Resolves a skill that a caller gives by name or by path.
 
-use crate::engine::Engine;
+use crate::call_context::CallContext;
 use crate::loader_error::LoaderError;
 use crate::prompt::shown_directory;
 use crate::skill_view::SkillView;
-use crate::tool_interface::SkillNameOrPath;
+use crate::tool_interface::SaaSkillInput;
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Resolves the name of a skill. If both a name and a path are given, they must refer to the same skill.
-    pub fn resolve_skill_name(&self, input: &SkillNameOrPath) -> Result<String, LoaderError> {
+    pub fn resolve_skill_name(&self, input: &SaaSkillInput) -> Result<String, LoaderError> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         match (given(&input.skill_name), given(&input.skill_path)) {
             (None, None) => Err(LoaderError::SkillNotNamed),
@@ -24,7 +24,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Finds the name of the skill at a path. Disabled skills are found too, because disabling one again is no error.
+    /// Finds the name of the skill at a path. Disabled skills are found too, because disabling one again is not an error.
     fn skill_name_at(&self, path: &str) -> Result<String, LoaderError> {
         let wanted = path.trim_end_matches('/');
         let is_at_path = |skill: &SkillView| {
@@ -41,7 +41,7 @@ impl Engine<'_> {
         let all = self.state.snapshot().map_or(&[][..], |snapshot| snapshot.skills());
         let mut included = all
             .iter()
-            .filter(|skill| self.state.known_skill(self.agent, skill.name.as_str()).is_some());
+            .filter(|skill| self.state.skill_in_filter(self.agent, skill.name.as_str()).is_some());
         let found = included.find(|skill| is_at_path(skill));
         found
             .map(|skill| skill.name.to_string())

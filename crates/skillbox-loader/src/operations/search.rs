@@ -5,20 +5,20 @@ use std::fmt::Write as _;
 use skillbox_repository::{SearchRank, search};
 
 use super::rank::rank_skills;
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::dialect::Dialect;
-use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
 use crate::prompt::shown_directory;
-use crate::sanitize::markdown_line;
+use crate::sanitize::sanitize_markdown_line;
 use crate::skill_view::SkillView;
 use crate::tool_interface::{SearchHit, SearchInput, SearchResult};
 
 /// More hits are of no use to a model.
 const MAX_HITS: usize = 50;
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Ranks the visible skills; a blank query lists all. Our own dialect also searches the instructions.
-    pub fn search(&self, input: &SearchInput) -> Result<Answer<SearchResult>, LoaderError> {
+    pub fn search(&self, input: &SearchInput) -> Result<OperationOutcome<SearchResult>, LoaderError> {
         let query = input.query.trim();
         let hits = match self.settings.dialect {
             Dialect::Saa => self.search_metadata(query),
@@ -29,7 +29,7 @@ impl Engine<'_> {
             query: input.query.clone(),
             hits,
         };
-        Ok(Answer {
+        Ok(OperationOutcome {
             text: render_hits(self.settings.dialect, &result),
             result,
             delta: Default::default(),
@@ -41,12 +41,12 @@ impl Engine<'_> {
         let max_hits = if query.is_empty() { hits.len() } else { MAX_HITS };
         hits.into_iter()
             .take(max_hits)
-            .map(|(rank, skill)| self.hit(skill, rank))
+            .map(|(rank, skill)| self.build_hit(skill, rank))
             .collect()
     }
 
-    /// Searches more hits than needed by the number of skills that the agent cannot see, because the catalog contains
-    /// those too.
+    /// Searches the catalog, and drops the skills that the agent cannot see. The search therefore asks for one more hit
+    /// per such skill.
     fn search_all_text(&self, query: &str) -> Vec<SearchHit> {
         let visible = self.state.visible(self.agent).count();
         let hidden = self.catalog.len().saturating_sub(visible);
@@ -54,14 +54,14 @@ impl Engine<'_> {
             .into_iter()
             .filter_map(|hit| {
                 let skill = self.state.visible_skill(self.agent, hit.name.as_str())?;
-                let mut shown = self.hit(skill, rank_number(hit.rank));
+                let mut shown = self.build_hit(skill, rank_number(hit.rank));
                 shown.excerpt = hit.excerpt.map(String::from);
                 Some(shown)
             });
         found.take(MAX_HITS).collect()
     }
 
-    fn hit(&self, skill: &SkillView, rank: u8) -> SearchHit {
+    fn build_hit(&self, skill: &SkillView, rank: u8) -> SearchHit {
         SearchHit {
             name: skill.name.clone(),
             description: skill.description.to_string(),
@@ -86,20 +86,23 @@ fn rank_number(rank: SearchRank) -> u8 {
 fn render_hits(dialect: Dialect, result: &SearchResult) -> String {
     if result.hits.is_empty() {
         return match dialect {
-            Dialect::Saa => format!("No skills found matching: {}", markdown_line(&result.query)),
+            Dialect::Saa => format!("No skills found matching: {}", sanitize_markdown_line(&result.query)),
             _ => "no skill matches".to_owned(),
         };
     }
     let mut text = String::new();
     for hit in &result.hits {
-        let (name, description) = (markdown_line(hit.name.as_str()), markdown_line(&hit.description));
+        let (name, description) = (
+            sanitize_markdown_line(hit.name.as_str()),
+            sanitize_markdown_line(&hit.description),
+        );
         let _ = write!(
             text,
             "- **{name}**: {description} (path: `{}`)",
-            markdown_line(&hit.path)
+            sanitize_markdown_line(&hit.path)
         );
         if let Some(excerpt) = &hit.excerpt {
-            let _ = write!(text, " (found in: {})", markdown_line(excerpt));
+            let _ = write!(text, " (found in: {})", sanitize_markdown_line(excerpt));
         }
         text.push('\n');
     }

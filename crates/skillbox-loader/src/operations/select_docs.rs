@@ -1,16 +1,16 @@
 //! Selects which documents of a skill are shown.
 
 use super::list_docs::path_strings;
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::delta::StateOperation;
-use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::sanitize::markdown_line;
+use crate::sanitize::sanitize_markdown_line;
 use crate::state::DocSelection;
 use crate::tool_interface::{DocsMode, SelectDocsInput, SelectDocsResult};
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Adds to the selected documents, replaces or clears them.
-    pub fn select_docs(&self, input: &SelectDocsInput) -> Result<Answer<SelectDocsResult>, LoaderError> {
+    pub fn select_docs(&self, input: &SelectDocsInput) -> Result<OperationOutcome<SelectDocsResult>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
         let mode = input.mode.unwrap_or_default();
         let available = self.doc_paths(skill, &self.open_dir(skill)?)?;
@@ -60,7 +60,7 @@ impl Engine<'_> {
             include_all_docs,
             loaded: self.state.is_loaded(self.agent, &skill.name),
         };
-        Ok(Answer {
+        Ok(OperationOutcome {
             text: render_selection(&result),
             result,
             delta: operation.into(),
@@ -69,8 +69,12 @@ impl Engine<'_> {
 }
 
 fn render_selection(result: &SelectDocsResult) -> String {
-    let skill = markdown_line(result.skill.as_str());
-    let docs: Vec<_> = result.selected_docs.iter().map(|doc| markdown_line(doc)).collect();
+    let skill = sanitize_markdown_line(result.skill.as_str());
+    let docs: Vec<_> = result
+        .selected_docs
+        .iter()
+        .map(|doc| sanitize_markdown_line(doc))
+        .collect();
     let docs = if docs.is_empty() {
         "none".to_owned()
     } else {

@@ -1,20 +1,20 @@
 //! Unloads a skill.
 
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::delta::{StateDelta, StateOperation};
-use crate::engine::{Answer, Engine};
 use crate::loader_error::LoaderError;
-use crate::sanitize::markdown_line;
+use crate::sanitize::sanitize_markdown_line;
 use crate::tool_interface::{SkillInput, UnloadResult};
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Unloads a skill and its documents. A skill that is not loaded stays as it is.
-    pub fn unload(&self, input: &SkillInput) -> Result<Answer<UnloadResult>, LoaderError> {
+    pub fn unload(&self, input: &SkillInput) -> Result<OperationOutcome<UnloadResult>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
         let name = skill.name.clone();
         let was_loaded = self.state.is_loaded(self.agent, &name);
         let loaded = self.state.loaded(self.agent).map(|loaded| &loaded.skill);
         let loaded = loaded.filter(|loaded| **loaded != name).cloned().collect();
-        let shown = markdown_line(name.as_str());
+        let shown = sanitize_markdown_line(name.as_str());
         let (text, delta) = if was_loaded {
             let agent = self.agent.clone();
             let skill = name.clone();
@@ -30,6 +30,6 @@ impl Engine<'_> {
             was_loaded,
             loaded,
         };
-        Ok(Answer { result, text, delta })
+        Ok(OperationOutcome { result, text, delta })
     }
 }

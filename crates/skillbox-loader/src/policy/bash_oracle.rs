@@ -133,8 +133,8 @@ fn count_files(directory: &Path) -> usize {
 /// Whether one of the commands is this call. Of a command with expansions, only the program is compared.
 fn is_predicted(commands: &[SimpleCommand], call: &[String]) -> bool {
     commands.iter().any(|command| {
-        let is_exact = command.words.iter().all(|word| word.is_exact);
-        if is_exact {
+        let is_literal = command.words.iter().all(|word| word.is_literal);
+        if is_literal {
             command.words.iter().map(|word| &word.text).eq(call)
         } else {
             call.first() == command.words.first().map(|word| &word.text)

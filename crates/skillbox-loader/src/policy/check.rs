@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::allowed_tool::{AllowedTool, ToolName};
 use super::command_line::{SimpleCommand, split_commands};
-use super::command_pattern::{Invocation, StartDirectory};
+use super::command_pattern::{LocatedCommand, StartDirectory};
 use super::shell_lexer::Word;
 
 /// How a session enforces `allowed-tools`.
@@ -18,9 +18,9 @@ pub enum PolicyKind {
     /// Shown in the prompt, never enforced.
     #[default]
     Recommend,
-    /// Allows what the loaded skills declare together, and everything while one of them declares nothing.
+    /// Allows the tools that the loaded skills declare. If one of the skills declares none, every tool is allowed.
     Restrict,
-    /// Allows only what the loaded skills declare together; a skill that declares nothing adds nothing.
+    /// Allows only the tools that the loaded skills declare. A skill that declares none adds none.
     Strict,
 }
 
@@ -59,11 +59,11 @@ pub fn default_always_allowed() -> BTreeSet<String> {
     ours.into_iter().chain(others).map(str::to_owned).collect()
 }
 
-/// The declarations of one loaded skill.
+/// The tools that one loaded skill declares in `allowed-tools`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant<'s> {
-    /// Whether it declares anything, even entries that do not parse.
-    pub(crate) is_declared: bool,
+pub(crate) struct DeclaredTools<'s> {
+    /// Whether the skill declares any tool, even if no entry parses.
+    pub(crate) declares_any: bool,
     /// The entries that parse.
     pub(crate) entries: &'s [AllowedTool],
 }
@@ -77,21 +77,21 @@ pub(crate) enum Verdict {
     Blocked(Option<String>),
 }
 
-/// Checks a call of `tool` while skills with these grants are loaded.
+/// Checks a call of `tool` while skills with these declarations are loaded.
 pub(crate) fn check(
     kind: PolicyKind,
     always_allowed: &BTreeSet<String>,
-    grants: &[Grant<'_>],
+    declared: &[DeclaredTools<'_>],
     tool: &str,
     arguments: &Value,
 ) -> Verdict {
-    if kind == PolicyKind::Recommend || grants.is_empty() || always_allowed.contains(tool) {
+    if kind == PolicyKind::Recommend || declared.is_empty() || always_allowed.contains(tool) {
         return Verdict::Allowed;
     }
-    if kind == PolicyKind::Restrict && grants.iter().any(|grant| !grant.is_declared) {
+    if kind == PolicyKind::Restrict && declared.iter().any(|tools| !tools.declares_any) {
         return Verdict::Allowed;
     }
-    match check_grants(grants, tool, arguments) {
+    match check_declared_tools(declared, tool, arguments) {
         Ok(()) => Verdict::Allowed,
         Err(reason) => Verdict::Blocked(reason),
     }
@@ -105,7 +105,7 @@ enum CallKind {
     /// Input for a running program. No pattern can check it.
     StdinWrite,
     /// Polls or ends a program that an allowed call has started.
-    SessionControl,
+    ProcessControl,
     /// Any other tool.
     Other,
 }
@@ -114,21 +114,21 @@ fn classify_call(tool: &str, arguments: &Value) -> CallKind {
     match tool {
         "Bash" | "skill_run" | "skill_exec" => CallKind::Command,
         "skill_write_stdin" => CallKind::StdinWrite,
-        "skill_poll_session" | "skill_kill_session" => CallKind::SessionControl,
+        "skill_poll_session" | "skill_kill_session" => CallKind::ProcessControl,
         // A host's own shell tool is treated as a shell, whatever its name.
         _ if arguments.get("command").is_some() => CallKind::Command,
         _ => CallKind::Other,
     }
 }
 
-fn check_grants(grants: &[Grant<'_>], tool: &str, arguments: &Value) -> Result<(), Option<String>> {
+fn check_declared_tools(declared: &[DeclaredTools<'_>], tool: &str, arguments: &Value) -> Result<(), Option<String>> {
     let counts_as_bash = matches!(
         tool,
         "skill_run" | "skill_exec" | "skill_write_stdin" | "skill_poll_session" | "skill_kill_session"
     );
     let names = [ToolName::new(tool), ToolName::new("Bash")];
     let names = if counts_as_bash { &names[..] } else { &names[..1] };
-    let entries = grants.iter().flat_map(|grant| grant.entries);
+    let entries = declared.iter().flat_map(|tools| tools.entries);
     let matching: Vec<&AllowedTool> = entries
         .filter(|entry| names.iter().any(|name| entry.matches_tool(name)))
         .collect();
@@ -139,7 +139,7 @@ fn check_grants(grants: &[Grant<'_>], tool: &str, arguments: &Value) -> Result<(
         return Ok(());
     }
     match classify_call(tool, arguments) {
-        CallKind::SessionControl => Ok(()),
+        CallKind::ProcessControl => Ok(()),
         CallKind::StdinWrite => Err(Some("a pattern cannot check the input of a running program".to_owned())),
         CallKind::Other if matching.iter().any(|entry| entry.matches_argument(arguments)) => Ok(()),
         CallKind::Other => Err(Some("no pattern for this tool matches the argument".to_owned())),
@@ -166,11 +166,11 @@ fn check_command(entries: &[&AllowedTool], arguments: &Value) -> Result<(), Stri
         StartDirectory::Default
     };
     for command in parse_commands(arguments)? {
-        let invocation = Invocation {
+        let located = LocatedCommand {
             words: &command.words,
             start_directory,
         };
-        if !entries.iter().any(|entry| entry.matches_command(invocation)) {
+        if !entries.iter().any(|entry| entry.matches_command(located)) {
             let name = command.words.first().map_or("", |word| &word.text);
             return Err(format!("no pattern allows this use of {name:?}"));
         }
@@ -189,8 +189,8 @@ fn parse_commands(arguments: &Value) -> Result<Vec<SimpleCommand>, String> {
         parsed.ok_or_else(unreadable)
     };
     let argv = words(given("argv"))?;
-    let exact = |words: Vec<String>| {
-        let words = words.into_iter().map(Word::exact).collect();
+    let literal = |words: Vec<String>| {
+        let words = words.into_iter().map(Word::literal).collect();
         vec![SimpleCommand { words }]
     };
     match (given("command"), given("script"), argv.is_empty()) {
@@ -198,9 +198,9 @@ fn parse_commands(arguments: &Value) -> Result<Vec<SimpleCommand>, String> {
         (None, Some(Value::String(script)), true) => {
             let mut call = vec![script.clone()];
             call.extend(words(given("args"))?);
-            Ok(exact(call))
+            Ok(literal(call))
         }
-        (None, None, false) => Ok(exact(argv)),
+        (None, None, false) => Ok(literal(argv)),
         _ => Err(unreadable()),
     }
 }

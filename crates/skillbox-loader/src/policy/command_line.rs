@@ -24,7 +24,7 @@ const MAX_COMMAND_BYTES: usize = 128 * 1024;
 /// One simple command of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SimpleCommand {
-    /// The program and its arguments. Never empty; the first word is exact.
+    /// The program and its arguments. Never empty; the first word is literal.
     pub(crate) words: Vec<Word>,
 }
 
@@ -125,9 +125,9 @@ fn skip_redirection(cursor: &mut ShellCursor<'_>) -> Result<(), ShellRefusal> {
     }
     let target = cursor.read_word()?;
     let is_harmless = if is_duplication {
-        target.is_exact && (target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit()))
+        target.is_literal && (target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit()))
     } else {
-        target.is_exact && target.text == "/dev/null"
+        target.is_literal && target.text == "/dev/null"
     };
     if is_harmless {
         Ok(())
@@ -136,20 +136,20 @@ fn skip_redirection(cursor: &mut ShellCursor<'_>) -> Result<(), ShellRefusal> {
     }
 }
 
-/// Refuses a program name that is expanded, assigned, or a word that changes the shell.
+/// Refuses a program name that the shell expands, an assignment, and a word that changes the shell.
 fn check_program(command: &SimpleCommand) -> Result<(), ShellRefusal> {
     let (program, arguments) = command.words.split_first().ok_or(ShellRefusal::Empty)?;
-    if !program.is_exact || program.text.is_empty() {
+    if !program.is_literal || program.text.is_empty() {
         return Err(ShellRefusal::ExpandedCommandName);
     }
     if is_assignment(&program.text) {
         return Err(ShellRefusal::Assignment(program.text.clone()));
     }
-    let sets_variable = |word: &Word| !word.is_exact || word.text.starts_with("-v");
+    let sets_variable = |word: &Word| !word.is_literal || word.text.starts_with("-v");
     let changes_shell = SHELL_CHANGING_WORDS.binary_search(&program.text.as_str()).is_ok()
         || program.text == "printf" && arguments.first().is_some_and(sets_variable);
     if changes_shell {
-        return Err(ShellRefusal::ShellWord(program.text.clone()));
+        return Err(ShellRefusal::ShellChangingWord(program.text.clone()));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::wildcard::is_path_match;
 
 /// A simple command and where it starts, which decides what its relative paths mean.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Invocation<'w> {
+pub(crate) struct LocatedCommand<'w> {
     pub(crate) words: &'w [Word],
     pub(crate) start_directory: StartDirectory,
 }
@@ -39,20 +39,20 @@ impl CommandPattern {
         }
     }
 
-    pub(crate) fn matches(&self, invocation: Invocation<'_>) -> bool {
-        let given = invocation.words.len();
+    pub(crate) fn matches(&self, command: LocatedCommand<'_>) -> bool {
+        let given = command.words.len();
         if given < self.words.len() || !self.allows_more_words && given > self.words.len() {
             return false;
         }
-        let mut pairs = self.words.iter().zip(invocation.words);
-        pairs.all(|(expected, word)| matches_word(expected, word, invocation.start_directory))
+        let mut pairs = self.words.iter().zip(command.words);
+        pairs.all(|(expected, word)| matches_word(expected, word, command.start_directory))
     }
 }
 
 fn matches_word(expected: &str, word: &Word, start_directory: StartDirectory) -> bool {
     let is_relative_path = word.text.contains('/') && !word.text.starts_with('/');
     let has_unknown_target = is_relative_path && start_directory == StartDirectory::Custom;
-    if !word.is_exact || has_unknown_target {
+    if !word.is_literal || has_unknown_target {
         return false;
     }
     word.text == expected || expected.contains('*') && is_path_match(expected, &word.text)

@@ -14,5 +14,5 @@ mod wildcard;
 mod tests;
 
 pub(crate) use allowed_tool::{AllowedTool, ToolName};
-pub(crate) use check::{Grant, Verdict, check};
+pub(crate) use check::{DeclaredTools, Verdict, check};
 pub use check::{PolicyKind, default_always_allowed};

@@ -8,15 +8,15 @@ pub(crate) struct Word {
     /// The text without quotes and escapes. Expansions are kept as written.
     pub(crate) text: String,
     /// Whether bash passes exactly this text: it contains no variable, glob, brace or tilde.
-    pub(crate) is_exact: bool,
+    pub(crate) is_literal: bool,
 }
 
 impl Word {
     /// A word that no shell expands.
-    pub(crate) fn exact(text: impl Into<String>) -> Self {
+    pub(crate) fn literal(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            is_exact: true,
+            is_literal: true,
         }
     }
 }
@@ -54,8 +54,8 @@ impl<'c> ShellCursor<'c> {
         true
     }
 
-    /// Skips blanks and line continuations between words. Bash removes a backslash and line break before it splits
-    /// words, so that one inside a word or an operator would join what this lexer reads as two. There it is refused.
+    /// Skips blanks and line continuations between words. Bash removes every line continuation before it splits words,
+    /// so one inside a word or an operator joins what this lexer would read as two. There, it is refused.
     pub(crate) fn skip_blanks(&mut self) {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t']);
@@ -87,7 +87,7 @@ impl<'c> ShellCursor<'c> {
 
     /// Reads the word that starts here.
     pub(crate) fn read_word(&mut self) -> Result<Word, ShellRefusal> {
-        let mut word = Word::exact(self.read_plain_run());
+        let mut word = Word::literal(self.read_plain_run());
         while let Some(c) = self.peek().filter(|c| !ends_word(*c)) {
             self.next();
             match c {
@@ -107,7 +107,7 @@ impl<'c> ShellCursor<'c> {
                     self.read_expansion(&mut word)?;
                 }
                 _ => {
-                    word.is_exact &= !matches!(c, '*' | '?' | '[' | '{' | '}' | '~') || is_lone_brace(c, &word, self);
+                    word.is_literal &= !matches!(c, '*' | '?' | '[' | '{' | '}' | '~') || is_lone_brace(c, &word, self);
                     word.text.push(c);
                 }
             }
@@ -167,7 +167,7 @@ impl<'c> ShellCursor<'c> {
             if braced && !self.skip("}") {
                 return Err(ShellRefusal::Expansion);
             }
-            word.is_exact = false;
+            word.is_literal = false;
             word.text.extend(["$", name]);
             return Ok(());
         }

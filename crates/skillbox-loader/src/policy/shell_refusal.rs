@@ -30,5 +30,5 @@ pub(crate) enum ShellRefusal {
     #[error("an expansion determines the name of the command")]
     ExpandedCommandName,
     #[error("{0:?} is a shell keyword or built-in that changes how later commands run")]
-    ShellWord(String),
+    ShellChangingWord(String),
 }

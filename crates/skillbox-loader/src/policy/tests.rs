@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::allowed_tool::AllowedTool;
-use super::check::{Grant, PolicyKind, Verdict, check, default_always_allowed};
+use super::check::{DeclaredTools, PolicyKind, Verdict, check, default_always_allowed};
 use super::command_line::{SHELL_CHANGING_WORDS, split_commands};
 use super::shell_refusal::ShellRefusal;
 
@@ -12,15 +12,15 @@ fn is_allowed(kind: PolicyKind, skills: &[&[&str]], tool: &str, arguments: &Valu
         .iter()
         .map(|texts| texts.iter().filter_map(|text| AllowedTool::parse(text)).collect())
         .collect();
-    let grants: Vec<Grant<'_>> = skills
+    let declared: Vec<DeclaredTools<'_>> = skills
         .iter()
         .zip(&entries)
-        .map(|(texts, entries)| Grant {
-            is_declared: !texts.is_empty(),
+        .map(|(texts, entries)| DeclaredTools {
+            declares_any: !texts.is_empty(),
             entries,
         })
         .collect();
-    check(kind, &default_always_allowed(), &grants, tool, arguments) == Verdict::Allowed
+    check(kind, &default_always_allowed(), &declared, tool, arguments) == Verdict::Allowed
 }
 
 fn is_bash_allowed(entry: &str, command: &str) -> bool {
@@ -72,12 +72,12 @@ fn restrict_and_strict_differ_exactly_where_nothing_is_declared() {
 #[test]
 fn an_empty_always_allowed_set_blocks_even_loading() {
     let entries = [AllowedTool::parse("x").unwrap()];
-    let grants = [Grant {
-        is_declared: true,
+    let declared = [DeclaredTools {
+        declares_any: true,
         entries: &entries,
     }];
     let none = BTreeSet::new();
-    let verdict = check(PolicyKind::Restrict, &none, &grants, "load_skill", &json!({}));
+    let verdict = check(PolicyKind::Restrict, &none, &declared, "load_skill", &json!({}));
     assert_eq!(verdict, Verdict::Blocked(None));
 }
 
@@ -250,7 +250,7 @@ fn s21_known_bypasses_are_refused() {
     assert!(SHELL_CHANGING_WORDS.is_sorted(), "binary search needs sorted words");
     assert_eq!(
         split_commands("eval x"),
-        Err(ShellRefusal::ShellWord("eval".to_owned()))
+        Err(ShellRefusal::ShellChangingWord("eval".to_owned()))
     );
 }
 

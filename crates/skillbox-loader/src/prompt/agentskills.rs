@@ -12,7 +12,12 @@ use crate::sanitize::Markup;
 pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
     let mut text = String::new();
     write_list(&mut text, input);
-    text.extend(input.bodies.iter().map(|body| format!("\n{}", render_tagged(body))));
+    text.extend(
+        input
+            .loaded_texts
+            .iter()
+            .map(|skill| format!("\n{}", render_tagged(skill))),
+    );
     text
 }
 
@@ -24,12 +29,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         write: &write_entry,
     };
     let note = |omitted| format!("<!-- {} -->\n", omitted_note(input.settings, omitted));
-    let list = fit_list(
-        &skills,
-        input.settings.description_budget,
-        note(skills.len()).len(),
-        &style,
-    );
+    let list = fit_list(&skills, input.settings.max_list_chars, note(skills.len()).len(), &style);
     text.push_str("<available_skills>\n");
     // Writing into a string cannot fail.
     let _ = list.write(text, &style, |_| true);

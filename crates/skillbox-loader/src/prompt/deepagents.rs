@@ -7,7 +7,7 @@ use super::list_entry::{ListEntry, list_entries};
 use super::load_warnings::render_load_warnings;
 use super::resource_summary::resource_summary;
 use super::source_locations::render_locations;
-use crate::sanitize::{Markup, markdown_line, quote_argument};
+use crate::sanitize::{Markup, quote_argument, sanitize_markdown_line};
 use crate::skill_view::SkillView;
 
 const HEAD: &str = "
@@ -56,7 +56,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
             .settings
             .sources
             .iter()
-            .map(|source| markdown_line(&source.path))
+            .map(|source| sanitize_markdown_line(&source.path))
             .collect();
         let _ = write!(
             text,
@@ -66,7 +66,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         return;
     }
     // The list is already sorted unless a skill overrides another; comparing paths is expensive.
-    if skills.iter().any(|entry| entry.skill.first_location.is_some()) {
+    if skills.iter().any(|entry| entry.skill.first_shadowed.is_some()) {
         skills.sort_by(|a, b| a.skill.first_position().cmp(&b.skill.first_position()));
     }
     skills.sort_by_key(|entry| !entry.is_loaded);
@@ -79,7 +79,7 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         let start = text.len();
         write_entry(text, input, entry);
         let chars = text[start..].chars().count();
-        if !entry.is_loaded && total + chars > input.settings.description_budget {
+        if !entry.is_loaded && total + chars > input.settings.max_list_chars {
             excluded += 1;
             text.truncate(before);
             continue;
@@ -113,7 +113,11 @@ fn write_entry(text: &mut String, input: &PromptInput<'_>, entry: &ListEntry<'_>
     ]);
     write_annotations(text, skill);
     if !skill.allowed_tools.is_empty() {
-        let tools: Vec<_> = skill.allowed_tools.iter().map(|tool| markdown_line(tool)).collect();
+        let tools: Vec<_> = skill
+            .allowed_tools
+            .iter()
+            .map(|tool| sanitize_markdown_line(tool))
+            .collect();
         let _ = write!(text, "\n  -> Recommended tools: {}", tools.join(", "));
     }
     if !entry.is_loaded {
@@ -139,7 +143,7 @@ fn write_annotations(text: &mut String, skill: &SkillView) {
     let compatibility = skill.compatibility.as_deref().map(|value| ("Compatibility", value));
     let mut open = " (";
     for (label, value) in license.into_iter().chain(compatibility) {
-        let _ = write!(text, "{open}{label}: {}", markdown_line(value));
+        let _ = write!(text, "{open}{label}: {}", sanitize_markdown_line(value));
         open = ", ";
     }
     if open == ", " {

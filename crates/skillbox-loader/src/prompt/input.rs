@@ -1,6 +1,6 @@
 //! The input that every dialect renders into a prompt section.
 
-use super::loaded_skill::LoadedBody;
+use super::loaded_skill::LoadedSkillText;
 use crate::agent::AgentName;
 use crate::settings::Settings;
 use crate::state::SkillsState;
@@ -10,15 +10,15 @@ pub(crate) struct PromptInput<'p> {
     pub(crate) settings: &'p Settings,
     pub(crate) state: &'p SkillsState,
     pub(crate) agent: &'p AgentName,
-    /// The texts of loaded skills, as far as the prompt contains them.
-    pub(crate) bodies: &'p [LoadedBody],
+    /// The texts of the loaded skills; empty if the prompt does not contain them.
+    pub(crate) loaded_texts: &'p [LoadedSkillText],
     /// Skills that could not be loaded, for dialects that report them.
     pub(crate) warnings: &'p [String],
 }
 
 impl PromptInput<'_> {
     pub(crate) fn log_budget_exceeded(&self, excluded: usize) {
-        let budget = self.settings.description_budget;
+        let budget = self.settings.max_list_chars;
         tracing::warn!(
             excluded,
             budget,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sanitize::{truncate_chars, xml_line};
+use crate::sanitize::{sanitize_xml_line, truncate_chars};
 
 const MAX_WARNINGS: usize = 20;
 const MAX_WARNING_CHARS: usize = 1000;
@@ -43,7 +43,7 @@ fn truncate_warning(warning: &str) -> String {
 
 fn push_warning(block: &mut String, text: &str) {
     let quoted = serde_json::Value::from(text).to_string();
-    let _ = writeln!(block, "- {}", xml_line(&quoted));
+    let _ = writeln!(block, "- {}", sanitize_xml_line(&quoted));
 }
 
 #[cfg(test)]

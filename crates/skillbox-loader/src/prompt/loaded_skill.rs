@@ -2,22 +2,22 @@
 
 use std::fmt::Write as _;
 
-use crate::sanitize::{escape_closing_tag, markdown_line, xml_line};
+use crate::sanitize::{escape_closing_tag, sanitize_markdown_line, sanitize_xml_line};
 
 /// The texts of a loaded skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LoadedBody {
+pub(crate) struct LoadedSkillText {
     pub(crate) name: String,
     pub(crate) directory: String,
     /// Its instructions, or why they can no longer be read.
     pub(crate) instructions: Result<String, String>,
     pub(crate) allowed_tools: Vec<String>,
-    pub(crate) docs: Vec<DocBody>,
+    pub(crate) docs: Vec<PromptDoc>,
 }
 
 /// The text of a selected document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DocBody {
+pub(crate) struct PromptDoc {
     pub(crate) path: String,
     pub(crate) text: String,
     /// Size of the whole document, if `text` is only its beginning.
@@ -28,20 +28,24 @@ const SKILL_TAG: &str = "skill_content";
 const DOC_TAG: &str = "skill_doc";
 
 /// Renders a loaded skill between tags that its texts cannot close.
-pub(crate) fn render_tagged(body: &LoadedBody) -> String {
+pub(crate) fn render_tagged(skill: &LoadedSkillText) -> String {
     let mut block = String::new();
-    let (name, directory) = (xml_line(&body.name), xml_line(&body.directory));
+    let (name, directory) = (sanitize_xml_line(&skill.name), sanitize_xml_line(&skill.directory));
     let _ = writeln!(block, "<{SKILL_TAG} name=\"{name}\" directory=\"{directory}\">");
-    if !body.allowed_tools.is_empty() {
-        let tools: Vec<_> = body.allowed_tools.iter().map(|tool| markdown_line(tool)).collect();
+    if !skill.allowed_tools.is_empty() {
+        let tools: Vec<_> = skill
+            .allowed_tools
+            .iter()
+            .map(|tool| sanitize_markdown_line(tool))
+            .collect();
         let _ = writeln!(block, "Tools for this skill: {}\n", tools.join(", "));
     }
-    match &body.instructions {
+    match &skill.instructions {
         Ok(text) => push_lines(&mut block, &escape_tags(text)),
-        Err(reason) => push_lines(&mut block, &unreadable_note(&body.name, reason)),
+        Err(reason) => push_lines(&mut block, &unreadable_note(&skill.name, reason)),
     }
-    for doc in &body.docs {
-        let _ = writeln!(block, "<{DOC_TAG} path=\"{}\">", xml_line(&doc.path));
+    for doc in &skill.docs {
+        let _ = writeln!(block, "<{DOC_TAG} path=\"{}\">", sanitize_xml_line(&doc.path));
         push_lines(&mut block, &escape_tags(&doc.text));
         push_truncation_mark(&mut block, doc);
         let _ = writeln!(block, "</{DOC_TAG}>");
@@ -51,15 +55,15 @@ pub(crate) fn render_tagged(body: &LoadedBody) -> String {
 }
 
 /// Renders a loaded skill under a plain heading.
-pub(crate) fn render_plain(body: &LoadedBody) -> String {
+pub(crate) fn render_plain(skill: &LoadedSkillText) -> String {
     let mut block = String::new();
-    let _ = writeln!(block, "[Loaded] {}\n", markdown_line(&body.name));
-    match &body.instructions {
+    let _ = writeln!(block, "[Loaded] {}\n", sanitize_markdown_line(&skill.name));
+    match &skill.instructions {
         Ok(text) => push_lines(&mut block, text.trim_start_matches(['\r', '\n'])),
-        Err(reason) => push_lines(&mut block, &unreadable_note(&body.name, reason)),
+        Err(reason) => push_lines(&mut block, &unreadable_note(&skill.name, reason)),
     }
-    for doc in &body.docs {
-        let _ = writeln!(block, "\n[Doc] {}\n", markdown_line(&doc.path));
+    for doc in &skill.docs {
+        let _ = writeln!(block, "\n[Doc] {}\n", sanitize_markdown_line(&doc.path));
         push_lines(&mut block, &doc.text);
         push_truncation_mark(&mut block, doc);
     }
@@ -75,8 +79,8 @@ fn escape_tags(text: &str) -> String {
 fn unreadable_note(name: &str, reason: &str) -> String {
     format!(
         "(The instructions of {} can no longer be read: {}.)",
-        markdown_line(name),
-        markdown_line(reason)
+        sanitize_markdown_line(name),
+        sanitize_markdown_line(reason)
     )
 }
 
@@ -87,7 +91,7 @@ fn push_lines(block: &mut String, text: &str) {
     }
 }
 
-fn push_truncation_mark(block: &mut String, doc: &DocBody) {
+fn push_truncation_mark(block: &mut String, doc: &PromptDoc) {
     if let Some(size) = doc.truncated_from {
         let shown = doc.text.len();
         let _ = writeln!(block, "[truncated: the first {shown} of {size} bytes are shown]");

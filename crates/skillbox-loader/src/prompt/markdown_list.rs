@@ -14,7 +14,7 @@ pub(crate) fn write_markdown_list(text: &mut String, input: &PromptInput<'_>, wr
         write,
     };
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;
-    let list = fit_list(&skills, input.settings.description_budget, note_chars, &style);
+    let list = fit_list(&skills, input.settings.max_list_chars, note_chars, &style);
     // Writing into a string cannot fail.
     let _ = list.write(text, &style, |_| true);
     if list.omitted > 0 {

@@ -18,6 +18,6 @@ mod trpc;
 
 pub(crate) use input::PromptInput;
 pub(crate) use list_entry::shown_directory;
-pub(crate) use loaded_skill::{DocBody, LoadedBody, render_tagged};
+pub(crate) use loaded_skill::{LoadedSkillText, PromptDoc, render_tagged};
 pub(crate) use resource_summary::resource_summary;
 pub(crate) use section::render_section;

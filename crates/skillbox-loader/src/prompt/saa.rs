@@ -7,8 +7,8 @@ use super::guidance::omitted_note;
 use super::input::PromptInput;
 use super::list_budget::{EntryStyle, fit_list};
 use super::list_entry::{ListEntry, list_entries, shown_directory};
-use crate::sanitize::{Markup, markdown_line};
-use crate::skill_view::Owner;
+use crate::sanitize::{Markup, sanitize_markdown_line};
+use crate::skill_view::SkillGroup;
 use crate::tool::Tool;
 
 const HEAD: &str = "## Skills System
@@ -22,16 +22,16 @@ You have access to a library of skills: specialised abilities and knowledge, kep
 const HOW_TO_READ: &str = "
 ### How to Use Skills (Progressive Disclosure)
 
-You know of every skill its name and description, listed above; its full instructions you read only when you need them:
+The list above shows the name and description of every skill. Read the full instructions of a skill only when you need them:
 
-1. **Recognize when a skill applies**: hold the user's task against the descriptions
+1. **Recognize when a skill applies**: check whether the user's task matches a skill's description
 2. **Read the skill's full instructions**: call `read_skill` with the name from the list
 3. **Follow the skill's instructions**: its SKILL.md describes the steps, good practice and examples
 4. **Access supporting files**: scripts, configuration and reference documents are opened by absolute paths
 
 #### How to Read The Full Skill Instruction
 
-- Call `read_skill` with `skill_name` as the list shows it, or with `skill_path`, the directory of the skill. Given both, they must refer to the same skill.
+- Call `read_skill` with `skill_name` as the list shows it, or with `skill_path`, the directory of the skill. If you give both, they must refer to the same skill.
 - Skill names are not tool names: a skill is never called, only read with `read_skill`.
 ";
 
@@ -39,13 +39,13 @@ const WHEN_TO_USE: &str = r#"
 **Important:**
 
 - **For SKILL.md files (skill instructions)**: always use `read_skill`; do not open them in another way.
-- **For other supporting files that a skill uses (scripts, references, etc.)**: use any fitting tool, with absolute paths below the directory that the list shows.
+- **For other supporting files that a skill uses (scripts, references, etc.)**: use any suitable tool, with absolute paths below the directory that the list shows.
 
 #### When to Use Skills
 
 - The user's request belongs to a skill's domain (for example "research X" → web-research)
 - You need specialised knowledge or an ordered procedure
-- A skill offers a proven way through a complex task
+- A skill offers a proven procedure for a complex task
 
 #### Skills are Self-Documenting
 
@@ -54,7 +54,7 @@ const WHEN_TO_USE: &str = r#"
 
 #### Executing Skill Scripts
 
-A skill may bring Python scripts or other programs. Start them by absolute paths below the skill's directory.
+A skill may include Python scripts or other programs. Start them by absolute paths below the skill's directory.
 
 ### Example Workflow
 
@@ -65,7 +65,7 @@ User: "Can you research the latest developments in quantum computing?"
 3. Follow its procedure (search → organise → write up)
 4. Start its scripts by absolute paths
 
-Skills make you more capable and more consistent. In doubt, look whether there is one for the task.
+Skills make you more capable and more consistent. When in doubt, check whether a skill exists for the task.
 "#;
 
 pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
@@ -93,22 +93,22 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
         write: &write,
     };
     let headings = [
-        (Owner::User, "**User Skills:**\n"),
-        (Owner::Project, "**Project Skills:**\n"),
+        (SkillGroup::User, "**User Skills:**\n"),
+        (SkillGroup::Project, "**Project Skills:**\n"),
     ];
     let heading_chars: usize = headings.iter().map(|(_, heading)| heading.len() + 1).sum();
-    let budget = input.settings.description_budget.saturating_sub(heading_chars);
+    let budget = input.settings.max_list_chars.saturating_sub(heading_chars);
     let note_chars = omitted_note(input.settings, skills.len()).len() + 1;
     let list = fit_list(&skills, budget, note_chars, &style);
     let mut separator = "";
-    for (owner, heading) in headings {
-        if list.shown().all(|entry| entry.skill.owner != owner) {
+    for (group, heading) in headings {
+        if list.shown().all(|entry| entry.skill.group != group) {
             continue;
         }
         text.extend([separator, heading]);
         separator = "\n";
         // Writing into a string cannot fail.
-        let _ = list.write(text, &style, |entry| entry.skill.owner == owner);
+        let _ = list.write(text, &style, |entry| entry.skill.group == group);
     }
     if list.omitted > 0 {
         input.log_budget_exceeded(list.omitted);
@@ -134,6 +134,6 @@ fn write_entry(
     out.write_str(": ")?;
     out.write_str(description)?;
     out.write_str(" → Supporting files (scripts, references, etc.) are located at directory `")?;
-    out.write_str(&markdown_line(&directory))?;
+    out.write_str(&sanitize_markdown_line(&directory))?;
     out.write_str("`; form absolute paths with it.")
 }

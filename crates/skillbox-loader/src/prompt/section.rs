@@ -8,7 +8,7 @@ use super::loaded_skill::render_tagged;
 use super::source_locations::render_locations;
 use super::{agentskills, deepagents, saa, skillbox, trpc};
 use crate::dialect::Dialect;
-use crate::sanitize::markdown_line;
+use crate::sanitize::sanitize_markdown_line;
 use crate::settings::PromptFrame;
 
 /// Renders the section, if there is one.
@@ -18,7 +18,7 @@ pub(crate) fn render_section(input: &PromptInput<'_>) -> Option<String> {
     if has_no_skills && matches!(dialect, Dialect::Skillbox | Dialect::Trpc | Dialect::Saa) {
         return None;
     }
-    let mut text = match &input.settings.prompt {
+    let mut text = match &input.settings.prompt_frame {
         PromptFrame::Absent => return None,
         PromptFrame::Template(template) => {
             let write_list = match dialect {
@@ -55,9 +55,9 @@ fn render_loaded(input: &PromptInput<'_>) -> String {
         Dialect::Trpc => trpc::render_loaded(input),
         Dialect::Skillbox => skillbox::render_loaded(input),
         _ => input
-            .bodies
+            .loaded_texts
             .iter()
-            .map(|body| format!("\n{}", render_tagged(body)))
+            .map(|skill| format!("\n{}", render_tagged(skill)))
             .collect(),
     }
 }
@@ -69,7 +69,10 @@ fn push_notes(text: &mut String, input: &PromptInput<'_>) {
     }
     text.push_str("\n### Notes from loaded skills\n\n");
     for note in notes {
-        let (skill, note) = (markdown_line(note.skill.as_str()), markdown_line(&note.text));
+        let (skill, note) = (
+            sanitize_markdown_line(note.skill.as_str()),
+            sanitize_markdown_line(&note.text),
+        );
         let _ = writeln!(text, "- {skill}: {note}");
     }
 }

@@ -7,7 +7,7 @@ use super::input::PromptInput;
 use super::list_entry::ListEntry;
 use super::loaded_skill::render_tagged;
 use super::markdown_list::write_markdown_list;
-use crate::sanitize::{Markup, markdown_line};
+use crate::sanitize::{Markup, sanitize_markdown_line};
 
 /// Renders the section. Constant parts come first, so that a prompt cache can reuse them after a skill is loaded.
 pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
@@ -24,10 +24,10 @@ pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
 
 /// Renders the texts of the loaded skills.
 pub(crate) fn render_loaded(input: &PromptInput<'_>) -> String {
-    if input.bodies.is_empty() {
+    if input.loaded_texts.is_empty() {
         return String::new();
     }
-    let blocks: Vec<String> = input.bodies.iter().map(render_tagged).collect();
+    let blocks: Vec<String> = input.loaded_texts.iter().map(render_tagged).collect();
     format!("\n### Loaded skills\n\n{}", blocks.join("\n"))
 }
 
@@ -50,10 +50,10 @@ fn write_entry(out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Opt
     out.write_str(": ")?;
     out.write_str(description)?;
     if let Some(hint) = skill.argument_hint() {
-        write!(out, " (arguments: {})", markdown_line(hint))?;
+        write!(out, " (arguments: {})", sanitize_markdown_line(hint))?;
     }
     if let Some(compatibility) = &skill.compatibility {
-        write!(out, " (compatibility: {})", markdown_line(compatibility))?;
+        write!(out, " (compatibility: {})", sanitize_markdown_line(compatibility))?;
     }
     Ok(())
 }

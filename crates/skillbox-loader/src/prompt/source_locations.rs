@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sanitize::markdown_line;
+use crate::sanitize::sanitize_markdown_line;
 use crate::source_view::SourceView;
 
 /// Renders one line per source. The last source has the highest priority.
@@ -15,7 +15,10 @@ pub(crate) fn render_locations(sources: &[SourceView]) -> String {
         } else {
             ("", "\n")
         };
-        let (label, path) = (markdown_line(&source.label), markdown_line(&source.path));
+        let (label, path) = (
+            sanitize_markdown_line(&source.label),
+            sanitize_markdown_line(&source.path),
+        );
         let _ = write!(text, "**{label} Skills**: `{path}`{mark}{end}");
     }
     text

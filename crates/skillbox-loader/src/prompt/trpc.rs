@@ -21,9 +21,9 @@ pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
 /// Renders the texts of the loaded skills.
 pub(crate) fn render_loaded(input: &PromptInput<'_>) -> String {
     input
-        .bodies
+        .loaded_texts
         .iter()
-        .map(|body| format!("\n{}", render_plain(body)))
+        .map(|skill| format!("\n{}", render_plain(skill)))
         .collect()
 }
 

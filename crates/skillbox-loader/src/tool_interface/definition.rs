@@ -6,9 +6,11 @@ use serde_json::{Map, Value, json};
 use skillbox_model::{RunReport, RunRequest};
 
 use super::input::{
-    ListInput, LoadInput, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillNameInput, SkillNameOrPath,
+    DeepagentsSkillInput, ListInput, LoadInput, ReadInput, SaaSkillInput, SearchInput, SelectDocsInput, SkillInput,
 };
-use super::result::{DisableResult, ListResult, LoadResult, ReadResult, SearchResult, SelectDocsResult, UnloadResult};
+use super::result::{
+    ListResult, LoadResult, ReadResult, SearchResult, SelectDocsResult, SetDisabledResult, UnloadResult,
+};
 use super::schema::{input_schema, output_schema, restrict_to_names};
 use crate::dialect::Dialect;
 use crate::tool::Tool;
@@ -22,7 +24,7 @@ pub struct ToolDefinition {
     pub description: String,
     /// JSON Schema (draft 2020-12) of the arguments.
     pub input_schema: Map<String, Value>,
-    /// JSON Schema of the result, if the result is an object.
+    /// JSON Schema of the result, for the tools that declare one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// Whether a call changes nothing.
@@ -93,7 +95,7 @@ pub(crate) fn define_tools(
 
 fn define_tool(dialect: Dialect, tool: Tool, name: &str, skills: &[&str]) -> ToolDefinition {
     let mut input_schema = tool_input_schema(dialect, tool);
-    // The names are those of enabled skills, which cannot be enabled.
+    // `skills` are the enabled skills, but `skill_enable` accepts disabled ones.
     if tool != Tool::Enable {
         for property in ["skill", "skill_name"] {
             restrict_to_names(&mut input_schema, property, skills);
@@ -119,8 +121,8 @@ fn remove_property(schema: &mut Map<String, Value>, property: &str) {
 
 fn tool_input_schema(dialect: Dialect, tool: Tool) -> Map<String, Value> {
     match (dialect, tool) {
-        (Dialect::Deepagents, _) => input_schema::<SkillNameInput>(),
-        (Dialect::Saa, Tool::Load | Tool::Disable) => input_schema::<SkillNameOrPath>(),
+        (Dialect::Deepagents, _) => input_schema::<DeepagentsSkillInput>(),
+        (Dialect::Saa, Tool::Load | Tool::Disable) => input_schema::<SaaSkillInput>(),
         (_, Tool::List) => input_schema::<ListInput>(),
         (_, Tool::Load) => input_schema::<LoadInput>(),
         (_, Tool::SelectDocs) => input_schema::<SelectDocsInput>(),
@@ -131,7 +133,7 @@ fn tool_input_schema(dialect: Dialect, tool: Tool) -> Map<String, Value> {
     }
 }
 
-/// Returns `None` for the tools whose result is a text or a list.
+/// Returns `None` for a result that is a list, and in the two dialects whose result is mainly the text for the model.
 fn tool_output_schema(dialect: Dialect, tool: Tool) -> Option<Value> {
     fn some<T: JsonSchema>() -> Option<Value> {
         Some(output_schema::<T>())
@@ -145,7 +147,7 @@ fn tool_output_schema(dialect: Dialect, tool: Tool) -> Option<Value> {
         (_, Tool::Read) => some::<ReadResult>(),
         (_, Tool::Run) => some::<RunReport>(),
         (_, Tool::Search) => some::<SearchResult>(),
-        (_, Tool::Disable | Tool::Enable) => some::<DisableResult>(),
+        (_, Tool::Disable | Tool::Enable) => some::<SetDisabledResult>(),
     }
 }
 
@@ -157,16 +159,16 @@ fn describe_tool(dialect: Dialect, tool: Tool) -> &'static str {
         }
         (Dialect::Saa, Tool::Load) => {
             "Read the full instructions of a skill.\n\n- Give skill_name or skill_path as the list of skills shows \
-             them; given both, they must refer to the same skill.\n- The answer is the text of its SKILL.md without \
+             them; if you give both, they must refer to the same skill.\n- The result is the text of its SKILL.md without \
              the frontmatter.\n- An unknown or disabled skill is an error.\n\nExample: read_skill(\"pdf-extractor\")"
         }
         (Dialect::Saa, Tool::Search) => {
-            "Search the registered skills by name, description or path. The answer lists the matching skills with \
+            "Search the registered skills by name, description or path. The result lists the matching skills with \
              their descriptions and paths; a blank query lists all."
         }
         (Dialect::Saa, Tool::Disable) => {
-            "Disable a skill for this session; its files stay untouched. Give skill_name or skill_path; given both, \
-             they must refer to the same skill. A disabled skill is no longer listed, found or read."
+            "Disable a skill for this session; its files stay untouched. Give skill_name or skill_path; if you give \
+             both, they must refer to the same skill. A disabled skill is no longer listed, found or read."
         }
         (_, Tool::List) => "List the available skills, with what each is for and whether it is loaded.",
         (_, Tool::Load) => {

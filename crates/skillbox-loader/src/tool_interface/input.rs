@@ -87,14 +87,14 @@ pub struct ReadInput {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchInput {
-    /// Words to search for in names, descriptions and paths; a blank query lists every skill.
+    /// Words to search for; a blank query lists every skill.
     pub query: String,
 }
 
-/// A skill by name or by path, for the `saa` dialect.
+/// Input of the tools of the `saa` dialect that accept a skill, by name or by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SkillNameOrPath {
+pub struct SaaSkillInput {
     /// Name of the skill, as listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_name: Option<String>,
@@ -103,10 +103,10 @@ pub struct SkillNameOrPath {
     pub skill_path: Option<String>,
 }
 
-/// A skill by name, for the `deepagents` dialect.
+/// Input of the tool of the `deepagents` dialect, which accepts a skill by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SkillNameInput {
+pub(crate) struct DeepagentsSkillInput {
     /// Name of the skill to load from the available skills list.
     pub(crate) skill_name: String,
 }

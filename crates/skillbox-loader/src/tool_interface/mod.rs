@@ -7,9 +7,9 @@ mod schema;
 
 pub(crate) use definition::define_tools;
 pub use definition::{ToolDefinition, ToolFormat};
-pub(crate) use input::SkillNameInput;
-pub use input::{DocsMode, ListInput, LoadInput, ReadInput, SearchInput, SelectDocsInput, SkillInput, SkillNameOrPath};
+pub(crate) use input::DeepagentsSkillInput;
+pub use input::{DocsMode, ListInput, LoadInput, ReadInput, SaaSkillInput, SearchInput, SelectDocsInput, SkillInput};
 pub use result::{
-    DisableResult, DocText, ListResult, ListedSkill, LoadResult, ReadResult, SearchHit, SearchResult, SelectDocsResult,
-    UnloadResult,
+    ListResult, ListedSkill, LoadResult, ReadResult, ResultDoc, SearchHit, SearchResult, SelectDocsResult,
+    SetDisabledResult, UnloadResult,
 };

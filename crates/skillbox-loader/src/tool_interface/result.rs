@@ -7,7 +7,7 @@ use serde::Serialize;
 use skillbox_model::{ContentEncoding, SkillName};
 
 use super::input::DocsMode;
-use crate::hooks::FiredHook;
+use crate::hooks::MatchedHook;
 use crate::state::{LoadMode, ResourceType};
 
 /// Result of `skill_list`.
@@ -54,9 +54,10 @@ pub struct LoadResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// The selected documents.
-    pub docs: Vec<DocText>,
+    pub docs: Vec<ResultDoc>,
     /// How many documents the skill has.
-    pub docs_available: usize,
+    #[serde(rename = "docs_available")]
+    pub doc_count: usize,
     /// Files of the skill by type, as paths below the skill.
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub resources: BTreeMap<ResourceType, Vec<String>>,
@@ -77,7 +78,7 @@ pub struct LoadResult {
     /// Hooks that fired when the skill was loaded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
-    pub hooks: Vec<FiredHook>,
+    pub hooks: Vec<MatchedHook>,
     /// Problems that did not prevent loading.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -85,7 +86,7 @@ pub struct LoadResult {
 
 /// A document with its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct DocText {
+pub struct ResultDoc {
     /// Path below the skill.
     pub path: String,
     /// The text, unless the host shows it in the prompt only.
@@ -172,7 +173,7 @@ pub struct SearchHit {
 
 /// Result of `skill_disable` and `skill_enable`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct DisableResult {
+pub struct SetDisabledResult {
     /// The skill.
     pub skill: SkillName,
     /// Whether it is disabled now.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use skillbox_loader::{AgentName, AgentStart, Caller, Dialect, History, Inheritance, LoaderError, Reply, SkillFilter};
+use skillbox_loader::{
+    AgentName, AgentSpec, Caller, Dialect, HistoryCompleteness, Inheritance, LoaderError, SkillFilter, ToolCallReply,
+};
 
 use crate::library::{Host, Library};
 
@@ -11,7 +13,7 @@ fn agent(name: &str) -> AgentName {
     AgentName::parse(name).unwrap()
 }
 
-fn call(host: &Host, agent: &AgentName, tool: &str, arguments: Value) -> Result<Reply, LoaderError> {
+fn call(host: &Host, agent: &AgentName, tool: &str, arguments: Value) -> Result<ToolCallReply, LoaderError> {
     host.session.call(&host.catalog, agent, Caller::Model, tool, &arguments)
 }
 
@@ -23,12 +25,12 @@ fn an_inheriting_agent_starts_with_its_parents_loaded_skills() {
         json!({"skill": "pdf", "docs": ["references/forms.md"], "arguments": "x"}),
     );
     let child = agent("child");
-    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Inherit);
+    let start = AgentSpec::sub_agent(AgentName::default(), child.clone(), Inheritance::Inherit);
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(host.loaded_by(&child), ["pdf"]);
     let section = host
         .session
-        .modify_request(&host.catalog, &child, History::Whole, &[])
+        .modify_request(&host.catalog, &child, HistoryCompleteness::Complete, &[])
         .unwrap()
         .text;
     assert!(section.contains("Fill them."), "{section}");
@@ -49,7 +51,7 @@ fn a_filtered_skill_is_unknown_to_the_agent() {
     let host = Library::sample().host(Dialect::Skillbox);
     let child = agent("child");
     let only = SkillFilter::Only(["pdf".to_owned().try_into().unwrap()].into());
-    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated).with_filter(only);
+    let start = AgentSpec::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated).with_filter(only);
     host.session.before_agent(&host.catalog, &start).unwrap();
     for (tool, arguments) in [
         ("skill_load", json!({"skill": "csv-report"})),
@@ -69,18 +71,19 @@ fn a_filtered_skill_is_unknown_to_the_agent() {
     }
     let section = host
         .session
-        .modify_request(&host.catalog, &child, History::Whole, &[])
+        .modify_request(&host.catalog, &child, HistoryCompleteness::Complete, &[])
         .unwrap()
         .text;
     assert!(
         section.contains("- pdf:") && !section.contains("csv-report"),
         "{section}"
     );
-    let Ok(Reply::Done { answer: list, .. }) = call(&host, &child, "skill_list", json!({})) else {
+    let Ok(ToolCallReply::Done { outcome: list, .. }) = call(&host, &child, "skill_list", json!({})) else {
         panic!()
     };
     assert_eq!(list.result["skills"].as_array().unwrap().len(), 1);
-    let Ok(Reply::Done { answer: found, .. }) = call(&host, &child, "skill_search", json!({"query": "csv"})) else {
+    let Ok(ToolCallReply::Done { outcome: found, .. }) = call(&host, &child, "skill_search", json!({"query": "csv"}))
+    else {
         panic!()
     };
     assert_eq!(found.result["hits"], json!([]));
@@ -92,12 +95,13 @@ fn a_filtered_skill_is_unknown_to_the_agent() {
 fn an_agent_with_an_empty_filter_sees_no_skills() {
     let host = Library::sample().host(Dialect::Skillbox);
     let child = agent("bare");
-    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Inherit)
+    let start = AgentSpec::sub_agent(AgentName::default(), child.clone(), Inheritance::Inherit)
         .with_filter(SkillFilter::Only(BTreeSet::new()));
     host.ok("skill_load", json!({"skill": "pdf"}));
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(
-        host.session.modify_request(&host.catalog, &child, History::Whole, &[]),
+        host.session
+            .modify_request(&host.catalog, &child, HistoryCompleteness::Complete, &[]),
         None
     );
     assert_eq!(host.loaded_by(&child), Vec::<String>::new());
@@ -114,7 +118,7 @@ fn a_sub_agent_does_not_change_its_parents_prompt() {
     library.skill("late", "description: d", "");
     host.catalog = library.catalog();
     let child = agent("child");
-    let start = AgentStart::sub_agent(AgentName::default(), child, Inheritance::Isolated);
+    let start = AgentSpec::sub_agent(AgentName::default(), child, Inheritance::Isolated);
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(host.prompt(), before);
     host.next_turn().unwrap();

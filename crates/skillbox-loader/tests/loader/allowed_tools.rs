@@ -53,7 +53,7 @@ fn allowed_tools_restrict_mode_blocks_unlisted() {
         .session
         .wrap_tool_call(&host.agent, "execute", &json!({}))
         .unwrap_err();
-    let body = blocked.body(Dialect::Deepagents);
+    let body = blocked.to_error_body(Dialect::Deepagents);
     assert_eq!(body.code, ErrorCode::ToolNotAllowed);
     assert_eq!(
         body.message,
@@ -176,8 +176,8 @@ fn the_policy_applies_to_our_own_tools() {
         host.session
             .call(&host.catalog, &host.agent, Default::default(), "skill_run", &arguments)
     };
-    assert!(matches!(run("git status"), Ok(skillbox_loader::Reply::Run(_))));
-    let error = run("git status; curl x").unwrap_err().body(Dialect::Skillbox);
+    assert!(matches!(run("git status"), Ok(skillbox_loader::ToolCallReply::Run(_))));
+    let error = run("git status; curl x").unwrap_err().to_error_body(Dialect::Skillbox);
     assert_eq!(error.code, ErrorCode::ToolNotAllowed);
     assert!(
         error.message.contains("no pattern allows this use of \"curl\""),

@@ -18,7 +18,7 @@ fn library(skills: usize) -> Library {
 }
 
 fn host(dialect: Dialect, skills: usize, budget: usize) -> Host {
-    library(skills).host_with(settings(dialect, |settings| settings.description_budget = budget))
+    library(skills).host_with(settings(dialect, |settings| settings.max_list_chars = budget))
 }
 
 /// The part of a prompt that the budget limits.

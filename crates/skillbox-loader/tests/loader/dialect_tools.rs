@@ -316,7 +316,7 @@ fn loaded_skills_unlock_their_tools() {
         "process_rows",
     ];
     assert_eq!(visible(), both);
-    host.prompt_after(skillbox_loader::History::Trimmed);
+    host.prompt_after(skillbox_loader::HistoryCompleteness::Trimmed);
     host.start_turn();
     assert_eq!(visible(), both);
 }

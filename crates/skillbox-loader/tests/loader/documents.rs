@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
-use skillbox_loader::{Dialect, state_keys};
+use skillbox_loader::{Dialect, render_state};
 use skillbox_model::ErrorCode;
 
 use crate::library::{Host, Library, settings};
@@ -75,7 +75,7 @@ fn documents_are_added_replaced_and_cleared() {
 #[test]
 fn document_selections_have_state_keys() {
     let host = library().host(Dialect::Trpc);
-    let keys = || Value::Object(state_keys(Dialect::Trpc, &host.state(), &host.agent));
+    let keys = || Value::Object(render_state(Dialect::Trpc, &host.state(), &host.agent));
     assert_eq!(keys(), json!({}));
     let loaded = host.ok("skill_load", json!({"skill": "s"})).result;
     assert_eq!(keys(), json!({"temp:skill:loaded:s": "1"}));
@@ -160,8 +160,8 @@ fn long_documents_are_truncated_with_a_mark() {
         .file("s/other.md", "y".repeat(300))
         .file("s/third.md", "z".repeat(50));
     let host = library.host_with(settings(Dialect::Skillbox, |settings| {
-        settings.max_doc_bytes = 501;
-        settings.max_docs_bytes = 700;
+        settings.max_bytes_per_doc = 501;
+        settings.max_doc_bytes_per_skill = 700;
     }));
     let docs = host
         .ok("skill_load", json!({"skill": "s", "include_all_docs": true}))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use skillbox_loader::{Dialect, History};
+use skillbox_loader::{Dialect, HistoryCompleteness};
 
 use crate::library::{Host, Library};
 
@@ -121,7 +121,7 @@ fn s20_a_body_stays_in_its_block() {
     let library = hostile();
     let host = library.host(Dialect::Skillbox);
     let text = load_all(&host, Dialect::Skillbox);
-    for shown in [text, host.prompt(), host.prompt_after(History::Trimmed)] {
+    for shown in [text, host.prompt(), host.prompt_after(HistoryCompleteness::Trimmed)] {
         assert_eq!(shown.matches("</skill_content>").count(), 1, "{shown}");
         assert_eq!(shown.matches("</skill_doc>").count(), 1, "{shown}");
         assert!(
@@ -142,7 +142,7 @@ fn errors_sanitise_the_callers_input() {
             .session
             .call(&host.catalog, &host.agent, Default::default(), "skill_load", &arguments)
             .unwrap_err();
-        let message = error.body(dialect).message;
+        let message = error.to_error_body(dialect).message;
         assert!(
             !message.contains(['\n', '\u{202e}']) && message.chars().count() < 400,
             "{message}"

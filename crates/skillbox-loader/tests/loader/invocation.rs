@@ -20,15 +20,15 @@ fn arguments_are_substituted_in_the_instructions() {
         "{}",
         host.prompt()
     );
-    let answer = host.ok("skill_load", json!({"skill": "deploy", "arguments": "'my app' prod"}));
+    let outcome = host.ok("skill_load", json!({"skill": "deploy", "arguments": "'my app' prod"}));
     assert_eq!(
-        answer.result["instructions"],
+        outcome.result["instructions"],
         "Deploy my app to prod ('my app' prod).\n"
     );
     assert!(host.prompt().contains("Deploy my app to prod"));
     let again = host.ok("skill_load", json!({"skill": "deploy"}));
     assert_eq!(
-        again.result["instructions"], answer.result["instructions"],
+        again.result["instructions"], outcome.result["instructions"],
         "the arguments are kept"
     );
     let other = host.ok("skill_load", json!({"skill": "deploy", "arguments": "x y"}));
@@ -95,7 +95,7 @@ fn a_host_can_require_loading_before_a_run() {
         host.session
             .call(&host.catalog, &host.agent, Caller::Model, "skill_run", &run)
     };
-    let error = run().unwrap_err().body(Dialect::Skillbox);
+    let error = run().unwrap_err().to_error_body(Dialect::Skillbox);
     assert_eq!(error.code, ErrorCode::NotLoaded);
     assert!(error.message.contains("pdf"), "{}", error.message);
     assert_eq!(error.hint.as_deref(), Some("load it first: skill_load(\"pdf\")"));

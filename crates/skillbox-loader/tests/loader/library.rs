@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use skillbox_loader::{
-    AgentName, AgentStart, Answer, Caller, Dialect, History, Reply, Session, Settings, SkillsState, SnapshotCache,
-    SourceView, TurnStart,
+    AgentName, AgentSpec, Caller, Dialect, HistoryCompleteness, OperationOutcome, Session, Settings, SkillsState,
+    SnapshotCache, SourceView, ToolCallReply, TurnStartEffects,
 };
 use skillbox_model::ErrorBody;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
@@ -117,32 +117,32 @@ impl Host {
         }
     }
 
-    pub fn start_turn(&self) -> Option<TurnStart> {
-        self.session.before_agent(&self.catalog, &AgentStart::main())
+    pub fn start_turn(&self) -> Option<TurnStartEffects> {
+        self.session.before_agent(&self.catalog, &AgentSpec::main())
     }
 
     /// Scans the library again and starts the next turn.
-    pub fn next_turn(&mut self) -> Option<TurnStart> {
+    pub fn next_turn(&mut self) -> Option<TurnStartEffects> {
         if let Some(root) = &self.library {
             self.catalog = catalog(&[(&root.path().join("skills"), Scope::Project)]);
         }
         self.start_turn()
     }
 
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<Answer<Value>, ErrorBody> {
+    pub fn call(&self, tool: &str, arguments: Value) -> Result<OperationOutcome<Value>, ErrorBody> {
         self.call_as(Caller::Model, tool, arguments)
     }
 
-    pub fn call_as(&self, caller: Caller, tool: &str, arguments: Value) -> Result<Answer<Value>, ErrorBody> {
+    pub fn call_as(&self, caller: Caller, tool: &str, arguments: Value) -> Result<OperationOutcome<Value>, ErrorBody> {
         let reply = self.session.call(&self.catalog, &self.agent, caller, tool, &arguments);
-        match reply.map_err(|error| error.body(self.session.settings().dialect))? {
-            Reply::Done { answer, .. } => Ok(answer),
-            Reply::Run(request) => panic!("{tool} asks for a run: {request:?}"),
+        match reply.map_err(|error| error.to_error_body(self.session.settings().dialect))? {
+            ToolCallReply::Done { outcome, .. } => Ok(outcome),
+            ToolCallReply::Run(request) => panic!("{tool} asks for a run: {request:?}"),
         }
     }
 
     /// Calls a tool that must succeed.
-    pub fn ok(&self, tool: &str, arguments: Value) -> Answer<Value> {
+    pub fn ok(&self, tool: &str, arguments: Value) -> OperationOutcome<Value> {
         let shown = arguments.to_string();
         self.call(tool, arguments)
             .unwrap_or_else(|error| panic!("{tool} {shown}: {error:?}"))
@@ -160,10 +160,10 @@ impl Host {
 
     /// The prompt section, or an empty string.
     pub fn prompt(&self) -> String {
-        self.prompt_after(History::Whole)
+        self.prompt_after(HistoryCompleteness::Complete)
     }
 
-    pub fn prompt_after(&self, history: History) -> String {
+    pub fn prompt_after(&self, history: HistoryCompleteness) -> String {
         let section = self.session.modify_request(&self.catalog, &self.agent, history, &[]);
         section.map(|section| section.text).unwrap_or_default()
     }

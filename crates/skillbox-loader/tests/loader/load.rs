@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use skillbox_loader::{AtLimit, Dialect, changed_keys};
+use skillbox_loader::{AtLimit, Dialect, render_state_changes};
 use skillbox_model::ErrorCode;
 
 use crate::library::{Host, Library, settings};
@@ -16,7 +16,7 @@ fn load(host: &Host, skill: &str) -> Value {
 fn load_skill_returns_command_with_content() {
     let library = Library::sample();
     let host = library.host(Dialect::Deepagents);
-    let answer = host.ok("load_skill", json!({"skill_name": "pdf"}));
+    let outcome = host.ok("load_skill", json!({"skill_name": "pdf"}));
     let file = fs::read_to_string(library.path().join("pdf/SKILL.md")).unwrap();
     let pdf = library.path().join("pdf");
     let expected = format!(
@@ -24,10 +24,10 @@ fn load_skill_returns_command_with_content() {
          - [reference] `{0}/references/forms.md`",
         pdf.display()
     );
-    assert_eq!(answer.text, expected);
-    assert_eq!(answer.result["content"], expected);
-    assert_eq!(answer.result["state_delta"]["skills_loaded"], json!(["pdf"]));
-    assert!(!answer.delta.is_empty());
+    assert_eq!(outcome.text, expected);
+    assert_eq!(outcome.result["content"], expected);
+    assert_eq!(outcome.result["state_delta"]["skills_loaded"], json!(["pdf"]));
+    assert!(!outcome.delta.is_empty());
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn load_skill_updates_skills_loaded() {
     let before = host.state();
     load(&host, "pdf");
     load(&host, "csv-report");
-    let keys = changed_keys(Dialect::Deepagents, &before, &host.state(), &host.agent);
+    let keys = render_state_changes(Dialect::Deepagents, &before, &host.state(), &host.agent);
     assert_eq!(keys["skills_loaded"], json!(["pdf", "csv-report"]));
     assert!(!keys.contains_key("skills_metadata"));
 }
@@ -46,7 +46,7 @@ fn load_skill_updates_skill_resources() {
     let host = Library::sample().host(Dialect::Deepagents);
     let before = host.state();
     load(&host, "pdf");
-    let keys = changed_keys(Dialect::Deepagents, &before, &host.state(), &host.agent);
+    let keys = render_state_changes(Dialect::Deepagents, &before, &host.state(), &host.agent);
     let resources = keys["skill_resources"].as_object().unwrap();
     assert_eq!(resources.keys().collect::<Vec<_>>(), ["pdf"]);
     assert_eq!(resources["pdf"].as_array().unwrap().len(), 3);
@@ -72,13 +72,13 @@ fn load_skill_already_loaded_returns_message() {
     let host = library.host(Dialect::Deepagents);
     load(&host, "pdf");
     fs::remove_file(library.path().join("pdf/SKILL.md")).unwrap();
-    let answer = host.ok("load_skill", json!({"skill_name": "pdf"}));
+    let outcome = host.ok("load_skill", json!({"skill_name": "pdf"}));
     assert_eq!(
-        answer.text,
+        outcome.text,
         "Skill 'pdf' is already loaded. Its instructions are already active."
     );
-    assert!(answer.delta.is_empty());
-    assert_eq!(answer.result["state_delta"], json!({}));
+    assert!(outcome.delta.is_empty());
+    assert_eq!(outcome.result["state_delta"], json!({}));
     assert_eq!(host.loaded(), ["pdf"]);
 }
 
@@ -169,8 +169,8 @@ fn the_limit_can_evict_the_least_recently_used_skill() {
     for name in ["a", "b"] {
         host.ok("skill_load", json!({"skill": name}));
     }
-    let answer = host.ok("skill_load", json!({"skill": "c"}));
-    assert_eq!(answer.result["evicted"], "a");
+    let outcome = host.ok("skill_load", json!({"skill": "c"}));
+    assert_eq!(outcome.result["evicted"], "a");
     assert_eq!(host.loaded(), ["b", "c"]);
     let host = library.host_with(evicting);
     for name in ["a", "b"] {

@@ -1,7 +1,7 @@
 //! How long a skill stays loaded, and where its text appears.
 
 use serde_json::json;
-use skillbox_loader::{AgentName, AgentStart, Dialect, Inheritance, LoadMode};
+use skillbox_loader::{AgentName, AgentSpec, Dialect, Inheritance, LoadMode};
 
 use crate::library::{Library, settings};
 
@@ -27,7 +27,7 @@ fn turn_mode_unloads_a_skill_at_the_agents_next_turn() {
         settings.load_mode = LoadMode::Turn
     }));
     let child = AgentName::parse("child").unwrap();
-    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated);
+    let start = AgentSpec::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated);
     host.session.before_agent(&host.catalog, &start).unwrap();
     let arguments = json!({"skill": "pdf"});
     host.session
@@ -67,10 +67,10 @@ fn the_host_chooses_where_the_text_appears() {
         let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
             settings.delivery = Some(delivery)
         }));
-        let answer = host.ok("skill_load", json!({"skill": "pdf"}));
+        let outcome = host.ok("skill_load", json!({"skill": "pdf"}));
         (
-            answer.text.contains("# PDF"),
-            answer.result["instructions"].is_string(),
+            outcome.text.contains("# PDF"),
+            outcome.result["instructions"].is_string(),
             host.prompt().contains("# PDF"),
         )
     };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use skillbox_loader::{
-    AgentName, Caller, Dialect, Engine, LoadInput, SelectDocsInput, Settings, SkillInput, SkillsState, SnapshotCache,
-    StateDelta, TurnTextCache, compute_skills_update,
+    AgentName, CallContext, Caller, Dialect, LoadInput, SelectDocsInput, Settings, SkillInput, SkillsState,
+    SnapshotCache, StateDelta, TurnTextCache, compute_skills_update,
 };
 use skillbox_repository::Catalog;
 
@@ -54,11 +54,11 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 /// The delta of a call against the state before all calls.
-fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
+fn delta(context: &CallContext<'_>, call: &Call) -> StateDelta {
     let name = |skill: &usize| SKILLS[*skill].to_owned();
     match call {
         Call::Load(skill) => {
-            engine
+            context
                 .load(&LoadInput {
                     skill: name(skill),
                     ..Default::default()
@@ -68,7 +68,7 @@ fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
         }
         Call::LoadWith(skill, doc) => {
             let docs = Some(vec![(*doc).to_owned()]);
-            engine
+            context
                 .load(&LoadInput {
                     skill: name(skill),
                     docs,
@@ -84,9 +84,9 @@ fn delta(engine: &Engine<'_>, call: &Call) -> StateDelta {
                 include_all_docs: None,
                 mode: Some(skillbox_loader::DocsMode::Add),
             };
-            engine.select_docs(&input).unwrap().delta
+            context.select_docs(&input).unwrap().delta
         }
-        Call::Disable(skill) => engine.disable(&SkillInput { skill: name(skill) }).unwrap().delta,
+        Call::Disable(skill) => context.disable(&SkillInput { skill: name(skill) }).unwrap().delta,
     }
 }
 
@@ -111,7 +111,7 @@ proptest! {
         let settings = Settings::new(Dialect::Skillbox);
         let base = first_turn(&catalog);
         let texts = TurnTextCache::default();
-        let engine = Engine {
+        let context = CallContext {
             settings: &settings,
             catalog: &catalog,
             state: &base,
@@ -119,7 +119,7 @@ proptest! {
             agent: &AgentName::default(),
             caller: Caller::Model,
         };
-        let deltas: Vec<StateDelta> = calls.iter().map(|call| delta(&engine, call)).collect();
+        let deltas: Vec<StateDelta> = calls.iter().map(|call| delta(&context, call)).collect();
         let mut in_order = base.clone();
         deltas.iter().for_each(|delta| in_order.apply(delta));
         let mut shuffled = base.clone();
@@ -143,7 +143,7 @@ fn parallel_additions_lose_nothing() {
     let base = host.state();
     let settings = Settings::new(Dialect::Skillbox);
     let texts = TurnTextCache::default();
-    let engine = Engine {
+    let context = CallContext {
         settings: &settings,
         catalog: &host.catalog,
         state: &base,
@@ -151,8 +151,8 @@ fn parallel_additions_lose_nothing() {
         agent: &host.agent,
         caller: Caller::Model,
     };
-    let one = delta(&engine, &Call::AddDoc(0, "one.md"));
-    let two = delta(&engine, &Call::AddDoc(0, "two.md"));
+    let one = delta(&context, &Call::AddDoc(0, "one.md"));
+    let two = delta(&context, &Call::AddDoc(0, "two.md"));
     host.session.apply(&two);
     host.session.apply(&one);
     let prompt = host.prompt();

@@ -107,7 +107,7 @@ fn discover_resources_root_level_files() {
     );
     let host = library.host(Dialect::Deepagents);
     host.ok("load_skill", json!({"skill_name": "s"}));
-    let keys = skillbox_loader::state_keys(Dialect::Deepagents, &host.state(), &host.agent);
+    let keys = skillbox_loader::render_state(Dialect::Deepagents, &host.state(), &host.agent);
     let directory = library.path().join("s");
     let expected: Value = json!([
         {"path": directory.join("LICENSE.txt"), "type": "other", "skill_name": "s"},

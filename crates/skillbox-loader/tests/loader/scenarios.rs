@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use skillbox_loader::{AgentName, AgentStart, Dialect, History, Inheritance, PolicyKind};
+use skillbox_loader::{AgentName, AgentSpec, Dialect, HistoryCompleteness, Inheritance, PolicyKind};
 
 use crate::library::{Library, settings};
 
@@ -26,7 +26,7 @@ fn i2_sub_agents_load_for_themselves() {
     let host = Library::sample().host(Dialect::Deepagents);
     host.ok("load_skill", json!({"skill_name": "pdf"}));
     let child = AgentName::parse("researcher").unwrap();
-    let start = AgentStart::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated);
+    let start = AgentSpec::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated);
     host.session.before_agent(&host.catalog, &start).unwrap();
     assert_eq!(host.loaded_by(&child), Vec::<String>::new());
     let arguments = json!({"skill_name": "csv-report"});
@@ -37,7 +37,7 @@ fn i2_sub_agents_load_for_themselves() {
     assert_eq!(host.loaded(), ["pdf"]);
     let section = host
         .session
-        .modify_request(&host.catalog, &child, History::Whole, &[])
+        .modify_request(&host.catalog, &child, HistoryCompleteness::Complete, &[])
         .unwrap()
         .text;
     assert!(
@@ -56,7 +56,7 @@ fn i3_prompts_survive_summarisation() {
     let host = Library::sample().host(Dialect::Deepagents);
     host.ok("load_skill", json!({"skill_name": "pdf"}));
     let before = host.prompt();
-    let after = host.prompt_after(History::Trimmed);
+    let after = host.prompt_after(HistoryCompleteness::Trimmed);
     assert!(
         after.starts_with(&before),
         "the section is unchanged, markers included: {after}"
@@ -105,7 +105,7 @@ fn i5_every_loaded_skill_adds_its_allowed_tools() {
 #[test]
 fn i6_a_skill_omitted_by_the_budget_still_loads() {
     let host = Library::sample().host_with(settings(Dialect::Deepagents, |settings| {
-        settings.description_budget = 1;
+        settings.max_list_chars = 1;
         settings.max_loaded = 1;
     }));
     assert!(!host.prompt().contains("**pdf**"));

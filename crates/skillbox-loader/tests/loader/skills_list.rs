@@ -55,9 +55,7 @@ fn format_skills_list_description_budget_exceeded() {
     library.skill("a-long", &format!("description: {}", "x".repeat(400)), "");
     library.skill("b-long", &format!("description: {}", "y".repeat(400)), "");
     library.skill("c-short", "description: z", "");
-    let host = library.host_with(settings(Dialect::Deepagents, |settings| {
-        settings.description_budget = 600
-    }));
+    let host = library.host_with(settings(Dialect::Deepagents, |settings| settings.max_list_chars = 600));
     let prompt = host.prompt();
     assert!(
         prompt.contains("**a-long**") && !prompt.contains("**b-long**"),
@@ -79,9 +77,7 @@ fn format_skills_list_description_budget_exceeded() {
 #[test]
 fn format_skills_list_loaded_skills_exempt_from_budget() {
     let library = Library::sample();
-    let host = library.host_with(settings(Dialect::Deepagents, |settings| {
-        settings.description_budget = 1
-    }));
+    let host = library.host_with(settings(Dialect::Deepagents, |settings| settings.max_list_chars = 1));
     host.ok("load_skill", json!({"skill_name": "pdf"}));
     let prompt = host.prompt();
     assert!(prompt.contains("**pdf** [Loaded]: Extract text from PDFs."), "{prompt}");
@@ -104,7 +100,7 @@ fn the_budget_is_exact() {
     let both = entry("a", "技能描述") + entry("b", "d");
     let shown = |budget| {
         let host = library.host_with(settings(Dialect::Deepagents, |settings| {
-            settings.description_budget = budget
+            settings.max_list_chars = budget
         }));
         host.prompt().contains("**b**")
     };
@@ -202,7 +198,7 @@ fn a_hosts_template_contains_the_list() {
     let template = PromptTemplate::parse("<< {skills_locations} | {skills_list} >>").unwrap();
     for dialect in Dialect::ALL {
         let framed = settings(*dialect, |settings| {
-            settings.prompt = PromptFrame::Template(template.clone())
+            settings.prompt_frame = PromptFrame::Template(template.clone())
         });
         let prompt = Library::sample().host_with(framed).prompt();
         assert!(
@@ -210,7 +206,7 @@ fn a_hosts_template_contains_the_list() {
             "{prompt}"
         );
         assert!(prompt.contains("csv-report"), "{prompt}");
-        let absent = settings(*dialect, |settings| settings.prompt = PromptFrame::Absent);
+        let absent = settings(*dialect, |settings| settings.prompt_frame = PromptFrame::Absent);
         assert_eq!(Library::sample().host_with(absent).prompt(), "");
     }
 }

@@ -1,7 +1,7 @@
 //! The start of a turn, and changes on disk.
 
 use serde_json::json;
-use skillbox_loader::{Dialect, Settings, StateOperation, state_keys};
+use skillbox_loader::{Dialect, Settings, StateOperation, render_state};
 
 use crate::library::{Host, Library};
 
@@ -9,9 +9,9 @@ use crate::library::{Host, Library};
 fn before_agent_initializes_new_state() {
     let library = Library::sample();
     let host = Host::before_first_turn(library.catalog(), Settings::new(Dialect::Deepagents));
-    assert!(state_keys(Dialect::Deepagents, &host.state(), &host.agent).is_empty());
+    assert!(render_state(Dialect::Deepagents, &host.state(), &host.agent).is_empty());
     let turn = host.start_turn().unwrap();
-    let keys = state_keys(Dialect::Deepagents, &host.state(), &host.agent);
+    let keys = render_state(Dialect::Deepagents, &host.state(), &host.agent);
     assert_eq!(keys["skills_loaded"], json!([]));
     assert_eq!(keys["skill_resources"], json!({}));
     let pdf = &keys["skills_metadata"][1];

@@ -25,7 +25,7 @@ pub(crate) fn list_children(
     let catalog = server.runtime.catalog();
     let entry = catalog.get(&skill).ok_or_else(|| unknown_resource(uri))?;
     let dir = entry.open().map_err(|error| internal_error(&error))?;
-    let tree = dir.files().map_err(|error| internal_error(&error))?;
+    let tree = dir.tree_entries().map_err(|error| internal_error(&error))?;
     let is_directory = |wanted: &RelPath| {
         let mut found = tree.iter().filter(|found| found.path == *wanted);
         found.any(|found| found.kind == TreeEntryKind::Dir)

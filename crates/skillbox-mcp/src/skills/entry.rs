@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// The entry of a skill: its URI, its frontmatter, and every file with size and digest.
 pub(crate) fn skill_entry(entry: &SkillEntry) -> Result<Value, SkillReadError> {
     let dir = entry.open()?;
-    let text = dir.instructions()?.whole;
+    let text = dir.read_skill_md()?.whole;
     let frontmatter = frontmatter_json(&text).unwrap_or_default();
     Ok(json!({
         "uri": file_uri(entry.name().as_str(), &skill_md()),

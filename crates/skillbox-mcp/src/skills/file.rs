@@ -31,7 +31,7 @@ pub(crate) struct SkillFile {
 /// Every file of a skill, including links to files inside the skill.
 pub(crate) fn list_files(entry: &SkillEntry, dir: &SkillDir) -> Result<Vec<SkillFile>, SkillReadError> {
     let mut files = Vec::new();
-    for found in dir.files()? {
+    for found in dir.tree_entries()? {
         match found.kind {
             TreeEntryKind::Dir => continue,
             // A link to a directory is not a file, and its content is listed under its real path.
@@ -47,7 +47,7 @@ pub(crate) fn list_files(entry: &SkillEntry, dir: &SkillDir) -> Result<Vec<Skill
 
 /// The path in the protocol, which always spells SKILL.md in this way.
 pub(crate) fn wire_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
-    if path.as_bytes() == entry.file_name().as_encoded_bytes() {
+    if path.as_bytes() == entry.skill_md_name().as_encoded_bytes() {
         return skill_md();
     }
     path.clone()
@@ -55,7 +55,7 @@ pub(crate) fn wire_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
 
 fn disk_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
     if *path == skill_md() {
-        return RelPath::parse(entry.file_name().as_encoded_bytes()).unwrap_or_else(|_| skill_md());
+        return RelPath::parse(entry.skill_md_name().as_encoded_bytes()).unwrap_or_else(|_| skill_md());
     }
     path.clone()
 }
@@ -147,7 +147,7 @@ pub(crate) fn read_file(server: &ServerState, uri: &str) -> Result<ResourceConte
     let entry = catalog.get(&skill).ok_or_else(|| unknown_resource(uri))?;
     let bytes = entry
         .open()
-        .and_then(|dir| dir.read(&disk_path(entry, &path), MAX_RESOURCE_BYTES))
+        .and_then(|dir| dir.read_file(&disk_path(entry, &path), MAX_RESOURCE_BYTES))
         .map_err(|error| match error {
             SkillReadError::Io { .. } => internal_error(&error),
             SkillReadError::TooLarge { .. } => ErrorData::invalid_params(error.to_string(), None),

@@ -23,7 +23,7 @@ pub(crate) fn index_contents(server: &ServerState) -> ResourceContents {
     let catalog = server.runtime.catalog();
     let listed = catalog.skills().filter_map(|entry| {
         let dir = entry.open().ok()?;
-        let on_disk = skillbox_model::RelPath::parse(entry.file_name().as_encoded_bytes()).ok()?;
+        let on_disk = skillbox_model::RelPath::parse(entry.skill_md_name().as_encoded_bytes()).ok()?;
         let (_, digest) = measure(&dir, &on_disk).ok()?;
         let uri = file_uri(entry.name().as_str(), &skill_md());
         let mut listed = skill_entry(entry).ok()?;

@@ -9,7 +9,7 @@ use super::entries::Catalog;
 pub struct CatalogChange {
     /// Names only in the later catalog.
     pub added: Vec<SkillName>,
-    /// Names whose skill has another content or another path.
+    /// Names in both catalogs whose skill has different content or a different path.
     pub changed: Vec<SkillName>,
     /// Names only in the earlier catalog.
     pub removed: Vec<SkillName>,
@@ -32,14 +32,14 @@ impl CatalogChange {
         change
     }
 
-    /// Appends a later change.
+    /// Adds the names of a later change.
     pub(crate) fn append(&mut self, later: Self) {
         self.added.extend(later.added);
         self.changed.extend(later.changed);
         self.removed.extend(later.removed);
     }
 
-    /// Whether both catalogs have the same skills.
+    /// Whether the catalogs do not differ.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }

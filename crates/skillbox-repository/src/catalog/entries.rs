@@ -7,7 +7,7 @@ use serde::Serialize;
 use skillbox_model::{Diagnostic, SkillName};
 
 use super::name_index::NameIndex;
-use super::nearest::nearest_names;
+use super::nearest_names::nearest_names;
 use crate::fs::is_below;
 use crate::skill::{Scope, SkillEntry};
 
@@ -143,7 +143,9 @@ impl Catalog {
     /// The diagnostics about one skill.
     pub fn diagnostics_of<'a>(&'a self, entry: &'a SkillEntry) -> impl Iterator<Item = &'a Diagnostic> {
         self.diagnostics().iter().filter(|diagnostic| {
-            diagnostic.path == entry.path() || diagnostic.path == entry.dir() || is_below(&diagnostic.path, entry.dir())
+            diagnostic.path == entry.skill_md_path()
+                || diagnostic.path == entry.dir()
+                || is_below(&diagnostic.path, entry.dir())
         })
     }
 

@@ -3,10 +3,10 @@
 mod change;
 mod entries;
 mod name_index;
-mod nearest;
+mod nearest_names;
 
 pub use change::CatalogChange;
 pub(crate) use entries::Replacement;
 pub use entries::{Catalog, ShadowedSkill};
 pub(crate) use name_index::NameIndex;
-pub use nearest::nearest_names;
+pub use nearest_names::nearest_names;

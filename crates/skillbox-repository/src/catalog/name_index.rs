@@ -1,10 +1,10 @@
-//! Maps names to positions.
+//! Maps the names of skills to the positions of their entries.
 
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Maps names to positions. The names themselves are stored once, in the entries.
+/// Maps names to positions. The names are stored only in the entries: callers pass a function that returns them.
 #[derive(Debug, Default)]
 pub(crate) struct NameIndex {
     positions: HashTable<u32>,

@@ -3,7 +3,7 @@
 mod codes;
 mod new_diagnostic;
 mod render;
-pub(crate) mod scan;
+pub(crate) mod scan_diagnostics;
 
 pub use codes::{ParseCode, ScanCode};
 pub(crate) use new_diagnostic::{Hint, Position, new_diagnostic};

@@ -1,4 +1,4 @@
-//! The one constructor of diagnostics in this crate.
+//! Builds a diagnostic. All diagnostics of this crate are built here.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(crate) enum Position {
     },
 }
 
-/// What to do about a diagnostic; `()` if the message says it all.
+/// What to do about a diagnostic. `()` converts to no hint.
 pub(crate) struct Hint(Option<String>);
 
 impl From<()> for Hint {

@@ -6,13 +6,13 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use skillbox_model::{Diagnostic, Severity};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// At most this much of a line is underlined: the position matters, not the length.
-const MAX_MARKED_CHARS: usize = 48;
+/// The maximum number of underlined characters: the position matters, not the length.
+const MAX_UNDERLINED_CHARS: usize = 48;
 
 /// Renders diagnostics about one file as annotated excerpts of its text, separated by blank lines.
 ///
-/// Path, message and hint may contain any characters. Those that would move the cursor, color the terminal or reorder
-/// the line are shown as escapes. Lines fit `width` columns where their words allow it.
+/// Path, message and hint may contain any characters. Characters that would move the cursor, color the terminal or
+/// reorder the line are escaped. Lines are wrapped at `width` columns, but only between words.
 pub fn render_diagnostics(diagnostics: &[Diagnostic], source: &str, color: bool, width: usize) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.term_width(width.max(40));
@@ -48,6 +48,7 @@ fn render_one(diagnostic: &Diagnostic, source: &str, renderer: &Renderer, width:
         None => title.element(Origin::path(path)),
     };
     if let Some(hint) = &diagnostic.hint {
+        // The margin and `= help: ` precede the hint.
         group = group.element(Level::HELP.message(wrap(&escape(hint), width, 14)));
     }
     renderer.render(&[group])
@@ -74,7 +75,7 @@ impl Excerpt {
                 underline_start = Some(shown.len());
             }
             escape_into(c, &mut shown);
-            if at < column + MAX_MARKED_CHARS && c != ' ' {
+            if at < column + MAX_UNDERLINED_CHARS && c != ' ' {
                 end = shown.len();
             }
         }

@@ -15,12 +15,12 @@ use std::sync::OnceLock;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat};
 use rustix::io::Errno;
 
-/// The number of links that the kernel itself follows in one path.
+/// The maximum number of links in one path; the kernel has the same limit.
 const MAX_LINKS: usize = 40;
-/// `openat2` returns `EAGAIN` if a directory moved while `..` was resolved.
-const MAX_ATTEMPTS: usize = 16;
+/// The maximum number of retries: `openat2` returns `EAGAIN` if a directory moved while `..` was resolved.
+const MAX_RETRIES: usize = 16;
 
-/// A directory beneath which files are opened, and never outside it.
+/// Opens files beneath one directory, and never outside it.
 #[derive(Debug)]
 pub(crate) struct ContainedDir {
     root: OwnedFd,
@@ -85,7 +85,7 @@ impl ContainedDir {
         self
     }
 
-    /// The descriptor of the directory, with a read position that listings share.
+    /// The descriptor of the directory. All listings through it share one read position.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
@@ -109,7 +109,7 @@ impl ContainedDir {
         };
         match self.resolver {
             Resolver::Openat2 => open_with_openat2(self.root.as_fd(), path, flags),
-            Resolver::Walk => Walk::new(self.root.as_fd(), path).open(flags),
+            Resolver::Walk => PathWalk::new(self.root.as_fd(), path).open(flags),
         }
     }
 }
@@ -136,17 +136,17 @@ fn resolve_flags() -> ResolveFlags {
 }
 
 fn open_with_openat2(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, OpenError> {
-    let mut attempts = 0;
+    let mut retries = 0;
     loop {
         match openat2(root, path, flags, Mode::empty(), resolve_flags()) {
-            Err(Errno::AGAIN) if attempts < MAX_ATTEMPTS => attempts += 1,
+            Err(Errno::AGAIN) if retries < MAX_RETRIES => retries += 1,
             result => return Ok(result?),
         }
     }
 }
 
 /// A path that is being resolved, one component at a time.
-struct Walk<'a> {
+struct PathWalk<'a> {
     root: BorrowedFd<'a>,
     /// The directories opened below the root, innermost last.
     opened: Vec<OwnedFd>,
@@ -155,7 +155,7 @@ struct Walk<'a> {
     followed_links: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PathWalk<'a> {
     fn new(root: BorrowedFd<'a>, path: &[u8]) -> Self {
         let mut walk = Self {
             root,

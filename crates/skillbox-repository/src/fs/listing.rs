@@ -17,7 +17,7 @@ pub(crate) struct DirEntry {
     pub(crate) kind: EntryKind,
 }
 
-/// The file types that scans tell apart.
+/// The file types that scans distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntryKind {
     /// A directory.

@@ -1,4 +1,4 @@
-//! The tools that a skill declares, in all spellings in use.
+//! Reads the tools that a skill declares, in all formats in use.
 
 use super::yaml::{Content, Node, ScalarStyle};
 
@@ -14,7 +14,8 @@ pub(super) struct AllowedTools {
     pub errors: Vec<(usize, String)>,
 }
 
-/// Reads a text with names, or a list of texts. Anything else declares no tools, which is the safe interpretation.
+/// Reads a text that contains names, or a list of texts. Any other value is read as an empty list, which is the safe
+/// interpretation.
 pub(super) fn read_allowed_tools(node: &Node<'_>) -> AllowedTools {
     let mut tools = AllowedTools::default();
     match &node.content {

@@ -1,4 +1,4 @@
-//! Checks the length of the instructions against the advice of the specification.
+//! Checks whether the instructions are longer than the specification advises.
 
 use std::path::Path;
 
@@ -29,9 +29,9 @@ pub(super) fn check_body_length(text: &str, body_offset: usize, diagnostics: &mu
 }
 
 /// Checks the length of the instructions in the text of a whole SKILL.md, without parsing its frontmatter.
-pub(crate) fn check_instructions_length(path: &Path, text: &str) -> Vec<Diagnostic> {
+pub(crate) fn check_skill_md_body(path: &Path, text: &str) -> Vec<Diagnostic> {
     let mut diagnostics = FileDiagnostics::new(path, text);
-    if let DelimiterSearch::Found(delimiters) = find_delimiters(text.as_bytes(), Extent::Whole) {
+    if let DelimiterSearch::Found(delimiters) = find_delimiters(text.as_bytes(), Extent::WholeFile) {
         check_body_length(text, delimiters.body_offset, &mut diagnostics);
     }
     diagnostics.into_vec()

@@ -6,7 +6,7 @@ use memchr::memchr2;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// Where the frontmatter ends, as far as the first bytes of a file show.
+/// The result of searching the first bytes of a file for the end of the frontmatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontmatterEnd {
     /// The frontmatter and its closing line are complete; later bytes do not matter.
@@ -14,9 +14,9 @@ pub enum FrontmatterEnd {
         /// Offset of the body.
         body_offset: usize,
     },
-    /// More bytes are needed. At the end of the file, parse the bytes there are.
+    /// More bytes are needed. If there are no more, the caller must parse the bytes that it has.
     NeedMore,
-    /// The file has no frontmatter, whatever follows.
+    /// The file has no frontmatter, whatever bytes follow.
     NoFrontmatter,
 }
 
@@ -24,7 +24,7 @@ pub enum FrontmatterEnd {
 ///
 /// If the body is UTF-8, parsing the bytes before `body_offset` gives the same metadata as parsing the whole file.
 pub fn find_frontmatter_end(bytes: &[u8]) -> FrontmatterEnd {
-    match find_delimiters(bytes, Extent::Beginning) {
+    match find_delimiters(bytes, Extent::FilePrefix) {
         DelimiterSearch::Found(delimiters) => FrontmatterEnd::Complete {
             body_offset: delimiters.body_offset,
         },
@@ -33,9 +33,10 @@ pub fn find_frontmatter_end(bytes: &[u8]) -> FrontmatterEnd {
     }
 }
 
-/// Splits a text into its frontmatter, without the delimiters, and its body. Without frontmatter, all of it is body.
+/// Splits a text into its frontmatter, without the delimiters, and its body. Without frontmatter, the whole text is the
+/// body.
 pub fn split_frontmatter(text: &str) -> (&str, &str) {
-    match find_delimiters(text.as_bytes(), Extent::Whole) {
+    match find_delimiters(text.as_bytes(), Extent::WholeFile) {
         DelimiterSearch::Found(delimiters) => (&text[delimiters.yaml], &text[delimiters.body_offset..]),
         _ => ("", text.strip_prefix('\u{feff}').unwrap_or(text)),
     }
@@ -44,8 +45,8 @@ pub fn split_frontmatter(text: &str) -> (&str, &str) {
 /// Whether the given bytes are the whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    Whole,
-    Beginning,
+    WholeFile,
+    FilePrefix,
 }
 
 /// The result of the search for the delimiters.
@@ -54,6 +55,7 @@ pub(super) enum DelimiterSearch {
     Found(Delimiters),
     /// There is an opening line, but no closing line.
     Unclosed {
+        /// Offset of the opening line.
         opening: usize,
     },
     /// The file does not begin with an opening line.
@@ -69,7 +71,7 @@ pub(super) struct Delimiters {
     pub yaml: Range<usize>,
     /// Where the body begins.
     pub body_offset: usize,
-    /// The file begins with a byte order mark.
+    /// Whether the file begins with a byte order mark.
     pub has_bom: bool,
     /// Offset of a delimiter that is not alone at the start of its line, or that follows blank lines.
     pub odd_delimiter: Option<usize>,
@@ -87,11 +89,11 @@ struct Line {
 /// Finds both delimiters.
 ///
 /// A delimiter is a line of exactly three dashes, with optional trailing blanks. If a whole file has no such closing
-/// line, an indented line or one with text after the dashes closes the frontmatter: the reference tool accepts these,
-/// and they have no other meaning.
+/// line, an indented line or one with text after the dashes closes the frontmatter, because the reference tool accepts
+/// these lines and they have no other meaning.
 pub(super) fn find_delimiters(bytes: &[u8], extent: Extent) -> DelimiterSearch {
     let has_bom = bytes.starts_with(BOM);
-    if !has_bom && extent == Extent::Beginning && BOM.starts_with(bytes) {
+    if !has_bom && extent == Extent::FilePrefix && BOM.starts_with(bytes) {
         return DelimiterSearch::Undecided;
     }
     let begin = if has_bom { BOM.len() } else { 0 };
@@ -100,7 +102,7 @@ pub(super) fn find_delimiters(bytes: &[u8], extent: Extent) -> DelimiterSearch {
         opening = line_at(bytes, opening.next, extent);
     }
     let first = &bytes[opening.start..opening.end];
-    if !opening.is_terminated && extent == Extent::Beginning {
+    if !opening.is_terminated && extent == Extent::FilePrefix {
         let may_become_opening = is_blank(first) || b"---".starts_with(first) || is_delimiter(first);
         return if may_become_opening {
             DelimiterSearch::Undecided
@@ -117,7 +119,7 @@ pub(super) fn find_delimiters(bytes: &[u8], extent: Extent) -> DelimiterSearch {
     while at < bytes.len() {
         let line = line_at(bytes, at, extent);
         let text = &bytes[line.start..line.end];
-        if is_delimiter(text) && (line.is_terminated || extent == Extent::Whole) {
+        if is_delimiter(text) && (line.is_terminated || extent == Extent::WholeFile) {
             return DelimiterSearch::Found(Delimiters {
                 yaml: opening.next..line.start,
                 body_offset: line.next,
@@ -131,7 +133,7 @@ pub(super) fn find_delimiters(bytes: &[u8], extent: Extent) -> DelimiterSearch {
         at = line.next;
     }
     match odd_closing {
-        Some(line) if extent == Extent::Whole => {
+        Some(line) if extent == Extent::WholeFile => {
             let indent = bytes[line.start..line.end].len() - bytes[line.start..line.end].trim_ascii_start().len();
             let dashes = line.start + indent;
             let after = bytes[dashes..line.end].iter().take_while(|b| **b == b'-').count() + dashes;
@@ -165,7 +167,7 @@ fn line_at(bytes: &[u8], start: usize, extent: Extent) -> Line {
     let next = match (bytes[end], bytes.get(end + 1)) {
         (b'\r', Some(b'\n')) => end + 2,
         // The line feed of this line break may be the first byte that was not read.
-        (b'\r', None) if extent == Extent::Beginning => return Line { end, ..unterminated },
+        (b'\r', None) if extent == Extent::FilePrefix => return Line { end, ..unterminated },
         _ => end + 1,
     };
     Line {

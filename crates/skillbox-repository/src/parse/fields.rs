@@ -8,7 +8,7 @@ use super::file_diagnostics::FileDiagnostics;
 use super::frontmatter::Frontmatter;
 use super::json::{key_text, to_json, to_source_text};
 use super::name_rules::{find_name_violations, normalize_name};
-use super::python_text::strip;
+use super::python_text::python_strip;
 use super::skill_meta::{InvocationSettings, SkillMeta};
 use super::yaml::{Content, Node};
 use crate::diagnostics::{Hint, ParseCode};
@@ -39,23 +39,23 @@ pub(super) fn read_fields(
             return None;
         }
     };
-    let reader = Reader { frontmatter, pairs };
-    let name = reader.name(directory, diagnostics);
-    let description = reader.description(diagnostics);
+    let reader = FieldReader { frontmatter, pairs };
+    let name = reader.read_name(directory, diagnostics);
+    let description = reader.read_description(diagnostics);
     Some(SkillMeta {
         name: name?,
         description: description?,
-        license: reader.text("license", diagnostics).map(|(text, _)| text.into()),
-        compatibility: reader.compatibility(diagnostics),
-        metadata: reader.metadata(diagnostics),
-        allowed_tools: reader.allowed_tools(diagnostics),
-        invocation: reader.invocation(diagnostics),
-        extra: reader.extra(diagnostics),
+        license: reader.read_text("license", diagnostics).map(|(text, _)| text.into()),
+        compatibility: reader.read_compatibility(diagnostics),
+        metadata: reader.read_metadata(diagnostics),
+        allowed_tools: reader.read_allowed_tools(diagnostics),
+        invocation: reader.read_invocation(diagnostics),
+        extra: reader.read_extra(diagnostics),
     })
 }
 
-/// Looks up keys and reports odd values.
-struct Reader<'r, 's> {
+/// Reads the values of keys and reports the odd ones.
+struct FieldReader<'r, 's> {
     frontmatter: &'r Frontmatter<'s>,
     pairs: &'r [(Node<'s>, Node<'s>)],
 }
@@ -75,13 +75,13 @@ const KNOWN_KEYS: [&str; 11] = [
     "hooks",
 ];
 
-impl<'r, 's> Reader<'r, 's> {
+impl<'r, 's> FieldReader<'r, 's> {
     fn get(&self, key: &str) -> Option<&'r Node<'s>> {
         let pair = self.pairs.iter().rfind(|(name, _)| name.as_text() == Some(key));
         pair.map(|(_, value)| value)
     }
 
-    fn add(
+    fn report(
         &self,
         diagnostics: &mut FileDiagnostics<'_>,
         code: ParseCode,
@@ -92,13 +92,13 @@ impl<'r, 's> Reader<'r, 's> {
         diagnostics.add(code, self.frontmatter.file_offset(node.start()), message, hint);
     }
 
-    fn name(&self, directory: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<SkillName> {
-        let (name, node) = self.required("name", ParseCode::MissingName, diagnostics)?;
+    fn read_name(&self, directory: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<SkillName> {
+        let (name, node) = self.read_required("name", ParseCode::MissingName, diagnostics)?;
         let name = match SkillName::parse(name) {
             Ok(name) => name,
             Err(error) => {
                 let hint = "a name is lower-case letters, digits and single hyphens";
-                self.add(diagnostics, ParseCode::UnsafeName, node, error.to_string(), hint);
+                self.report(diagnostics, ParseCode::UnsafeName, node, error.to_string(), hint);
                 return None;
             }
         };
@@ -107,7 +107,7 @@ impl<'r, 's> Reader<'r, 's> {
             let reasons: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let message = format!("the name {:?} breaks the rules: {}", name.as_str(), reasons.join("; "));
             let hint = "a name is at most 64 lower-case letters, digits and single hyphens";
-            self.add(diagnostics, ParseCode::NameBreaksRules, node, message, hint);
+            self.report(diagnostics, ParseCode::NameBreaksRules, node, message, hint);
         }
         if !directory.is_empty() && normalize_name(directory) != normalize_name(name.as_str()) {
             let message = format!(
@@ -115,13 +115,13 @@ impl<'r, 's> Reader<'r, 's> {
                 name.as_str()
             );
             let hint = "rename one of them; the skill uses the name in the file";
-            self.add(diagnostics, ParseCode::NameMismatch, node, message, hint);
+            self.report(diagnostics, ParseCode::NameMismatch, node, message, hint);
         }
         Some(name)
     }
 
-    fn description(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
-        let (text, node) = self.required("description", ParseCode::MissingDescription, diagnostics)?;
+    fn read_description(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
+        let (text, node) = self.read_required("description", ParseCode::MissingDescription, diagnostics)?;
         Some(self.truncate(
             text,
             MAX_DESCRIPTION_CHARS,
@@ -132,8 +132,8 @@ impl<'r, 's> Reader<'r, 's> {
         ))
     }
 
-    fn compatibility(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
-        let (text, node) = self.text("compatibility", diagnostics)?;
+    fn read_compatibility(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
+        let (text, node) = self.read_text("compatibility", diagnostics)?;
         Some(self.truncate(
             text,
             MAX_COMPATIBILITY_CHARS,
@@ -159,7 +159,7 @@ impl<'r, 's> Reader<'r, 's> {
         {
             let length = text.chars().count();
             let message = format!("the {field} has {length} characters; only the first {limit} are used");
-            self.add(
+            self.report(
                 diagnostics,
                 code,
                 node,
@@ -172,19 +172,19 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     /// Reads a text field that the skill must have.
-    fn required(
+    fn read_required(
         &self,
         key: &str,
         code: ParseCode,
         diagnostics: &mut FileDiagnostics<'_>,
     ) -> Option<(String, &'r Node<'s>)> {
-        if let Some(found) = self.text(key, diagnostics) {
+        if let Some(found) = self.read_text(key, diagnostics) {
             return Some(found);
         }
         match self.get(key) {
             Some(node) => {
                 let message = format!("the {key} is empty");
-                self.add(diagnostics, code, node, message, format!("give the skill a {key}"));
+                self.report(diagnostics, code, node, message, format!("give the skill a {key}"));
             }
             None => {
                 let similar = self.pairs.iter().find_map(|(name, _)| {
@@ -203,10 +203,10 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     /// Reads a text field without surrounding blanks; `None` if it is null or blank.
-    fn text(&self, key: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<(String, &'r Node<'s>)> {
+    fn read_text(&self, key: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<(String, &'r Node<'s>)> {
         let node = self.get(key).filter(|node| !node.is_null())?;
         let text = match node.as_text() {
-            Some(text) => strip(text).to_owned(),
+            Some(text) => python_strip(text).to_owned(),
             None => {
                 let text = self.source_text(node);
                 let message = format!(
@@ -214,7 +214,7 @@ impl<'r, 's> Reader<'r, 's> {
                     node.kind(),
                     truncate_for_message(&text)
                 );
-                self.add(
+                self.report(
                     diagnostics,
                     ParseCode::NotText,
                     node,
@@ -242,7 +242,7 @@ impl<'r, 's> Reader<'r, 's> {
         }
     }
 
-    fn metadata(&self, diagnostics: &mut FileDiagnostics<'_>) -> Vec<(Box<str>, Box<str>)> {
+    fn read_metadata(&self, diagnostics: &mut FileDiagnostics<'_>) -> Vec<(Box<str>, Box<str>)> {
         match self.get("metadata") {
             None => Vec::new(),
             Some(node) if node.is_null() => Vec::new(),
@@ -259,13 +259,13 @@ impl<'r, 's> Reader<'r, 's> {
             Some(node) => {
                 let message = format!("the metadata is {}, not a mapping, and is ignored", node.kind());
                 let hint = "write `key: value` lines below `metadata:`";
-                self.add(diagnostics, ParseCode::MetadataNotAMapping, node, message, hint);
+                self.report(diagnostics, ParseCode::MetadataNotAMapping, node, message, hint);
                 Vec::new()
             }
         }
     }
 
-    fn allowed_tools(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Vec<Box<str>>> {
+    fn read_allowed_tools(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Vec<Box<str>>> {
         let node = self.get(self.allowed_tools_key()?)?;
         let tools = read_allowed_tools(node);
         for (offset, message) in tools.errors {
@@ -280,18 +280,18 @@ impl<'r, 's> Reader<'r, 's> {
         tools.names
     }
 
-    /// The key of the allowed tools that is used.
+    /// The key from which the allowed tools are read.
     fn allowed_tools_key(&self) -> Option<&'static str> {
         ALLOWED_TOOLS_KEYS.into_iter().find(|key| self.get(key).is_some())
     }
 
-    fn invocation(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<InvocationSettings>> {
-        let mut text = |key| self.text(key, diagnostics).map(|(text, _)| text.into_boxed_str());
+    fn read_invocation(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<InvocationSettings>> {
+        let mut text = |key| self.read_text(key, diagnostics).map(|(text, _)| text.into_boxed_str());
         let (model, context) = (text("model"), text("context"));
         let invocation = InvocationSettings {
-            disable_model_invocation: self.boolean("disable-model-invocation", diagnostics),
-            user_invocable: self.boolean("user-invocable", diagnostics),
-            argument_hint: self.argument_hint(),
+            disable_model_invocation: self.read_boolean("disable-model-invocation", diagnostics),
+            user_invocable: self.read_boolean("user-invocable", diagnostics),
+            argument_hint: self.read_argument_hint(),
             model,
             context,
             hooks: self.get("hooks").filter(|node| !node.is_null()).map(to_json),
@@ -299,16 +299,17 @@ impl<'r, 's> Reader<'r, 's> {
         (invocation != InvocationSettings::default()).then(|| Box::new(invocation))
     }
 
-    /// Hints are commonly written in brackets, `[file]`, which YAML reads as a list. That is not reported.
-    fn argument_hint(&self) -> Option<Box<str>> {
+    /// Authors commonly write hints in brackets, `[file]`, which YAML reads as a list. This is accepted without a
+    /// diagnostic.
+    fn read_argument_hint(&self) -> Option<Box<str>> {
         let node = self.get("argument-hint").filter(|node| !node.is_null())?;
         let text = node
             .as_text()
-            .map_or_else(|| self.source_text(node), |text| strip(text).to_owned());
+            .map_or_else(|| self.source_text(node), |text| python_strip(text).to_owned());
         (!text.is_empty()).then(|| text.into_boxed_str())
     }
 
-    fn boolean(&self, key: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<bool> {
+    fn read_boolean(&self, key: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<bool> {
         let node = self.get(key).filter(|node| !node.is_null())?;
         let text = node.as_text().map(|text| text.trim().to_ascii_lowercase());
         match text.as_deref() {
@@ -316,13 +317,13 @@ impl<'r, 's> Reader<'r, 's> {
             Some("false" | "no" | "off") => Some(false),
             _ => {
                 let message = format!("`{key}` should be true or false, and is ignored");
-                self.add(diagnostics, ParseCode::NotABoolean, node, message, ());
+                self.report(diagnostics, ParseCode::NotABoolean, node, message, ());
                 None
             }
         }
     }
 
-    fn extra(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<Map<String, Value>>> {
+    fn read_extra(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<Map<String, Value>>> {
         let tools_key = self.allowed_tools_key();
         let mut extra = Map::new();
         for (key, value) in self.pairs {
@@ -333,7 +334,7 @@ impl<'r, 's> Reader<'r, 's> {
                         "`{text}` is ignored, because `{}` is present",
                         tools_key.unwrap_or_default()
                     );
-                    self.add(diagnostics, ParseCode::AllowedTools, key, message, "remove one of them");
+                    self.report(diagnostics, ParseCode::AllowedTools, key, message, "remove one of them");
                 }
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! Frontmatter as JSON by the core schema of YAML, for callers that compare it field by field.
+//! Converts frontmatter to JSON by the core schema of YAML, for callers that compare it field by field.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::yaml::{Content, Node};
 /// Unlike in [`crate::SkillMeta`], nothing is trimmed, truncated or normalized, and numbers are numbers: `1.10` is 1.1
 /// here, as in any other YAML reader.
 pub fn frontmatter_json(text: &str) -> Option<Map<String, Value>> {
-    let DelimiterSearch::Found(delimiters) = find_delimiters(text.as_bytes(), Extent::Whole) else {
+    let DelimiterSearch::Found(delimiters) = find_delimiters(text.as_bytes(), Extent::WholeFile) else {
         return None;
     };
     let mut ignored = FileDiagnostics::new(Path::new(""), text);

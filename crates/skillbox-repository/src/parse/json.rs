@@ -1,4 +1,4 @@
-//! Converts nodes to JSON and preserves every character of their scalars.
+//! Converts nodes to JSON so that every scalar keeps its characters.
 
 use serde_json::{Map, Number, Value};
 

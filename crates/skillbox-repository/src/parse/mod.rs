@@ -1,4 +1,4 @@
-//! Reads the text of a SKILL.md: leniently, so that odd frontmatter still loads, with a diagnostic.
+//! Parses the text of a SKILL.md leniently: odd frontmatter still loads, with a diagnostic.
 
 mod allowed_tools;
 mod body_length;
@@ -16,12 +16,12 @@ mod skill_md;
 mod skill_meta;
 mod yaml;
 
-pub(crate) use body_length::check_instructions_length;
+pub(crate) use body_length::check_skill_md_body;
 pub use delimiters::{FrontmatterEnd, find_frontmatter_end, split_frontmatter};
 pub use frontmatter_json::frontmatter_json;
 pub(crate) use name_rules::normalize_name;
 pub use name_rules::{MAX_NAME_CHARS, NameViolation, find_name_violations};
-pub(crate) use python_text::strip;
+pub(crate) use python_text::python_strip;
 pub(crate) use reference_yaml::{ReferenceYamlError, parse_reference_yaml};
 pub use skill_md::{MAX_SKILL_MD_BYTES, ParsedSkillMd, parse_lenient};
 pub(crate) use skill_md::{SKILL_MD_NAMES, is_skill_md_name};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::python_text::is_alphanumeric;
+use super::python_text::is_python_alphanumeric;
 
 /// The maximum number of code points in a name.
 pub const MAX_NAME_CHARS: usize = 64;
@@ -45,7 +45,7 @@ pub fn find_name_violations(name: &str) -> Vec<NameViolation> {
     if name.contains("--") {
         violations.push(NameViolation::DoubleHyphen);
     }
-    if let Some(c) = name.chars().find(|c| *c != '-' && !is_alphanumeric(*c)) {
+    if let Some(c) = name.chars().find(|c| *c != '-' && !is_python_alphanumeric(*c)) {
         violations.push(NameViolation::InvalidCharacter(c));
     }
     violations

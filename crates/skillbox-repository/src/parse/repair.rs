@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::yaml::{Problem, YamlError, read_yaml};
+use super::yaml::{YamlError, YamlErrorKind, read_yaml};
 
 const MAX_REPAIRS: usize = 32;
-/// The broken value may begin on the line of the error, or on one of the lines above that it continues.
+/// The maximum number of values to try for one error. The broken value may begin on the line of the error, or on an
+/// earlier line that this line continues.
 const MAX_CANDIDATES: usize = 4;
 const MAX_HINT_CHARS: usize = 160;
 
@@ -27,7 +28,7 @@ pub(super) struct Repair {
     pub corrected_line: String,
 }
 
-/// Quotes values until the text can be read. Otherwise returns the first error that quotes do not fix.
+/// Quotes values until the text can be read, or returns the first error that quotes do not fix.
 ///
 /// Only a value at the position of the error is quoted, and only if the next error is after that value. Therefore no
 /// value is quoted twice, and the text at most doubles in size.
@@ -39,8 +40,8 @@ pub(super) fn repair(text: &str, error: YamlError) -> Result<RepairedText, YamlE
     };
     let mut error = error;
     for _ in 0..MAX_REPAIRS {
-        let attempt = candidates(&state.text, error.offset).iter().find_map(|value| {
-            let (next, end) = state.with_quotes(value)?;
+        let attempt = find_candidates(&state.text, error.offset).iter().find_map(|value| {
+            let (next, end) = state.quote_value(value)?;
             match read_yaml(&next.text).map(drop) {
                 Ok(()) => Some((next, None)),
                 Err(later) if later.offset >= end => Some((next, Some(later))),
@@ -49,7 +50,7 @@ pub(super) fn repair(text: &str, error: YamlError) -> Result<RepairedText, YamlE
         });
         match attempt {
             Some((repaired, None)) => return Ok(repaired),
-            Some((repaired, Some(later))) if matches!(later.problem, Problem::Syntax { .. }) => {
+            Some((repaired, Some(later))) if matches!(later.kind, YamlErrorKind::Syntax { .. }) => {
                 state = repaired;
                 error = later;
             }
@@ -66,9 +67,10 @@ struct Candidate {
     range: Range<usize>,
 }
 
-/// Returns the values that may be broken at an offset: that of the line itself, then those that the line may continue.
-fn candidates(text: &str, offset: usize) -> Vec<Candidate> {
-    let lines = lines(text);
+/// Returns the values that may cause an error at an offset: the value on that line, then values on earlier lines that
+/// the line may continue.
+fn find_candidates(text: &str, offset: usize) -> Vec<Candidate> {
+    let lines = line_ranges(text);
     let at = lines.partition_point(|line| line.start <= offset).saturating_sub(1);
     let mut candidates = Vec::new();
     let mut indent = usize::MAX;
@@ -79,7 +81,7 @@ fn candidates(text: &str, offset: usize) -> Vec<Candidate> {
             continue;
         }
         indent = own_indent;
-        candidates.extend(value_at(text, &lines, index));
+        candidates.extend(find_value(text, &lines, index));
         if indent == 0 || candidates.len() == MAX_CANDIDATES {
             break;
         }
@@ -88,7 +90,7 @@ fn candidates(text: &str, offset: usize) -> Vec<Candidate> {
 }
 
 /// Returns the value after the key of a line, including the more indented lines that continue it.
-fn value_at(text: &str, lines: &[Range<usize>], index: usize) -> Option<Candidate> {
+fn find_value(text: &str, lines: &[Range<usize>], index: usize) -> Option<Candidate> {
     let line = &text[lines[index].clone()];
     let mut key_column = line.len() - line.trim_start_matches(' ').len();
     while line[key_column..].starts_with("- ") {
@@ -116,7 +118,7 @@ fn value_at(text: &str, lines: &[Range<usize>], index: usize) -> Option<Candidat
 }
 
 /// Returns the lines of a text, without their line breaks.
-fn lines(text: &str) -> Vec<Range<usize>> {
+fn line_ranges(text: &str) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut start = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -132,11 +134,11 @@ fn lines(text: &str) -> Vec<Range<usize>> {
 impl RepairedText {
     /// Returns the text with one value in single quotes, and the new end of the value; `None` if quotes would hide a
     /// mistake of another kind.
-    fn with_quotes(&self, value: &Candidate) -> Option<(Self, usize)> {
+    fn quote_value(&self, value: &Candidate) -> Option<(Self, usize)> {
         let Range { start, end } = value.range;
         let written = &self.text[start..end];
         let has_quotes = is_quoted(written);
-        if !has_quotes && !may_be_text(written) {
+        if !has_quotes && !is_meant_as_text(written) {
             return None;
         }
         let inner = if has_quotes {
@@ -202,7 +204,7 @@ impl RepairedText {
     }
 }
 
-/// Merges the offsets of added characters after more characters were added from `start` on.
+/// Adds the offsets of newly added characters, all at or after `start`, to the earlier offsets.
 fn merge_inserted(before: &[usize], added: &[usize], start: usize) -> Vec<usize> {
     let moved = before.iter().map(|at| if *at < start { *at } else { at + added.len() });
     let mut merged: Vec<usize> = moved.chain(added.iter().copied()).collect();
@@ -219,9 +221,9 @@ fn is_quoted(written: &str) -> bool {
     }
 }
 
-/// Whether the value can only be meant as text. Unclosed brackets and quotes, tags, block headers and comments are
-/// mistakes of another kind.
-fn may_be_text(written: &str) -> bool {
+/// Whether the author meant the value as text. Unclosed brackets and quotes, tags, block headers and comments are
+/// mistakes that quotes would hide.
+fn is_meant_as_text(written: &str) -> bool {
     match written.chars().next() {
         None | Some('!' | '&' | '|' | '>' | '#') => false,
         Some(quote @ ('"' | '\'')) => written[1..].contains(quote),

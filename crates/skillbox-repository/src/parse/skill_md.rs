@@ -74,7 +74,7 @@ pub fn parse_lenient(path: &Path, directory: &str, bytes: &[u8]) -> ParsedSkillM
 }
 
 fn parse_text(text: &str, directory: &str, diagnostics: &mut FileDiagnostics<'_>) -> (Option<SkillMeta>, usize) {
-    let delimiters = match find_delimiters(text.as_bytes(), Extent::Whole) {
+    let delimiters = match find_delimiters(text.as_bytes(), Extent::WholeFile) {
         DelimiterSearch::Found(delimiters) => delimiters,
         DelimiterSearch::Unclosed { opening } => {
             let message = "the frontmatter that begins here never ends";

@@ -16,7 +16,7 @@ pub struct SkillMeta {
     pub description: Box<str>,
     /// The name of a license or of a bundled license file.
     pub license: Option<Box<str>>,
-    /// What environment the skill needs, at most 500 characters.
+    /// The environment that the skill needs, at most 500 characters.
     pub compatibility: Option<Box<str>>,
     /// The `metadata` mapping in source order and source spelling.
     pub metadata: Vec<(Box<str>, Box<str>)>,
@@ -38,9 +38,9 @@ pub struct InvocationSettings {
     pub user_invocable: Option<bool>,
     /// `argument-hint`: the text to show after the name.
     pub argument_hint: Option<Box<str>>,
-    /// `model`: the model the skill is written for.
+    /// `model`: the model for which the skill is written.
     pub model: Option<Box<str>>,
-    /// `context`: the context the skill should run in.
+    /// `context`: the context in which the skill should run.
     pub context: Option<Box<str>>,
     /// `hooks`: stored as data; this crate never runs them.
     pub hooks: Option<Value>,
@@ -84,7 +84,8 @@ impl SkillMeta {
     }
 }
 
-/// Writes a flat object without the missing fields. Unknown keys are below `extra`, where they cannot shadow known ones.
+/// Writes a flat object that omits missing fields. Unknown keys are below `extra`, where they cannot shadow known
+/// ones.
 impl Serialize for SkillMeta {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;

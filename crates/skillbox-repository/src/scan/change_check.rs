@@ -1,4 +1,4 @@
-//! Detects with one `stat` whether a directory changed since its scan. Only links need an open.
+//! Detects with one `stat` whether a directory changed since its scan. Only a SKILL.md that is a link must be opened.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,28 +8,28 @@ use rustix::fs::{AtFlags, OFlags, Stat, fstat, statat};
 
 use super::dir_scanner::DirScanner;
 use super::scanned_dir::{DirKind, ScannedDir};
-use crate::fs::{Comparison, ContainedDir, FileStamp};
+use crate::fs::{ContainedDir, FileStamp, StampComparison};
 use crate::parse::SKILL_MD_NAMES;
 
-/// Whether a directory changed since its scan, or may have changed without a visible difference.
+/// Whether a directory changed since its scan, or may have changed without changing its stamp.
 pub(super) fn has_changed(scanner: &DirScanner<'_>, scanned: &ScannedDir) -> bool {
-    let (stamp, now) = match &scanned.kind {
+    let (stamp, stat) = match &scanned.kind {
         DirKind::EmbeddedSkill { .. } => return false,
         DirKind::Group { dir, stamp, .. } => (stamp.as_ref(), stat_path(scanner, dir, AtFlags::empty())),
         DirKind::Unusable { stamp: None, .. } => return true,
         DirKind::Unusable { dir, stamp } => (stamp.as_ref(), stat_skill_md(scanner, dir)),
         DirKind::Skill { entry, stamp, is_link } => {
-            let now = match (is_link, entry.file_name() == SKILL_MD_NAMES[0]) {
-                (true, _) => stat_link_target(scanner, entry.dir(), entry.file_name()),
-                (false, true) => stat_path(scanner, entry.path(), AtFlags::SYMLINK_NOFOLLOW),
+            let stat = match (is_link, entry.skill_md_name() == SKILL_MD_NAMES[0]) {
+                (true, _) => stat_link_target(scanner, entry.dir(), entry.skill_md_name()),
+                (false, true) => stat_path(scanner, entry.skill_md_path(), AtFlags::SYMLINK_NOFOLLOW),
                 // A file with the preferred spelling may have been added.
                 (false, false) => stat_skill_md(scanner, entry.dir()),
             };
-            (Some(stamp), now)
+            (Some(stamp), stat)
         }
     };
-    match (stamp, now) {
-        (Some(stamp), Some(now)) => stamp.compare(&FileStamp::for_comparison(&now)) != Comparison::Same,
+    match (stamp, stat) {
+        (Some(stamp), Some(stat)) => stamp.compare(&FileStamp::for_comparison(&stat)) != StampComparison::Same,
         _ => true,
     }
 }

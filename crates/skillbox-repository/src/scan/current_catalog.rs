@@ -1,4 +1,4 @@
-//! The current catalog and the scanned sources behind it.
+//! The current catalog and the scanned sources from which it is merged.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ impl CurrentCatalog {
         self.update(|source, options, update| source.rescan_paths(paths, options, update))
     }
 
-    /// Checks only the given paths in the sources for whose root `needs_rescan` returns false, and the other sources as a
-    /// whole. The root of each source is always checked.
+    /// Rescans every source for whose root `needs_rescan` returns true. In the other sources, checks only the root and
+    /// the given paths.
     pub(crate) fn rescan_paths_or_source(
         &self,
         paths: &HashSet<PathBuf>,
@@ -79,17 +79,17 @@ impl CurrentCatalog {
             .collect()
     }
 
-    /// The given directories and those below them, as far as they were scanned.
-    pub(crate) fn directories_below(&self, tops: &HashSet<PathBuf>) -> Vec<PathBuf> {
+    /// The scanned directories among `roots` and everything below them.
+    pub(crate) fn directories_below(&self, roots: &HashSet<PathBuf>) -> Vec<PathBuf> {
         let sources = self.lock_sources();
         let mut directories = Vec::new();
-        for (top, source) in tops
+        for (root, source) in roots
             .iter()
-            .flat_map(|top| sources.iter().map(move |source| (top, source)))
+            .flat_map(|root| sources.iter().map(move |source| (root, source)))
         {
-            let Some(first) = source.find(top) else { continue };
+            let Some(first) = source.find_dir(root) else { continue };
             let below = source.dirs[first..].iter().map(|scanned| scanned.dir());
-            let below = below.take_while(|dir| *dir == top || is_below(dir, top));
+            let below = below.take_while(|dir| *dir == root || is_below(dir, root));
             directories.extend(below.map(Path::to_owned));
         }
         directories
@@ -99,7 +99,7 @@ impl CurrentCatalog {
     pub(crate) fn contains_directory(&self, directory: &Path) -> bool {
         self.lock_sources()
             .iter()
-            .any(|source| source.find(directory).is_some())
+            .any(|source| source.find_dir(directory).is_some())
     }
 
     fn update(
@@ -130,7 +130,7 @@ impl CurrentCatalog {
         (change, update)
     }
 
-    /// After a panic during a scan, the last complete state is still valid.
+    /// Ignores poisoning: after a panic during a scan, the results so far are still valid.
     fn lock_sources(&self) -> MutexGuard<'_, Vec<ScannedSource>> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Scans one directory: it is a skill, a group of further directories, or unusable.
+//! Scans one directory and classifies it as a skill, a group of directories, or unusable.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,12 +16,12 @@ use super::options::ScanOptions;
 use super::scanned_dir::{DirDiagnostics, DirKind, ScannedDir};
 use super::skill_md_file::{OpenResult, SkillMdFile, open_linked_skill_md, open_skill_md};
 use super::skipped_names::is_skipped_name;
-use crate::diagnostics::scan;
+use crate::diagnostics::scan_diagnostics;
 use crate::fs::{ContainedDir, DirEntry, EntryKind, FileIdentity, FileStamp, file_identity, list_dir};
 use crate::parse::{SKILL_MD_NAMES, is_skill_md_name, parse_lenient};
 use crate::skill::{SkillEntry, SourceInfo};
 
-/// Scans the directories of one source, relative to its descriptor.
+/// Scans the directories of one source, relative to the descriptor of its root.
 pub(crate) struct DirScanner<'a> {
     root: OwnedFd,
     source: &'a Arc<SourceInfo>,
@@ -33,7 +33,7 @@ pub(crate) struct DirScanner<'a> {
 pub(crate) struct PendingDir {
     pub(crate) dir: PathBuf,
     pub(crate) depth: u8,
-    /// The directories above it, to detect links back to them.
+    /// The directories above it, to detect links that point back to them.
     pub(crate) ancestors: Option<Arc<Ancestors>>,
 }
 
@@ -56,9 +56,9 @@ impl Ancestors {
 
 /// The result of scanning one directory.
 pub(crate) enum DirScan {
-    /// The directory, and the directories below it to scan next, in order.
-    Found(ScannedDir, Vec<PendingDir>),
-    /// The directory does not exist, at least not any more.
+    /// The directory exists. The directories below it must be scanned next, in this order.
+    Scanned(ScannedDir, Vec<PendingDir>),
+    /// The directory does not exist, or no longer exists.
     Missing,
 }
 
@@ -94,8 +94,8 @@ impl<'a> DirScanner<'a> {
         match open_skill_md(self.root(), self.relative(&path), &path) {
             OpenResult::Missing => self.scan_without_skill_md(pending, buffer),
             OpenResult::NotADirectory => DirScan::Missing,
-            // `ELOOP` does not say whether the file is a link or the links of its path form a loop. Opening the
-            // directory does.
+            // `ELOOP` means that the file is a link, or that links in its path form a loop. Opening the directory
+            // distinguishes the two.
             OpenResult::Link => match self.open_directory(pending) {
                 Ok(directory) => self.scan_linked_skill_md(pending, &directory, &path, buffer),
                 Err(missing_or_unreadable) => missing_or_unreadable,
@@ -126,7 +126,7 @@ impl<'a> DirScanner<'a> {
             let path = pending.dir.join(OsStr::from_bytes(&entry.name));
             return match open_skill_md(self.root(), self.relative(&path), &path) {
                 OpenResult::Link => self.scan_linked_skill_md(pending, directory, &path, buffer),
-                OpenResult::Missing => unusable(pending, None, scan::vanished(&path)),
+                OpenResult::Missing => unusable(pending, None, scan_diagnostics::vanished(&path)),
                 opened => self.scan_open_result(pending, &path, opened, IsLink::No, buffer),
             };
         }
@@ -134,7 +134,7 @@ impl<'a> DirScanner<'a> {
         match listing.error {
             // `getdents64` returns `ENOENT` for an open directory that was removed.
             Some(error) if error.kind() == io::ErrorKind::NotFound => return DirScan::Missing,
-            Some(error) => diagnostics.push(scan::unreadable(&pending.dir, &error)),
+            Some(error) => diagnostics.push(scan_diagnostics::unreadable(&pending.dir, &error)),
             None => {}
         }
         self.scan_group(pending, &stat, &listing.entries, diagnostics)
@@ -148,13 +148,13 @@ impl<'a> DirScanner<'a> {
         mut diagnostics: DirDiagnostics,
     ) -> DirScan {
         let identity = file_identity(stat);
-        let mut below = Vec::new();
+        let mut subdirectories = Vec::new();
         let mut exceeds_depth = false;
         if Ancestors::contains(pending.ancestors.as_ref(), identity) {
-            diagnostics.push(scan::link_loop(&pending.dir));
+            diagnostics.push(scan_diagnostics::link_loop(&pending.dir));
         } else {
             let ancestors = Ancestors::new(identity, pending.ancestors.clone());
-            below = entries
+            subdirectories = entries
                 .iter()
                 .map(|entry| (entry.kind, pending.dir.join(OsStr::from_bytes(&entry.name))))
                 .filter(|(kind, dir)| *kind == EntryKind::Directory || self.should_follow_link(dir))
@@ -165,8 +165,8 @@ impl<'a> DirScanner<'a> {
                 })
                 .collect();
             if pending.depth >= self.options.max_depth {
-                exceeds_depth = !below.is_empty();
-                below.clear();
+                exceeds_depth = !subdirectories.is_empty();
+                subdirectories.clear();
             }
         }
         let kind = DirKind::Group {
@@ -179,10 +179,10 @@ impl<'a> DirScanner<'a> {
             depth: pending.depth,
             diagnostics,
         };
-        DirScan::Found(scanned, below)
+        DirScan::Scanned(scanned, subdirectories)
     }
 
-    /// Whether a link points to a directory, or cannot be resolved, which the scan then reports.
+    /// Whether a link points to a directory or cannot be resolved. If it cannot be resolved, the scan reports it.
     pub(crate) fn should_follow_link(&self, link: &Path) -> bool {
         match statat(self.root(), self.relative(link), AtFlags::empty()) {
             Ok(stat) => FileType::from_raw_mode(stat.st_mode) == FileType::Directory,
@@ -215,15 +215,19 @@ impl<'a> DirScanner<'a> {
             OpenResult::Rejected(diagnostic, stat) => {
                 let stamp = stat.filter(|_| link == IsLink::No).map(|stat| FileStamp::new(&stat));
                 let scanned = ScannedDir::unusable(&pending.dir, pending.depth, stamp, Some(diagnostic));
-                self.with_nested_skills(pending, scanned)
+                self.add_nested_skill_diagnostics(pending, scanned)
             }
             OpenResult::Missing | OpenResult::NotADirectory | OpenResult::Link => {
-                unusable(pending, None, scan::vanished(path))
+                unusable(pending, None, scan_diagnostics::vanished(path))
             }
             OpenResult::Failed(error) => {
                 // The error may concern the file or its directory.
                 match statat(self.root(), self.relative(path), AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => unusable(pending, Some(FileStamp::new(&stat)), scan::unreadable(path, &error)),
+                    Ok(stat) => unusable(
+                        pending,
+                        Some(FileStamp::new(&stat)),
+                        scan_diagnostics::unreadable(path, &error),
+                    ),
                     Err(_) => unreadable(pending, &error),
                 }
             }
@@ -241,7 +245,7 @@ impl<'a> DirScanner<'a> {
         let stamp = FileStamp::new(&file.stat);
         let bytes = match file.read_frontmatter(buffer) {
             Ok(bytes) => bytes,
-            Err(error) => return unusable(pending, Some(stamp), scan::unreadable(path, &error)),
+            Err(error) => return unusable(pending, Some(stamp), scan_diagnostics::unreadable(path, &error)),
         };
         let dir_name = pending.dir.file_name().unwrap_or_default().to_string_lossy();
         let parsed = parse_lenient(path, &dir_name, bytes);
@@ -263,15 +267,15 @@ impl<'a> DirScanner<'a> {
             depth: pending.depth,
             diagnostics,
         };
-        self.with_nested_skills(pending, scanned)
+        self.add_nested_skill_diagnostics(pending, scanned)
     }
 
-    fn with_nested_skills(&self, pending: &PendingDir, mut scanned: ScannedDir) -> DirScan {
+    fn add_nested_skill_diagnostics(&self, pending: &PendingDir, mut scanned: ScannedDir) -> DirScan {
         let levels = self.options.max_depth.saturating_sub(pending.depth);
         let relative = self.relative(&pending.dir);
         let diagnostics = &mut scanned.diagnostics;
         report_nested_skills(self.root(), relative, &pending.dir, levels, diagnostics);
-        DirScan::Found(scanned, Vec::new())
+        DirScan::Scanned(scanned, Vec::new())
     }
 
     fn open_directory(&self, pending: &PendingDir) -> Result<ContainedDir, DirScan> {
@@ -281,8 +285,8 @@ impl<'a> DirScanner<'a> {
                 match statat(self.root(), relative, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
                         let diagnostic = match error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
-                            true => scan::link_loop(&pending.dir),
-                            false => scan::dangling_link(&pending.dir),
+                            true => scan_diagnostics::link_loop(&pending.dir),
+                            false => scan_diagnostics::dangling_link(&pending.dir),
                         };
                         unusable(pending, None, diagnostic)
                     }
@@ -303,11 +307,11 @@ enum IsLink {
 
 fn unusable(pending: &PendingDir, stamp: Option<FileStamp>, diagnostic: Diagnostic) -> DirScan {
     let scanned = ScannedDir::unusable(&pending.dir, pending.depth, stamp, Some(diagnostic));
-    DirScan::Found(scanned, Vec::new())
+    DirScan::Scanned(scanned, Vec::new())
 }
 
 fn unreadable(pending: &PendingDir, error: &io::Error) -> DirScan {
-    unusable(pending, None, scan::unreadable(&pending.dir, error))
+    unusable(pending, None, scan_diagnostics::unreadable(&pending.dir, error))
 }
 
 #[cfg(test)]
@@ -339,7 +343,7 @@ mod tests {
         };
         assert!(matches!(
             scanner.scan_listing(&pending, &open, &mut Vec::new()),
-            DirScan::Found(..)
+            DirScan::Scanned(..)
         ));
         fs::remove_dir(&dir).unwrap();
         assert!(matches!(

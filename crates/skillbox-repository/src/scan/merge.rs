@@ -1,4 +1,5 @@
-//! Merges several sources into one catalog: the last skill of a name is used, the others are listed as shadowed.
+//! Merges several sources into one catalog. Of the skills with the same name, the last one is used and the others are
+//! listed as shadowed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,29 +10,29 @@ use super::options::ScanOptions;
 use super::scanned_dir::DirKind;
 use super::scanned_source::ScannedSource;
 use crate::catalog::{Catalog, NameIndex, ShadowedSkill};
-use crate::diagnostics::scan;
+use crate::diagnostics::scan_diagnostics;
 use crate::skill::SkillEntry;
 
 /// Merges sources in ascending order of precedence.
 pub(super) fn merge_sources(sources: &[ScannedSource], options: &ScanOptions) -> Catalog {
     let dirs = sources.iter().map(|source| source.dirs.len()).sum();
-    let mut merge = Merge::with_capacity(dirs);
+    let mut builder = CatalogBuilder::with_capacity(dirs);
     for source in sources {
-        merge.source_start = merge.entries.len();
+        builder.source_start = builder.entries.len();
         for dir in &source.dirs {
-            merge.diagnostics.extend(dir.diagnostics.iter().cloned());
+            builder.diagnostics.extend(dir.diagnostics.iter().cloned());
             if let Some(entry) = dir.skill() {
-                merge.add(entry);
+                builder.add(entry);
             }
         }
-        merge.diagnostics.extend(exceeded_limits(source, options));
+        builder.diagnostics.extend(exceeded_limits(source, options));
     }
-    merge.finish()
+    builder.finish()
 }
 
-/// The state of a merge.
+/// Collects the skills of all sources.
 #[derive(Default)]
-struct Merge {
+struct CatalogBuilder {
     entries: Vec<Arc<SkillEntry>>,
     /// Positions of the shadowed entries, in the order in which the entries that shadow them were added.
     shadowed: Vec<u32>,
@@ -41,7 +42,7 @@ struct Merge {
     source_start: usize,
 }
 
-impl Merge {
+impl CatalogBuilder {
     fn with_capacity(skills: usize) -> Self {
         Self {
             entries: Vec::with_capacity(skills),
@@ -58,7 +59,8 @@ impl Merge {
             self.shadowed.push(shadowed);
             if shadowed as usize >= self.source_start {
                 let shadowed = &self.entries[shadowed as usize];
-                let diagnostic = scan::duplicate_name(name, entry.path(), shadowed.path());
+                let diagnostic =
+                    scan_diagnostics::duplicate_name(name, entry.skill_md_path(), shadowed.skill_md_path());
                 self.diagnostics.push(diagnostic);
             }
         }
@@ -66,7 +68,8 @@ impl Merge {
     }
 
     fn finish(mut self) -> Catalog {
-        // Of three skills with one name, the last shadows both others. Therefore the used one is looked up now.
+        // Of three skills with one name, the last shadows both others, so the used skill is known only after all
+        // sources were added.
         let entry_at = |position: usize| &*self.entries[position];
         let shadowed = self.shadowed.iter().map(|position| {
             let shadowed = entry_at(*position as usize);
@@ -97,10 +100,10 @@ impl Merge {
 fn shadowed_skill(shadowed: &SkillEntry, used: &SkillEntry) -> ShadowedSkill {
     ShadowedSkill {
         name: shadowed.name().clone(),
-        path: shadowed.path().to_owned(),
+        path: shadowed.skill_md_path().to_owned(),
         source: shadowed.source_label().into(),
         scope: shadowed.scope(),
-        by_path: used.path().to_owned(),
+        by_path: used.skill_md_path().to_owned(),
         by_source: used.source_label().into(),
         by_scope: used.scope(),
     }
@@ -121,10 +124,13 @@ fn exceeded_limits(source: &ScannedSource, options: &ScanOptions) -> Vec<Diagnos
         .collect();
     let mut diagnostics = Vec::new();
     if let Some(first) = too_deep.first() {
-        diagnostics.push(scan::depth_limit(first, too_deep.len(), options.max_depth));
+        diagnostics.push(scan_diagnostics::depth_limit(first, too_deep.len(), options.max_depth));
     }
     if source.exceeds_dir_limit {
-        diagnostics.push(scan::directory_limit(&source.info.root, options.max_directories));
+        diagnostics.push(scan_diagnostics::directory_limit(
+            &source.info.root,
+            options.max_directories,
+        ));
     }
     diagnostics
 }

@@ -9,14 +9,15 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 
 use super::scanned_dir::DirDiagnostics;
 use super::skipped_names::is_skipped_name;
-use crate::diagnostics::scan;
+use crate::diagnostics::scan_diagnostics;
 use crate::fs::{EntryKind, list_dir};
 use crate::parse::SKILL_MD_NAMES;
 
 /// The maximum number of directories that are searched in one skill.
 const MAX_DIRECTORIES: usize = 1_000;
 
-/// Searches for skills below the skill `dir`, which is `relative` below `root`, and reports each.
+/// Searches the skill `dir` for other skills, at most `levels` deep, and reports each. `relative` is the path of `dir`
+/// relative to `root`.
 ///
 /// Links are not followed, and unreadable directories are ignored: the outer skill is usable anyway.
 pub(super) fn report_nested_skills(
@@ -26,7 +27,7 @@ pub(super) fn report_nested_skills(
     levels: u8,
     diagnostics: &mut DirDiagnostics,
 ) {
-    let mut search = NestedSearch {
+    let mut search = NestedSkillSearch {
         outer: dir,
         diagnostics,
         remaining_dirs: MAX_DIRECTORIES,
@@ -34,13 +35,13 @@ pub(super) fn report_nested_skills(
     search.search_dir(root, relative, dir, levels);
 }
 
-struct NestedSearch<'a> {
+struct NestedSkillSearch<'a> {
     outer: &'a Path,
     diagnostics: &'a mut DirDiagnostics,
     remaining_dirs: usize,
 }
 
-impl NestedSearch<'_> {
+impl NestedSkillSearch<'_> {
     fn search_dir(&mut self, parent: BorrowedFd<'_>, relative: &[u8], dir: &Path, levels: u8) {
         if levels == 0 || !may_have_subdirectories(parent, relative) {
             return;
@@ -57,17 +58,19 @@ impl NestedSearch<'_> {
                 return;
             }
             self.remaining_dirs -= 1;
-            let below = dir.join(OsStr::from_bytes(&entry.name));
+            let subdirectory = dir.join(OsStr::from_bytes(&entry.name));
             match find_skill_md(directory.as_fd(), &entry.name) {
-                Some(file) => self.diagnostics.push(scan::nested_skill(&below.join(file), self.outer)),
-                None => self.search_dir(directory.as_fd(), &entry.name, &below, levels - 1),
+                Some(file) => self
+                    .diagnostics
+                    .push(scan_diagnostics::nested_skill(&subdirectory.join(file), self.outer)),
+                None => self.search_dir(directory.as_fd(), &entry.name, &subdirectory, levels - 1),
             }
         }
     }
 }
 
 /// A directory with a link count of two has no subdirectories, because the `..` of each would be another link. File
-/// systems that do not count these links report a count of one. A wrong count would only cost a diagnostic.
+/// systems that do not count these links report one. If a file system reports a wrong count, only a diagnostic is lost.
 fn may_have_subdirectories(parent: BorrowedFd<'_>, relative: &[u8]) -> bool {
     statat(parent, relative, AtFlags::empty()).is_ok_and(|stat| stat.st_nlink != 2)
 }

@@ -1,8 +1,8 @@
-//! The limits of a scan.
+//! The limits of a scan and its number of threads.
 
 use std::num::NonZeroUsize;
 
-/// The limits of a scan.
+/// The limits of a scan and its number of threads.
 #[derive(Clone, Debug)]
 pub struct ScanOptions {
     /// The maximum number of levels below a source at which a skill is found.

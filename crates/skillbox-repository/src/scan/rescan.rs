@@ -2,8 +2,8 @@
 //!
 //! One `stat` per group and per SKILL.md detects changes: an added or removed name changes the stamp of its directory,
 //! an edit changes the stamp of the file. Nothing unchanged is opened, listed or parsed. A rescan does not detect a
-//! nested skill that was added deep inside a skill whose SKILL.md did not change. This is only advice, and is reported
-//! when that skill changes or the source is scanned from scratch.
+//! nested skill that was added inside a skill whose SKILL.md did not change. The diagnostic about it is added when that
+//! SKILL.md changes or the source is scanned from scratch.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::scanned_dir::{DirKind, ScannedDir};
 use super::scanned_source::{ScannedSource, scan_trees};
 use super::skipped_names::is_skipped_name;
 use crate::catalog::Replacement;
-use crate::fs::{Comparison, compare_paths, file_identity, is_below};
+use crate::fs::{StampComparison, compare_paths, file_identity, is_below};
 use crate::parallel::map_in_order;
 use crate::parse::is_skill_md_name;
 use crate::skill::Source;
@@ -26,20 +26,20 @@ use crate::skill::Source;
 /// The changes that an update of the sources found.
 #[derive(Debug, Default)]
 pub(crate) struct SourceUpdate {
-    /// Directories that were scanned: new ones, changed ones, and others at the same path.
+    /// Directories that were scanned because they are new, changed or replaced by another directory.
     pub(crate) scanned_dirs: Vec<PathBuf>,
-    /// Directories that no longer exist or are no longer scanned.
+    /// Directories that were removed or are no longer part of the source.
     pub(crate) removed_dirs: Vec<PathBuf>,
     /// Skills whose content changed, but not their name or path.
     pub(crate) replacements: Vec<Replacement>,
-    /// Whether there are other changes, so that the sources must be merged again.
+    /// Whether there are changes other than replacements, so that the sources must be merged again.
     pub(crate) needs_merge: bool,
 }
 
 impl ScannedSource {
     /// Checks every directory and reads those that changed.
     pub(crate) fn rescan(&mut self, options: &ScanOptions, update: &mut SourceUpdate) {
-        self.update_with(options, update, |source, scanner| {
+        self.update_selected(options, update, |source, scanner| {
             let threads = options.threads;
             let changed = map_in_order(&source.dirs, threads, || (), |(), dir| has_changed(scanner, dir));
             let indexes = (0..source.dirs.len()).filter(|index| changed[*index]).collect();
@@ -47,16 +47,19 @@ impl ScannedSource {
         });
     }
 
-    /// Checks only the given paths: directories, SKILL.md files, or added and removed names.
+    /// Checks only the given paths, which may be directories, SKILL.md files or other names, existing or removed.
     pub(crate) fn rescan_paths(&mut self, paths: &[PathBuf], options: &ScanOptions, update: &mut SourceUpdate) {
         let root = self.info.root.clone();
         if !paths.iter().any(|path| *path == root || is_below(path, &root)) {
             return;
         }
-        self.update_with(options, update, |source, scanner| source.dirs_of_paths(paths, scanner));
+        self.update_selected(options, update, |source, scanner| {
+            source.find_dirs_to_scan(paths, scanner)
+        });
     }
 
-    fn update_with(
+    /// Scans the changed and new directories that `select` returns.
+    fn update_selected(
         &mut self,
         options: &ScanOptions,
         update: &mut SourceUpdate,
@@ -71,7 +74,7 @@ impl ScannedSource {
                 let (changed, new) = select(self, &scanner);
                 if !changed.is_empty() || !new.is_empty() {
                     self.scan_changes(&scanner, changed, new, update);
-                    self.scan_beyond_limit(options, update);
+                    self.rescan_if_below_limit(options, update);
                 }
             }
             Err(error) => {
@@ -92,14 +95,14 @@ impl ScannedSource {
         }
     }
 
-    /// Scans the source from scratch if it exceeded the limit on directories and no longer does: the directories beyond
-    /// the limit are unknown.
-    fn scan_beyond_limit(&mut self, options: &ScanOptions, update: &mut SourceUpdate) {
+    /// Scans the source from scratch if it exceeded the limit on directories and has fewer now, because the directories
+    /// beyond the limit are unknown.
+    fn rescan_if_below_limit(&mut self, options: &ScanOptions, update: &mut SourceUpdate) {
         if self.exceeds_dir_limit && self.dirs.len() < options.max_directories {
             update
                 .removed_dirs
                 .extend(self.dirs.iter().map(|dir| dir.dir().to_owned()));
-            self.scan_directory(options);
+            self.scan_all_dirs(options);
             update
                 .scanned_dirs
                 .extend(self.dirs.iter().map(|dir| dir.dir().to_owned()));
@@ -107,21 +110,22 @@ impl ScannedSource {
         }
     }
 
-    /// Returns the changed known directories and the new directories to which paths belong.
-    fn dirs_of_paths(&self, paths: &[PathBuf], scanner: &DirScanner<'_>) -> (Vec<usize>, Vec<PendingDir>) {
+    /// Returns the indexes of the known directories that changed and the new directories, as far as `paths` concern
+    /// them.
+    fn find_dirs_to_scan(&self, paths: &[PathBuf], scanner: &DirScanner<'_>) -> (Vec<usize>, Vec<PendingDir>) {
         let mut changed = Vec::new();
         let mut new: Vec<PendingDir> = Vec::new();
         for path in paths {
-            if let Some(index) = self.find(path) {
+            if let Some(index) = self.find_dir(path) {
                 changed.push(index);
                 continue;
             }
-            let Some(parent) = path.parent().and_then(|parent| self.find(parent)) else {
+            let Some(parent) = path.parent().and_then(|parent| self.find_dir(parent)) else {
                 continue;
             };
             // In a group, only new directories and a new SKILL.md matter.
             match self.dirs[parent].kind {
-                DirKind::Group { .. } if !is_skill_md(path) => new.extend(self.new_dir(path, parent, scanner)),
+                DirKind::Group { .. } if !is_skill_md(path) => new.extend(self.pending_new_dir(path, parent, scanner)),
                 _ => changed.push(parent),
             }
         }
@@ -131,7 +135,7 @@ impl ScannedSource {
         (changed, new)
     }
 
-    fn new_dir(&self, path: &Path, parent: usize, scanner: &DirScanner<'_>) -> Option<PendingDir> {
+    fn pending_new_dir(&self, path: &Path, parent: usize, scanner: &DirScanner<'_>) -> Option<PendingDir> {
         let depth = self.dirs[parent].depth + 1;
         let name = path.file_name()?.as_bytes();
         if is_skipped_name(name) || depth > scanner.options().max_depth {
@@ -150,7 +154,7 @@ impl ScannedSource {
         })
     }
 
-    /// The identities from `dir` up to the source.
+    /// The identities of `dir` and the directories above it, up to the root of the source.
     fn ancestors(&self, dir: &Path, scanner: &DirScanner<'_>) -> Option<Arc<Ancestors>> {
         let mut paths: Vec<&Path> = dir
             .ancestors()
@@ -165,8 +169,8 @@ impl ScannedSource {
         ancestors
     }
 
-    /// Returns the index of a directory.
-    pub(crate) fn find(&self, dir: &Path) -> Option<usize> {
+    /// Returns the index of a scanned directory.
+    pub(crate) fn find_dir(&self, dir: &Path) -> Option<usize> {
         self.dirs
             .binary_search_by(|scanned| compare_paths(scanned.dir(), dir))
             .ok()
@@ -180,7 +184,7 @@ impl ScannedSource {
         mut new: Vec<PendingDir>,
         update: &mut SourceUpdate,
     ) {
-        let pending: Vec<PendingDir> = changed.iter().map(|index| self.pending(*index, scanner)).collect();
+        let pending: Vec<PendingDir> = changed.iter().map(|index| self.pending_dir(*index, scanner)).collect();
         let scans = map_in_order(&pending, scanner.options().threads, Vec::new, |buffer, pending| {
             scanner.scan_dir(pending, buffer)
         });
@@ -189,17 +193,19 @@ impl ScannedSource {
         for (index, scan) in changed.into_iter().zip(scans) {
             match scan {
                 _ if is_removed[index] => {}
-                DirScan::Found(dir, below) => self.replace(index, dir, below, &mut new, &mut is_removed, update),
+                DirScan::Scanned(dir, subdirectories) => {
+                    self.replace_dir(index, dir, subdirectories, &mut new, &mut is_removed, update)
+                }
                 DirScan::Missing => {
                     is_removed[index] = true;
                     self.mark_removed_below(index, |_| true, &mut is_removed);
                 }
             }
         }
-        self.apply(scanner, new, &is_removed, update);
+        self.remove_and_add_dirs(scanner, new, &is_removed, update);
     }
 
-    fn pending(&self, index: usize, scanner: &DirScanner<'_>) -> PendingDir {
+    fn pending_dir(&self, index: usize, scanner: &DirScanner<'_>) -> PendingDir {
         let scanned = &self.dirs[index];
         let parent = scanned.dir().parent();
         PendingDir {
@@ -209,16 +215,21 @@ impl ScannedSource {
         }
     }
 
-    fn replace(
+    /// Replaces the result for one directory, marks removed subdirectories and appends unknown ones to `new`.
+    fn replace_dir(
         &mut self,
         index: usize,
         scanned: ScannedDir,
-        below: Vec<PendingDir>,
+        subdirectories: Vec<PendingDir>,
         new: &mut Vec<PendingDir>,
         is_removed: &mut [bool],
         update: &mut SourceUpdate,
     ) {
-        let still_exists = |dir: &Path| below.binary_search_by(|it| compare_paths(&it.dir, dir)).is_ok();
+        let still_exists = |dir: &Path| {
+            subdirectories
+                .binary_search_by(|it| compare_paths(&it.dir, dir))
+                .is_ok()
+        };
         let is_same_dir = self.dirs[index].group_identity() == scanned.group_identity();
         self.mark_removed_below(index, |dir| !is_same_dir || !still_exists(dir), is_removed);
         let old = std::mem::replace(&mut self.dirs[index], scanned);
@@ -232,9 +243,9 @@ impl ScannedSource {
                     stamp: later,
                     ..
                 },
-            ) if old.name() == new.name() && old.path() == new.path() => {
-                if stamp.compare(later) != Comparison::Different && old.meta == new.meta {
-                    // It was only read again because the last scan was too soon after a write.
+            ) if old.name() == new.name() && old.skill_md_path() == new.skill_md_path() => {
+                if stamp.compare(later) != StampComparison::Different && old.meta == new.meta {
+                    // The file did not change; it was read again because its stamp was uncertain.
                     *new = old.clone();
                 } else {
                     let (old, new) = (old.clone(), new.clone());
@@ -250,28 +261,28 @@ impl ScannedSource {
             _ => update.needs_merge = true,
         }
         update.scanned_dirs.push(self.dirs[index].dir().to_owned());
-        let is_unknown = |pending: &PendingDir| self.find(&pending.dir).is_none_or(|known| is_removed[known]);
-        new.extend(below.into_iter().filter(is_unknown).collect::<Vec<_>>());
+        let is_unknown = |pending: &PendingDir| self.find_dir(&pending.dir).is_none_or(|known| is_removed[known]);
+        new.extend(subdirectories.into_iter().filter(is_unknown).collect::<Vec<_>>());
     }
 
-    /// Marks the subtrees of a directory as removed for whose root `is_gone` returns true.
-    fn mark_removed_below(&self, index: usize, is_gone: impl Fn(&Path) -> bool, is_removed: &mut [bool]) {
+    /// Marks each child of a directory for which `is_child_removed` returns true as removed, with everything below it.
+    fn mark_removed_below(&self, index: usize, is_child_removed: impl Fn(&Path) -> bool, is_removed: &mut [bool]) {
         let dir = self.dirs[index].dir();
         let depth = self.dirs[index].depth;
-        let mut is_child_gone = false;
+        let mut is_in_removed_child = false;
         for (scanned, is_removed) in self.dirs.iter().zip(is_removed).skip(index + 1) {
             if !is_below(scanned.dir(), dir) {
                 break;
             }
             if scanned.depth == depth + 1 {
-                is_child_gone = is_gone(scanned.dir());
+                is_in_removed_child = is_child_removed(scanned.dir());
             }
-            *is_removed |= is_child_gone;
+            *is_removed |= is_in_removed_child;
         }
     }
 
     /// Drops the removed directories, then scans and adds the new ones.
-    fn apply(
+    fn remove_and_add_dirs(
         &mut self,
         scanner: &DirScanner<'_>,
         mut new: Vec<PendingDir>,
@@ -287,7 +298,8 @@ impl ScannedSource {
             !is_removed[index - 1]
         });
         update.needs_merge |= is_removed.contains(&true);
-        // This is decided last: a removed path may have a new directory, and a parent may have become a skill.
+        // This is checked after the removal: a removed path may be a new directory, and a parent may have become a
+        // skill.
         new.retain(|pending| self.is_new_in_group(&pending.dir));
         new.sort_by(|a, b| compare_paths(&a.dir, &b.dir));
         new.dedup_by(|a, b| a.dir == b.dir);
@@ -307,9 +319,9 @@ impl ScannedSource {
 
     /// Whether a directory is unknown and its parent is a known group.
     fn is_new_in_group(&self, dir: &Path) -> bool {
-        let parent = dir.parent().and_then(|parent| self.find(parent));
+        let parent = dir.parent().and_then(|parent| self.find_dir(parent));
         let in_group = parent.is_some_and(|parent| matches!(self.dirs[parent].kind, DirKind::Group { .. }));
-        in_group && self.find(dir).is_none()
+        in_group && self.find_dir(dir).is_none()
     }
 }
 

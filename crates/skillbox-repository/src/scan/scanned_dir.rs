@@ -8,7 +8,7 @@ use skillbox_model::Diagnostic;
 use crate::fs::{FileIdentity, FileStamp};
 use crate::skill::SkillEntry;
 
-/// One directory of a source.
+/// One scanned directory of a source.
 #[derive(Debug)]
 pub(crate) struct ScannedDir {
     pub(crate) kind: DirKind,
@@ -17,10 +17,10 @@ pub(crate) struct ScannedDir {
     pub(crate) diagnostics: DirDiagnostics,
 }
 
-/// The content of a directory.
+/// What a directory is.
 #[derive(Debug)]
 pub(crate) enum DirKind {
-    /// Not a skill, but there may be skills below it.
+    /// A directory without a SKILL.md. There may be skills below it.
     Group {
         /// The directory.
         dir: Box<Path>,
@@ -99,7 +99,7 @@ impl ScannedDir {
         }
     }
 
-    /// The identity of a group. Another directory at the same path has other content.
+    /// The identity of a group, to detect that another directory now has the same path.
     pub(crate) fn group_identity(&self) -> Option<FileIdentity> {
         match &self.kind {
             DirKind::Group { stamp, .. } => stamp.as_ref().map(FileStamp::identity),

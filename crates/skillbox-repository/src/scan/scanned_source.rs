@@ -1,7 +1,8 @@
-//! Scans all directories of a source: level by level, on several threads, with the result ordered by path.
+//! Scans all directories of a source, level by level, on several threads. The result is ordered by path.
 //!
 //! Each level is scanned completely before the next one, so that the limit on directories does not depend on the timing
-//! of the threads. Only the descriptor of the source stays open, so the number of directories does not matter.
+//! of the threads. Only the descriptor of the root stays open, so a scan does not need more descriptors for more
+//! directories.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use super::dir_scanner::{DirScan, DirScanner, PendingDir};
 use super::options::ScanOptions;
 use super::scanned_dir::{DirDiagnostics, DirKind, ScannedDir};
-use crate::diagnostics::scan;
+use crate::diagnostics::scan_diagnostics;
 use crate::fs::compare_paths;
 use crate::parallel::map_in_order;
 use crate::parse::parse_lenient;
@@ -38,13 +39,13 @@ impl ScannedSource {
         };
         match &scanned.source {
             Source::Embedded(skills) => scanned.dirs = scan_embedded(skills, &scanned.info),
-            Source::Directory { .. } | Source::OptionalDirectory { .. } => scanned.scan_directory(options),
+            Source::Directory { .. } | Source::OptionalDirectory { .. } => scanned.scan_all_dirs(options),
         }
         scanned
     }
 
     /// Scans the directory of the source and everything below it.
-    pub(crate) fn scan_directory(&mut self, options: &ScanOptions) {
+    pub(crate) fn scan_all_dirs(&mut self, options: &ScanOptions) {
         let info = self.info.clone();
         match DirScanner::open(&info, options) {
             Ok(scanner) => {
@@ -66,9 +67,9 @@ impl ScannedSource {
         let root = &self.info.root;
         let diagnostic = match (error.kind(), &self.source) {
             (io::ErrorKind::NotFound, Source::OptionalDirectory { .. }) => None,
-            (io::ErrorKind::NotFound, _) => Some(scan::source_missing(root)),
-            (io::ErrorKind::NotADirectory, _) => Some(scan::source_not_a_directory(root)),
-            _ => Some(scan::unreadable(root, error)),
+            (io::ErrorKind::NotFound, _) => Some(scan_diagnostics::source_missing(root)),
+            (io::ErrorKind::NotADirectory, _) => Some(scan_diagnostics::source_not_a_directory(root)),
+            _ => Some(scan_diagnostics::unreadable(root, error)),
         };
         self.exceeds_dir_limit = false;
         self.dirs = vec![ScannedDir::unusable(root, 0, None, diagnostic)];
@@ -98,12 +99,12 @@ pub(crate) fn scan_trees(scanner: &DirScanner<'_>, roots: Vec<PendingDir>, max_d
         let mut next_level = Vec::new();
         for (scan, pending) in scans.into_iter().zip(&level) {
             match scan {
-                DirScan::Found(dir, below) => {
+                DirScan::Scanned(dir, subdirectories) => {
                     dirs.push(dir);
-                    next_level.extend(below);
+                    next_level.extend(subdirectories);
                 }
                 DirScan::Missing => {
-                    let diagnostic = scan::vanished(&pending.dir);
+                    let diagnostic = scan_diagnostics::vanished(&pending.dir);
                     dirs.push(ScannedDir::unusable(
                         &pending.dir,
                         pending.depth,

@@ -10,13 +10,13 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::{Errno, pread};
 use skillbox_model::Diagnostic;
 
-use crate::diagnostics::scan;
+use crate::diagnostics::scan_diagnostics;
 use crate::fs::{ContainedDir, OpenError};
 use crate::parse::{FrontmatterEnd, MAX_SKILL_MD_BYTES, find_frontmatter_end};
 
 /// The size of the first read. The largest frontmatter of 800 public skills has 2,202 bytes.
 const FIRST_READ_BYTES: usize = 8 * 1024;
-/// The search for the end of the frontmatter stops here; larger frontmatter is rejected by the parser anyway.
+/// The maximum number of bytes to search for the end of the frontmatter. The parser rejects larger frontmatter.
 const MAX_READ_BYTES: usize = 1024 * 1024;
 
 /// An open SKILL.md: a regular file within the size limit.
@@ -30,19 +30,19 @@ pub(super) struct SkillMdFile {
 pub(super) enum OpenResult {
     /// The file can be read.
     File(SkillMdFile),
-    /// The file must not be read, for the reason in the diagnostic. If it was opened, its `stat` follows.
+    /// The file must not be read, for the reason in the diagnostic. The `stat` is present if the file was opened.
     Rejected(Diagnostic, Option<Stat>),
-    /// The file is a link, which must be opened relative to its own directory.
+    /// The file is a link. [`open_linked_skill_md`] must open it.
     Link,
     /// There is no such file.
     Missing,
-    /// A component of the path is not a directory, at least not any more.
+    /// A component of the path is not a directory, or no longer a directory.
     NotADirectory,
-    /// The system call failed, because of the file or of its directory.
+    /// The system call failed. The cause may be the file or its directory.
     Failed(io::Error),
 }
 
-/// Opens the SKILL.md at `relative` below `root`, which is displayed as `path`. It is not opened if it is a link.
+/// Opens the SKILL.md at `relative` below `root`, unless it is a link. Diagnostics show it as `path`.
 pub(super) fn open_skill_md(root: BorrowedFd<'_>, relative: &[u8], path: &Path) -> OpenResult {
     // Opening a FIFO does not wait for a writer, and a terminal does not become the controlling one.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -52,7 +52,9 @@ pub(super) fn open_skill_md(root: BorrowedFd<'_>, relative: &[u8], path: &Path) 
         Err(Errno::NOENT) => OpenResult::Missing,
         Err(Errno::NOTDIR) => OpenResult::NotADirectory,
         // A socket, or a device without a driver.
-        Err(Errno::NXIO | Errno::NODEV) => OpenResult::Rejected(scan::not_a_file(path, "a socket or a device"), None),
+        Err(Errno::NXIO | Errno::NODEV) => {
+            OpenResult::Rejected(scan_diagnostics::not_a_file(path, "a socket or a device"), None)
+        }
         Err(error) => OpenResult::Failed(error.into()),
     }
 }
@@ -61,12 +63,12 @@ pub(super) fn open_skill_md(root: BorrowedFd<'_>, relative: &[u8], path: &Path) 
 pub(super) fn open_linked_skill_md(directory: &ContainedDir, name: &OsStr, path: &Path) -> OpenResult {
     match directory.open_beneath(name.as_bytes(), OFlags::RDONLY) {
         Ok(file) => check_file(file, path),
-        Err(OpenError::Outside) => OpenResult::Rejected(scan::link_leaves_skill(path), None),
+        Err(OpenError::Outside) => OpenResult::Rejected(scan_diagnostics::link_leaves_skill(path), None),
         Err(OpenError::System(error)) => match Errno::from_io_error(&error) {
-            Some(Errno::NOENT) => OpenResult::Rejected(scan::dangling_link(path), None),
-            Some(Errno::LOOP) => OpenResult::Rejected(scan::link_loop(path), None),
+            Some(Errno::NOENT) => OpenResult::Rejected(scan_diagnostics::dangling_link(path), None),
+            Some(Errno::LOOP) => OpenResult::Rejected(scan_diagnostics::link_loop(path), None),
             Some(Errno::NXIO | Errno::NODEV) => {
-                OpenResult::Rejected(scan::not_a_file(path, "a socket or a device"), None)
+                OpenResult::Rejected(scan_diagnostics::not_a_file(path, "a socket or a device"), None)
             }
             _ => OpenResult::Failed(error),
         },
@@ -82,7 +84,7 @@ fn check_file(file: OwnedFd, path: &Path) -> OpenResult {
         FileType::RegularFile => {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
             if size > MAX_SKILL_MD_BYTES {
-                return OpenResult::Rejected(scan::too_large(path, size, MAX_SKILL_MD_BYTES), Some(stat));
+                return OpenResult::Rejected(scan_diagnostics::too_large(path, size, MAX_SKILL_MD_BYTES), Some(stat));
             }
             return OpenResult::File(SkillMdFile { file, stat });
         }
@@ -91,14 +93,14 @@ fn check_file(file: OwnedFd, path: &Path) -> OpenResult {
         FileType::Socket => "a socket",
         _ => "a device",
     };
-    OpenResult::Rejected(scan::not_a_file(path, file_type), Some(stat))
+    OpenResult::Rejected(scan_diagnostics::not_a_file(path, file_type), Some(stat))
 }
 
 impl SkillMdFile {
     /// Reads into `buffer`, in growing steps, until the frontmatter ends, and returns the bytes to parse.
     ///
-    /// These bytes do not include the body, except if the part of it that was read is not UTF-8: then the parser can
-    /// report the position.
+    /// These bytes include the body only if the part of it that was read is not UTF-8, so that the parser reports the
+    /// position.
     pub(super) fn read_frontmatter<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
         let size = usize::try_from(self.stat.st_size).unwrap_or(usize::MAX);
         let mut wanted = FIRST_READ_BYTES;
@@ -107,7 +109,7 @@ impl SkillMdFile {
             if buffer.len() < wanted {
                 buffer.resize(wanted, 0);
             }
-            // The known size saves the read that would only return the end of the file.
+            // Because the size is known, no extra read is needed to detect the end of the file.
             let is_at_end =
                 fill_buffer(self.file.as_fd(), &mut buffer[..wanted.min(size)], &mut filled)? || filled >= size;
             match find_frontmatter_end(&buffer[..filled]) {

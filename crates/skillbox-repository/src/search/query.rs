@@ -7,11 +7,11 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::score::TermCounts;
 
-/// The maximum number of terms; more words do not make a query more precise.
+/// The maximum number of terms. More terms do not make a query more precise.
 const MAX_TERMS: usize = 32;
-/// The minimum length of a word that also matches as a prefix; too many words begin with shorter ones.
+/// The minimum length of a term that matches every word that begins with it. Shorter terms would match too many words.
 const MIN_PREFIX_CHARS: usize = 3;
-/// The weight of a singular that matches a plural, or the reverse.
+/// The weight of a match between a singular and its plural.
 const PLURAL_WEIGHT: f64 = 0.8;
 /// The weight of a word that begins with the term.
 const PREFIX_WEIGHT: f64 = 0.5;
@@ -25,7 +25,7 @@ pub(super) struct Query {
 
 impl Query {
     pub(super) fn parse(text: &str) -> Self {
-        let typed = fold(text.trim()).into_owned();
+        let typed = normalize_text(text.trim()).into_owned();
         let parts = typed.split([' ', '_', '\t']).filter(|part| !part.is_empty());
         let hyphenated = parts.collect::<Vec<_>>().join("-");
         let mut spellings = vec![typed, hyphenated];
@@ -37,12 +37,12 @@ impl Query {
                 terms.push(term);
             }
         };
-        for run in runs(text) {
+        for run in split_into_runs(text) {
             match run.script {
-                Script::Spaced => add(Term::word(fold(run.text).into_owned())),
+                Script::Spaced => add(Term::word(normalize_text(run.text).into_owned())),
                 // A single character is a term only if it has no neighbor; pairs are more precise.
-                Script::Unspaced => match pairs(&fold(run.text)) {
-                    pairs if pairs.is_empty() => add(Term::fragment(fold(run.text).into_owned())),
+                Script::Unspaced => match char_pairs(&normalize_text(run.text)) {
+                    pairs if pairs.is_empty() => add(Term::fragment(normalize_text(run.text).into_owned())),
                     pairs => pairs.into_iter().map(Term::fragment).for_each(&mut add),
                 },
             }
@@ -64,22 +64,22 @@ impl Query {
     }
 
     /// Counts the terms in a text.
-    pub(super) fn count(&self, text: &str) -> TermCounts {
+    pub(super) fn count_terms(&self, text: &str) -> TermCounts {
         let mut counts = TermCounts::new(self.terms.len());
-        for run in runs(text) {
-            let folded = fold(run.text);
-            let mut count_terms = |weigh: &dyn Fn(&Term) -> f64| {
+        for run in split_into_runs(text) {
+            let normalized = normalize_text(run.text);
+            let mut add_matches = |weigh: &dyn Fn(&Term) -> f64| {
                 for (index, term) in self.terms.iter().enumerate() {
-                    counts.add_match(index, weigh(term), run.at);
+                    counts.add_match(index, weigh(term), run.offset);
                 }
             };
             match run.script {
-                Script::Spaced => count_terms(&|term| term.weight_in_word(&folded)),
-                Script::Unspaced => count_terms(&|term| term.weight_in_run(&folded)),
+                Script::Spaced => add_matches(&|term| term.weight_in_word(&normalized)),
+                Script::Unspaced => add_matches(&|term| term.weight_in_run(&normalized)),
             }
             counts.add_words(match run.script {
                 Script::Spaced => 1,
-                Script::Unspaced => folded.chars().count(),
+                Script::Unspaced => normalized.chars().count(),
             });
         }
         counts
@@ -92,7 +92,7 @@ struct Term {
     script: Script,
     /// Whether words that begin with the term match.
     matches_prefixes: bool,
-    /// The term without a final `s`, which is probably a plural.
+    /// The term without its final `s`, in case it is a plural.
     singular: Option<String>,
 }
 
@@ -108,6 +108,7 @@ impl Term {
         }
     }
 
+    /// One or two characters of a script without blanks.
     fn fragment(text: String) -> Self {
         Self {
             text,
@@ -149,11 +150,11 @@ enum Script {
 /// A part of a text in one kind of script, without blanks and punctuation.
 struct Run<'t> {
     text: &'t str,
-    at: usize,
+    offset: usize,
     script: Script,
 }
 
-fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
+fn split_into_runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut rest = 0;
     std::iter::from_fn(move || {
         let start = rest + text[rest..].find(|c| script_of(c).is_some())?;
@@ -163,7 +164,7 @@ fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
         rest = end;
         Some(Run {
             text: &text[start..end],
-            at: start,
+            offset: start,
             script,
         })
     })
@@ -195,22 +196,22 @@ fn is_unspaced(c: char) -> bool {
             | 0x2e80..=0x2fdf // radicals
             | 0x3005..=0x30ff // Japanese syllables
             | 0x3100..=0x318f // Bopomofo, Korean letters
-            | 0x31f0..=0x31ff
+            | 0x31f0..=0x31ff // Katakana extensions
             | 0x3400..=0x9fff // Chinese characters
             | 0xac00..=0xd7ff // Korean syllables
-            | 0xf900..=0xfaff
-            | 0xff66..=0xffdc // narrow forms
-            | 0x2_0000..=0x3_ffff)
+            | 0xf900..=0xfaff // compatibility ideographs
+            | 0xff66..=0xffdc // half-width forms
+            | 0x2_0000..=0x3_ffff) // rare Chinese characters
 }
 
 /// Every pair of adjacent characters in a run.
-fn pairs(run: &str) -> Vec<String> {
+fn char_pairs(run: &str) -> Vec<String> {
     let chars: Vec<char> = run.chars().collect();
     chars.windows(2).map(|pair| pair.iter().collect()).collect()
 }
 
 /// Normalizes a text for comparison: lower case and NFKC.
-pub(super) fn fold(text: &str) -> Cow<'_, str> {
+pub(super) fn normalize_text(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             true => text.to_ascii_lowercase().into(),
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn weights_depend_on_the_kind_of_match() {
-        let weight = |query: &str, text: &str| Query::parse(query).count(text).weight(0);
+        let weight = |query: &str, text: &str| Query::parse(query).count_terms(text).weight(0);
         assert_eq!(weight("report", "A Report, a report."), 2.0);
         assert_eq!(weight("report", "reports"), PLURAL_WEIGHT);
         assert_eq!(weight("reports", "report"), PLURAL_WEIGHT);

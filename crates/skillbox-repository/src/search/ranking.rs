@@ -1,23 +1,23 @@
 //! Searches a catalog and ranks the hits.
 //!
 //! The ranks are: the exact name, a prefix of the name, a part of the name, the description or path, and last the
-//! instructions. Bodies are read at query time, one at a time per core, and only if the better ranks have fewer hits
+//! instructions. Bodies are read at query time, one at a time per thread, and only if the better ranks have fewer hits
 //! than the limit. They are not kept in memory.
 //!
-//! Within a rank, hits are ordered by their BM25F score over name, description and path (BM25 over bodies), then by name.
-//! There is no index: a catalog has thousands of short texts that may change at any time, so an index would cost more
-//! than a query without one (tens of milliseconds for 20,000 skills). The same catalog and query always return the same
-//! hits.
+//! Within a rank, hits are ordered by their BM25F score over name, description and path (BM25 over bodies), then by
+//! name. There is no index: a catalog has thousands of short texts that may change at any time, so an index would cost
+//! more than a query without one (tens of milliseconds for 20,000 skills). The same catalog and query always return the
+//! same hits.
 //!
-//! Scripts without blanks between words (Chinese, Japanese, Korean, Thai and others) are matched by pairs of characters,
-//! so that every part of the query is found at any position.
+//! Scripts without blanks between words (Chinese, Japanese, Korean, Thai and others) are matched by pairs of
+//! characters, so that every part of the query is found at any position.
 
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use skillbox_model::SkillName;
 
-use super::query::{Query, fold};
+use super::query::{Query, normalize_text};
 use super::score::{Scorer, TermCounts};
 use crate::catalog::Catalog;
 use crate::parallel::map_in_order;
@@ -117,7 +117,10 @@ fn search_metadata(entries: &[&SkillEntry], query: &Query) -> Vec<SearchHit> {
         |(), entry| {
             let path = entry.dir_in_source().to_string_lossy();
             let fields = [entry.name().as_str(), &*entry.meta.description, &*path];
-            (fields.map(|text| query.count(text)), rank_by_text(entry, &path, query))
+            (
+                fields.map(|text| query.count_terms(text)),
+                rank_by_text(entry, &path, query),
+            )
         },
     );
     let scorer = Scorer::new(
@@ -134,7 +137,7 @@ fn search_metadata(entries: &[&SkillEntry], query: &Query) -> Vec<SearchHit> {
 
 /// The rank of a skill that contains the query as typed.
 fn rank_by_text(entry: &SkillEntry, path: &str, query: &Query) -> Option<SearchRank> {
-    let name = fold(entry.name().as_str());
+    let name = normalize_text(entry.name().as_str());
     for wanted in query.spellings() {
         if name == wanted {
             return Some(SearchRank::ExactName);
@@ -145,7 +148,9 @@ fn rank_by_text(entry: &SkillEntry, path: &str, query: &Query) -> Option<SearchR
         Some(SearchRank::NamePrefix)
     } else if any(&|wanted| name.contains(wanted)) {
         Some(SearchRank::Name)
-    } else if any(&|wanted| fold(&entry.meta.description).contains(wanted) || fold(path).contains(wanted)) {
+    } else if any(&|wanted| {
+        normalize_text(&entry.meta.description).contains(wanted) || normalize_text(path).contains(wanted)
+    }) {
         Some(SearchRank::DescriptionOrPath)
     } else {
         None
@@ -171,14 +176,14 @@ fn search_bodies(entries: &[&SkillEntry], query: &Query) -> Vec<SearchHit> {
         || (),
         |(), entry| {
             // A skill that cannot be read has no hits; loading it reports the error.
-            let text = entry.open().and_then(|skill| skill.instructions()).ok()?;
-            let counts = query.count(&text.body);
+            let text = entry.open().and_then(|skill| skill.read_skill_md()).ok()?;
+            let counts = query.count_terms(&text.body);
             let excerpt = counts.first_match().map(|at| excerpt_at(&text.body, at));
             Some(([counts], excerpt))
         },
     );
-    let read = || counted.iter().flatten();
-    let scorer = Scorer::new(query.term_count(), read().map(|(counts, _)| &counts[..]), &[1.0]);
+    let readable = || counted.iter().flatten();
+    let scorer = Scorer::new(query.term_count(), readable().map(|(counts, _)| &counts[..]), &[1.0]);
     let hits = counted.iter().zip(entries).filter_map(|(counted, entry)| {
         let (counts, excerpt) = counted.as_ref()?;
         let excerpt = excerpt.clone()?;

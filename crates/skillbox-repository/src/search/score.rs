@@ -8,8 +8,10 @@ const LENGTH_NORMALIZATION: f64 = 0.75;
 /// The occurrences of the terms of a query in one field of one skill.
 #[derive(Clone, Debug)]
 pub(super) struct TermCounts {
+    /// The total weight of the matches of each term.
     weights: Vec<f64>,
     word_count: usize,
+    /// The offset of the first match.
     first_match: Option<usize>,
 }
 
@@ -51,8 +53,9 @@ impl TermCounts {
 /// Statistics about all skills, from which scores are computed.
 pub(super) struct Scorer {
     /// The inverse document frequency of each term.
-    rarity: Vec<f64>,
-    mean_words: Vec<f64>,
+    idf: Vec<f64>,
+    /// The mean number of words in each field.
+    mean_field_words: Vec<f64>,
     field_weights: &'static [f64],
 }
 
@@ -74,25 +77,25 @@ impl Scorer {
                 *sum += field.word_count as f64;
             }
         }
-        let rarity = matching_skills
+        let idf = matching_skills
             .iter()
             .map(|matching: &f64| ((total - matching + 0.5) / (matching + 0.5) + 1.0).ln());
         Self {
-            rarity: rarity.collect(),
-            mean_words: words.iter().map(|sum| (sum / f64::max(total, 1.0)).max(1.0)).collect(),
+            idf: idf.collect(),
+            mean_field_words: words.iter().map(|sum| (sum / f64::max(total, 1.0)).max(1.0)).collect(),
             field_weights,
         }
     }
 
     /// Scores the fields of one skill.
     pub(super) fn score(&self, fields: &[TermCounts]) -> f64 {
-        let by_term = self.rarity.iter().enumerate().map(|(term, rarity)| {
+        let by_term = self.idf.iter().enumerate().map(|(term, idf)| {
             let mut occurrences = 0.0;
-            for ((field, weight), mean) in fields.iter().zip(self.field_weights).zip(&self.mean_words) {
-                let length = 1.0 - LENGTH_NORMALIZATION + LENGTH_NORMALIZATION * field.word_count as f64 / mean;
-                occurrences += weight * field.weights[term] / length;
+            for ((field, weight), mean) in fields.iter().zip(self.field_weights).zip(&self.mean_field_words) {
+                let length_factor = 1.0 - LENGTH_NORMALIZATION + LENGTH_NORMALIZATION * field.word_count as f64 / mean;
+                occurrences += weight * field.weights[term] / length_factor;
             }
-            rarity * occurrences / (TERM_SATURATION + occurrences)
+            idf * occurrences / (TERM_SATURATION + occurrences)
         });
         by_term.sum()
     }

@@ -14,8 +14,8 @@
 //!
 //! A path contains no NUL, so different trees have different records. Directories have no record: archives and version
 //! control drop empty ones. Owners, times and other permission bits differ between machines and are not recorded. The
-//! digest covers exactly the entries of [`SkillDir::tree`], which are also the ones that are staged. It can be checked
-//! with `sha256sum` and `sort`.
+//! digest covers exactly the entries of [`SkillDir::read_tree`], which are also the entries that a run receives. It can
+//! be checked with `sha256sum` and `sort`.
 
 use std::io::{self, Read};
 
@@ -99,7 +99,7 @@ impl SkillDir {
     /// Computes the digest of the current files.
     pub fn digest(&self) -> Result<Digest, SkillReadError> {
         let mut digest = TreeDigest::new();
-        for entry in self.files()? {
+        for entry in self.tree_entries()? {
             match &entry.kind {
                 TreeEntryKind::Dir => {}
                 TreeEntryKind::Link { target } => digest.add_link(&entry.path, target),

@@ -15,7 +15,7 @@ const DOC_EXTENSIONS: [&str; 2] = ["md", "txt"];
 impl SkillDir {
     /// Every `.md` and `.txt` file at any depth except SKILL.md, sorted by path.
     pub fn docs(&self) -> Result<Vec<RelPath>, SkillReadError> {
-        let entries = self.files()?;
+        let entries = self.tree_entries()?;
         let docs = entries.into_iter().filter(|entry| self.is_doc(entry));
         Ok(docs.map(|entry| entry.path).collect())
     }

@@ -21,12 +21,12 @@ pub struct EmbeddedSkills {
 }
 
 /// The skills in the `skills/` directory of the repository.
-pub static BUILT_IN: EmbeddedSkills = EmbeddedSkills::new("built-in", BUILT_IN_FILES);
+pub static BUILT_IN_SKILLS: EmbeddedSkills = EmbeddedSkills::new("built-in", BUILT_IN_FILES);
 
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 impl EmbeddedSkills {
-    /// Creates a source from files, which must be sorted by path.
+    /// Creates embedded skills from their files, which must be sorted by path.
     pub const fn new(label: &'static str, files: &'static [EmbeddedFile]) -> Self {
         Self { label, files }
     }

@@ -1,6 +1,6 @@
 //! Skills and their files, on disk or embedded in the program.
 
-mod advice;
+mod check;
 mod digest;
 mod docs;
 mod embedded;
@@ -14,10 +14,10 @@ mod skill_tree;
 mod source;
 
 pub use digest::{TreeDigest, content_digest};
-pub use embedded::{BUILT_IN, EmbeddedFile, EmbeddedSkills};
+pub use embedded::{BUILT_IN_SKILLS, EmbeddedFile, EmbeddedSkills};
 pub use read_error::SkillReadError;
 pub use resources::{Resource, ResourceKind};
-pub use skill_dir::{SkillDir, SkillText};
+pub use skill_dir::{SkillDir, SkillMdText};
 pub use skill_entry::SkillEntry;
 pub use skill_file::SkillFile;
 pub use skill_tree::{SkillTree, TreeEntry, TreeEntryKind};

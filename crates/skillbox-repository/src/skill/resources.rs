@@ -69,8 +69,8 @@ pub struct Resource {
 }
 
 impl SkillDir {
-    /// The files directly in the root and in the directories of the kinds, ordered by kind, then by path. SKILL.md is
-    /// not a resource.
+    /// The files directly in the root directory, `scripts/`, `references/` and `assets/`, except SKILL.md. They are
+    /// ordered by kind, then by path.
     pub fn resources(&self) -> Result<Vec<Resource>, SkillReadError> {
         let mut resources = Vec::new();
         for kind in ResourceKind::ALL {
@@ -84,7 +84,7 @@ impl SkillDir {
                     }
                     // A directory that is missing or outside the skill has no resources.
                     Some(name) => match directory.open_beneath(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY) {
-                        Ok(below) => self.files_in(below.as_fd(), Some(name))?,
+                        Ok(subdirectory) => self.files_in(subdirectory.as_fd(), Some(name))?,
                         Err(_) => continue,
                     },
                 },

@@ -1,4 +1,4 @@
-//! Reads the files of one skill, and never a file outside of it.
+//! Reads the files of one skill and no file outside it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -19,8 +19,8 @@ use crate::parse::{MAX_SKILL_MD_BYTES, SKILL_MD_NAMES, split_frontmatter};
 
 /// An open skill: a directory descriptor, or files embedded in the program.
 ///
-/// It refers to the directory that was opened, even if another directory later gets the same path. Links that stay
-/// inside the skill are followed; paths that resolve to a file outside the skill are errors.
+/// A descriptor keeps referring to the directory that was opened, even if another directory later has the same path.
+/// Links that stay inside the skill are followed; paths that resolve to a file outside the skill are errors.
 #[derive(Debug)]
 pub struct SkillDir {
     pub(super) storage: Storage,
@@ -38,7 +38,7 @@ pub(super) enum Storage {
 
 /// The text of a SKILL.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SkillText {
+pub struct SkillMdText {
     /// The whole file.
     pub whole: String,
     /// The text after the frontmatter.
@@ -81,20 +81,20 @@ impl SkillDir {
     }
 
     /// Reads SKILL.md.
-    pub fn instructions(&self) -> Result<SkillText, SkillReadError> {
+    pub fn read_skill_md(&self) -> Result<SkillMdText, SkillReadError> {
         let path =
             RelPath::parse(self.skill_md.as_bytes()).map_err(|error| self.invalid_path(&self.skill_md, &error))?;
-        let bytes = self.read(&path, MAX_SKILL_MD_BYTES)?;
+        let bytes = self.read_file(&path, MAX_SKILL_MD_BYTES)?;
         let whole = String::from_utf8(bytes).map_err(|error| SkillReadError::NotUtf8 {
             path: self.display_path.join(path.as_path()),
             source: error.utf8_error(),
         })?;
         let body = split_frontmatter(&whole).1.to_owned();
-        Ok(SkillText { whole, body })
+        Ok(SkillMdText { whole, body })
     }
 
     /// Reads one file; fails if it has more than `limit` bytes.
-    pub fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, SkillReadError> {
+    pub fn read_file(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, SkillReadError> {
         let mut file = self.open_file(path)?;
         let too_large = |size| SkillReadError::TooLarge {
             path: self.display_path.join(path.as_path()),
@@ -126,7 +126,7 @@ impl SkillDir {
                 .ok_or_else(|| self.missing(path.as_path())),
             Storage::Disk(directory) => {
                 let file = self.open_beneath(directory, path.as_bytes(), OFlags::RDONLY)?;
-                self.regular_file(file, path.as_path())
+                self.require_regular_file(file, path.as_path())
             }
         }
     }
@@ -146,7 +146,7 @@ impl SkillDir {
         })
     }
 
-    fn regular_file(&self, file: OwnedFd, path: &Path) -> Result<SkillFile, SkillReadError> {
+    fn require_regular_file(&self, file: OwnedFd, path: &Path) -> Result<SkillFile, SkillReadError> {
         let stat = fstat(&file).map_err(|error| self.io_error(path, error.into()))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(SkillFile::on_disk(file, &stat)),

@@ -48,7 +48,7 @@ impl SkillEntry {
     }
 
     /// The path of SKILL.md, as displayed. For an embedded skill, it does not exist in any file system.
-    pub fn path(&self) -> &Path {
+    pub fn skill_md_path(&self) -> &Path {
         &self.path
     }
 
@@ -65,8 +65,8 @@ impl SkillEntry {
         }
     }
 
-    /// The name of the file: `SKILL.md` or `skill.md`.
-    pub fn file_name(&self) -> &OsStr {
+    /// The file name of SKILL.md: `SKILL.md` or `skill.md`.
+    pub fn skill_md_name(&self) -> &OsStr {
         match &self.embedded {
             Some(_) => OsStr::new("SKILL.md"),
             None => self.path.file_name().unwrap_or(OsStr::from_bytes(b"SKILL.md")),
@@ -83,11 +83,11 @@ impl SkillEntry {
         &self.source.label
     }
 
-    /// Opens the skill. Nothing outside the skill can be read through the handle.
+    /// Opens the skill. The handle cannot read anything outside the skill.
     pub fn open(&self) -> Result<SkillDir, SkillReadError> {
         match self.embedded {
             Some(skill) => Ok(SkillDir::embedded(skill)),
-            None => SkillDir::open_with_skill_md(self.dir(), self.file_name()),
+            None => SkillDir::open_with_skill_md(self.dir(), self.skill_md_name()),
         }
     }
 }

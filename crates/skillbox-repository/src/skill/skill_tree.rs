@@ -1,4 +1,4 @@
-//! The tree of a skill: everything that is staged, hashed and searched for documents.
+//! The tree of a skill: the entries that a run receives and that the digest and the list of documents cover.
 //!
 //! The tree excludes `.git` and `__pycache__` silently. It also excludes links that point outside the skill or to
 //! nothing, FIFOs, sockets and devices, and reports each of them. A link that stays inside is an entry of its own and
@@ -15,7 +15,7 @@ use super::embedded::EmbeddedSkill;
 use super::excluded_names::is_excluded_name;
 use super::read_error::SkillReadError;
 use super::skill_dir::{SkillDir, Storage};
-use crate::diagnostics::scan;
+use crate::diagnostics::scan_diagnostics;
 use crate::fs::{ContainedDir, DirEntry, EntryKind, OpenError, list_dir};
 
 /// The maximum depth of a tree: no skill needs more, and every level keeps a descriptor open.
@@ -61,16 +61,16 @@ pub struct SkillTree {
 }
 
 impl SkillDir {
-    /// The entries of the tree, sorted by path.
-    pub fn files(&self) -> Result<Vec<TreeEntry>, SkillReadError> {
-        self.tree().map(|tree| tree.entries)
+    /// Reads the tree and returns only its entries, sorted by path.
+    pub fn tree_entries(&self) -> Result<Vec<TreeEntry>, SkillReadError> {
+        self.read_tree().map(|tree| tree.entries)
     }
 
-    /// Reads the tree.
-    pub fn tree(&self) -> Result<SkillTree, SkillReadError> {
+    /// Reads the tree of the skill, and a diagnostic for each entry that it excludes.
+    pub fn read_tree(&self) -> Result<SkillTree, SkillReadError> {
         let mut tree = match &self.storage {
             Storage::Disk(directory) => {
-                let mut walk = Walk {
+                let mut walk = TreeWalk {
                     skill: self,
                     directory,
                     entries: Vec::new(),
@@ -92,33 +92,33 @@ impl SkillDir {
     }
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     skill: &'a SkillDir,
     directory: &'a ContainedDir,
     entries: Vec<TreeEntry>,
     exclusions: Vec<Diagnostic>,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     fn add_entries(
         &mut self,
-        here: BorrowedFd<'_>,
+        dir_fd: BorrowedFd<'_>,
         path: Option<&RelPath>,
         depth: usize,
     ) -> Result<(), SkillReadError> {
-        let listing = list_dir(here, |name, _| !is_excluded_name(name));
+        let listing = list_dir(dir_fd, |name, _| !is_excluded_name(name));
         if let Some(error) = listing.error {
             return Err(self.skill.io_error(path.map_or(Path::new(""), RelPath::as_path), error));
         }
         for entry in listing.entries {
-            self.add_entry(here, path, &entry, depth)?;
+            self.add_entry(dir_fd, path, &entry, depth)?;
         }
         Ok(())
     }
 
     fn add_entry(
         &mut self,
-        here: BorrowedFd<'_>,
+        dir_fd: BorrowedFd<'_>,
         parent: Option<&RelPath>,
         entry: &DirEntry,
         depth: usize,
@@ -134,10 +134,12 @@ impl Walk<'_> {
             return Err(self.too_large(MAX_ENTRIES, "files"));
         }
         match entry.kind {
-            EntryKind::Special => self.exclusions.push(scan::special_file(&self.display_path(&path))),
-            EntryKind::Link => self.add_link(here, name, path)?,
+            EntryKind::Special => self
+                .exclusions
+                .push(scan_diagnostics::special_file(&self.display_path(&path))),
+            EntryKind::Link => self.add_link(dir_fd, name, path)?,
             EntryKind::File => {
-                let Some(stat) = self.if_present(statat(here, name, AtFlags::SYMLINK_NOFOLLOW), &path)? else {
+                let Some(stat) = self.ignore_removed(statat(dir_fd, name, AtFlags::SYMLINK_NOFOLLOW), &path)? else {
                     return Ok(());
                 };
                 self.entries.push(TreeEntry {
@@ -153,23 +155,23 @@ impl Walk<'_> {
                     return Err(self.too_large(MAX_DEPTH, "levels of directories"));
                 }
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let Some(below) = self.if_present(openat(here, name, flags, Mode::empty()), &path)? else {
+                let Some(subdirectory) = self.ignore_removed(openat(dir_fd, name, flags, Mode::empty()), &path)? else {
                     return Ok(());
                 };
                 self.entries.push(TreeEntry {
                     path: path.clone(),
                     kind: TreeEntryKind::Dir,
                 });
-                self.add_entries(below.as_fd(), Some(&path), depth + 1)?;
+                self.add_entries(subdirectory.as_fd(), Some(&path), depth + 1)?;
             }
         }
         Ok(())
     }
 
-    fn add_link(&mut self, here: BorrowedFd<'_>, name: &[u8], path: RelPath) -> Result<(), SkillReadError> {
+    fn add_link(&mut self, dir_fd: BorrowedFd<'_>, name: &[u8], path: RelPath) -> Result<(), SkillReadError> {
         let diagnostic = match self.directory.open_beneath(path.as_bytes(), OFlags::PATH) {
             Ok(_) => {
-                let Some(target) = self.if_present(readlinkat(here, name, Vec::new()), &path)? else {
+                let Some(target) = self.ignore_removed(readlinkat(dir_fd, name, Vec::new()), &path)? else {
                     return Ok(());
                 };
                 self.entries.push(TreeEntry {
@@ -180,10 +182,10 @@ impl Walk<'_> {
                 });
                 return Ok(());
             }
-            Err(OpenError::Outside) => scan::link_leaves_skill(&self.display_path(&path)),
+            Err(OpenError::Outside) => scan_diagnostics::link_leaves_skill(&self.display_path(&path)),
             Err(OpenError::System(error)) => match Errno::from_io_error(&error) {
-                Some(Errno::NOENT | Errno::NOTDIR) => scan::dangling_link(&self.display_path(&path)),
-                Some(Errno::LOOP) => scan::link_loop(&self.display_path(&path)),
+                Some(Errno::NOENT | Errno::NOTDIR) => scan_diagnostics::dangling_link(&self.display_path(&path)),
+                Some(Errno::LOOP) => scan_diagnostics::link_loop(&self.display_path(&path)),
                 _ => return Err(self.skill.io_error(path.as_path(), error)),
             },
         };
@@ -192,7 +194,7 @@ impl Walk<'_> {
     }
 
     /// Returns `None` if the entry was removed, or replaced by another type, after it was listed.
-    fn if_present<T>(&self, result: rustix::io::Result<T>, path: &RelPath) -> Result<Option<T>, SkillReadError> {
+    fn ignore_removed<T>(&self, result: rustix::io::Result<T>, path: &RelPath) -> Result<Option<T>, SkillReadError> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),

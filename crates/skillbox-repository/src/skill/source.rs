@@ -40,15 +40,14 @@ impl fmt::Display for Scope {
 /// A location of skills. In a list of sources, later ones take precedence over earlier ones.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A directory of skills, or the directory of one skill. A diagnostic reports that it is missing.
+    /// A directory of skills, or the directory of one skill. If it is missing, a diagnostic reports this.
     Directory {
         /// The directory.
         path: PathBuf,
         /// Who provides the skills.
         scope: Scope,
     },
-    /// A default directory, which need not exist. No diagnostic reports that it is missing, and its skills are loaded
-    /// when it appears.
+    /// A directory that may be missing without a diagnostic. If it is created later, a refresh finds its skills.
     OptionalDirectory {
         /// The directory.
         path: PathBuf,
@@ -102,6 +101,6 @@ impl Source {
 
 /// Makes a path absolute without resolving links, so that the user recognizes it.
 fn absolute(path: &Path) -> PathBuf {
-    // This fails for an empty path and without a working directory; the scan then reports the error.
+    // This fails for an empty path, or if there is no working directory. The scan then reports the error.
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.components().collect())
 }

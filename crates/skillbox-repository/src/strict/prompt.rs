@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::properties::Properties;
-use super::python::{escape_html, strip_terminal_escapes};
-use super::skill_file::{find_skill_md, skill_directory};
+use super::python_format::{escape_html, strip_terminal_escapes};
+use super::skill_md::{find_skill_md, skill_directory};
 
-/// Returns the block for these skills in this order, without a final newline, or the error text after `Error: `.
+/// Returns the block for these skills in this order, without a final newline. An error is the text that the reference
+/// tool prints after `Error: `.
 pub fn to_prompt(paths: &[impl AsRef<Path>]) -> Result<String, String> {
     let mut lines = vec!["<available_skills>".to_owned()];
     for path in paths {

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use super::python::{strip_terminal_escapes, to_json};
-use super::skill_file::{Fields, find_skill_md, get_field, non_blank_text, read_fields, skill_directory};
+use super::python_format::{strip_terminal_escapes, to_json};
+use super::skill_md::{Fields, find_skill_md, get_field, non_blank_text, read_fields, skill_directory};
 use super::value::Value;
-use crate::parse::strip;
+use crate::parse::python_strip;
 
-/// Returns the properties as JSON without a final newline, or the error text after `Error: `.
+/// Returns the properties as JSON without a final newline. An error is the text that the reference tool prints after
+/// `Error: `.
 pub fn read_properties(path: &Path) -> Result<String, String> {
-    properties_of(&skill_directory(path)).map_err(|error| strip_terminal_escapes(&error))
+    properties_json(&skill_directory(path)).map_err(|error| strip_terminal_escapes(&error))
 }
 
-fn properties_of(directory: &Path) -> Result<String, String> {
+fn properties_json(directory: &Path) -> Result<String, String> {
     let properties = Properties::read(directory)?;
     let mut object = vec![
         ("name".to_owned(), Value::Text(properties.name)),
@@ -54,7 +55,7 @@ impl Properties {
         };
         let (name, description) = (required("name")?, required("description")?);
         let require_text = |name: &str, value: &Value| {
-            let text = non_blank_text(value).map(|text| strip(text).to_owned());
+            let text = non_blank_text(value).map(|text| python_strip(text).to_owned());
             text.ok_or_else(|| format!("Field '{name}' must be a non-empty string"))
         };
         let (name, description) = (require_text("name", name)?, require_text("description", description)?);

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::python::strip_terminal_escapes;
-use super::skill_file::{
-    Fields, directory_name, find_skill_md, get_field, non_blank_text, parse_bytes, read_fields, skill_directory,
+use super::python_format::strip_terminal_escapes;
+use super::skill_md::{
+    Fields, directory_name, find_skill_md, get_field, non_blank_text, parse_skill_md, read_fields, skill_directory,
 };
 use super::value::Value;
-use crate::parse::{NameViolation, find_name_violations, normalize_name, strip};
+use crate::parse::{NameViolation, find_name_violations, normalize_name, python_strip};
 
 const ALLOWED_FIELDS: [&str; 6] = [
     "allowed-tools",
@@ -18,10 +18,10 @@ const ALLOWED_FIELDS: [&str; 6] = [
     "name",
 ];
 
-/// Returns the errors of a skill; none for a valid one.
+/// Returns the errors of a skill. A valid skill has none.
 pub fn validate(path: &Path) -> Vec<String> {
     let directory = skill_directory(path);
-    let errors = match find_and_read(&directory) {
+    let errors = match find_and_read_fields(&directory) {
         Ok(fields) => check_fields(&fields, &directory_name(&directory)),
         Err(error) => vec![error],
     };
@@ -30,14 +30,14 @@ pub fn validate(path: &Path) -> Vec<String> {
 
 /// Returns the errors of a SKILL.md that is not on disk, as if it were in a directory of this name.
 pub fn validate_text(text: &[u8], directory: &str) -> Vec<String> {
-    let errors = match parse_bytes(text.to_vec()) {
+    let errors = match parse_skill_md(text.to_vec()) {
         Ok(fields) => check_fields(&fields, directory),
         Err(error) => vec![error],
     };
     errors.iter().map(|error| strip_terminal_escapes(error)).collect()
 }
 
-fn find_and_read(directory: &Path) -> Result<Fields, String> {
+fn find_and_read_fields(directory: &Path) -> Result<Fields, String> {
     if !directory.exists() {
         return Err(format!("Path does not exist: {}", directory.display()));
     }
@@ -79,7 +79,7 @@ fn check_fields(fields: &Fields, directory: &str) -> Vec<String> {
 }
 
 fn check_name(name: &str, directory: &str, errors: &mut Vec<String>) {
-    let name = normalize_name(strip(name));
+    let name = normalize_name(python_strip(name));
     errors.extend(find_name_violations(&name).into_iter().map(|violation| match violation {
         NameViolation::TooLong(length) => format!("Skill name '{name}' exceeds 64 character limit ({length} chars)"),
         NameViolation::NotLowercase => format!("Skill name '{name}' must be lowercase"),

@@ -1,10 +1,10 @@
-//! Converts nodes to the values of the reference tool.
+//! Converts YAML nodes to the values that the reference tool reads.
 
 use std::collections::HashSet;
 
 use crate::parse::{Content, Node, ReferenceYamlError, parse_reference_yaml};
 
-/// A value of the reference tool: every scalar is a text in source spelling.
+/// A value as the reference tool reads it: every scalar is text, as written in the source.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -25,7 +25,7 @@ pub(super) fn read_mapping(text: &str) -> Result<Option<Vec<(String, Value)>>, R
     }
 }
 
-/// Merged keys are ignored in the outermost mapping and appended in the others.
+/// The level of a mapping. Keys from merge keys are ignored at the root and appended at nested levels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -56,7 +56,7 @@ fn to_pairs(
     let mut has_merge = false;
     for (key, value) in pairs.iter().filter(|(key, _)| is_merge(key)) {
         if has_merge {
-            return error_at(key, "a second merge key");
+            return error_at(key, "a mapping has a second merge key");
         }
         has_merge = true;
         merged = merged_pairs(value, text)?;
@@ -69,7 +69,7 @@ fn to_pairs(
         };
         let value = to_value(value, text, Level::Nested)?;
         if !seen.insert(name.as_ref()) {
-            return error_at(key, "this key stands twice");
+            return error_at(key, "this key occurs twice");
         }
         own.push((name.to_string(), value));
     }

@@ -12,16 +12,18 @@ use super::remote_fs::is_remote;
 use super::sync_cookies::SyncCookies;
 use crate::fs::{FileIdentity, file_identity};
 
-/// One watch for each scanned directory. Watches are not recursive: directories that a scan skips, such as installed
-/// packages and the targets of links inside a skill, have none.
+/// One watch for each scanned directory. Watches are not recursive, so directories that a scan skips, such as installed
+/// packages, are not watched.
 pub(super) struct DirectoryWatches {
     watcher: RecommendedWatcher,
     /// `None` if the private directory could not be created; then every refresh checks everything.
     cookies: Option<SyncCookies>,
     watched: HashMap<PathBuf, FileIdentity>,
+    /// The identities of the watched directories.
     identities: HashSet<FileIdentity>,
-    /// Directories that are polled: missing, remote, or watched by another path.
-    unwatched: HashSet<PathBuf>,
+    /// Directories without a watch: missing, remote, or watched under another path.
+    polled: HashSet<PathBuf>,
+    /// Whether each device that was seen is a remote file system.
     remote_devices: HashMap<u64, bool>,
 }
 
@@ -29,7 +31,7 @@ impl std::fmt::Debug for DirectoryWatches {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DirectoryWatches")
             .field("watched", &self.watched.len())
-            .field("unwatched", &self.unwatched.len())
+            .field("polled", &self.polled.len())
             .finish_non_exhaustive()
     }
 }
@@ -61,7 +63,7 @@ impl DirectoryWatches {
             cookies,
             watched: HashMap::new(),
             identities: HashSet::new(),
-            unwatched: HashSet::new(),
+            polled: HashSet::new(),
             remote_devices: HashMap::new(),
         })
     }
@@ -71,9 +73,9 @@ impl DirectoryWatches {
         self.watched.len()
     }
 
-    /// The directories without a watch.
-    pub(super) fn unwatched(&self) -> Vec<PathBuf> {
-        self.unwatched.iter().cloned().collect()
+    /// The directories without a watch, which must be polled.
+    pub(super) fn polled(&self) -> Vec<PathBuf> {
+        self.polled.iter().cloned().collect()
     }
 
     /// Watches directories and returns the number of new watches. Fails if the kernel has no resources for more.
@@ -89,7 +91,7 @@ impl DirectoryWatches {
         let Ok(stat) = rustix::fs::stat(directory) else {
             // The directory is missing or not accessible, and must be polled.
             self.remove_one(directory);
-            self.unwatched.insert(directory.to_owned());
+            self.polled.insert(directory.to_owned());
             return Ok(false);
         };
         let identity = file_identity(&stat);
@@ -103,25 +105,25 @@ impl DirectoryWatches {
             .entry(identity.0)
             .or_insert_with(|| is_remote(directory));
         if *is_remote_device || self.identities.contains(&identity) {
-            self.unwatched.insert(directory.to_owned());
+            self.polled.insert(directory.to_owned());
             return Ok(false);
         }
         match self.watcher.watch(directory, RecursiveMode::NonRecursive) {
             Ok(()) => {
-                self.unwatched.remove(directory);
+                self.polled.remove(directory);
                 self.watched.insert(directory.to_owned(), identity);
                 self.identities.insert(identity);
                 Ok(true)
             }
             Err(error) if is_out_of_resources(&error) => Err(error),
             Err(_) => {
-                self.unwatched.insert(directory.to_owned());
+                self.polled.insert(directory.to_owned());
                 Ok(false)
             }
         }
     }
 
-    /// Watches directories again whose watches the kernel may have dropped.
+    /// Watches directories again after the kernel may have dropped their watches.
     pub(super) fn renew(&mut self, directories: &[PathBuf]) -> notify::Result<usize> {
         for directory in directories {
             if let Some(identity) = self.watched.remove(directory) {
@@ -139,7 +141,7 @@ impl DirectoryWatches {
     }
 
     fn remove_one(&mut self, directory: &Path) {
-        self.unwatched.remove(directory);
+        self.polled.remove(directory);
         if let Some(identity) = self.watched.remove(directory) {
             self.identities.remove(&identity);
             // This fails if the directory was removed, because the kernel has then dropped the watch.

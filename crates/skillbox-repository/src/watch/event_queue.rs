@@ -10,14 +10,14 @@ use notify::{Event, EventKind};
 
 use super::options::WatchOptions;
 
-/// With more changed paths than this, a rescan of everything is cheaper.
+/// The maximum number of paths in a batch. With more, a rescan of everything is cheaper.
 const MAX_PATHS: usize = 4_096;
 
-/// A queue of file events, with a condition to wait for them.
+/// A queue of file events.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     state: Mutex<QueueState>,
-    has_news: Condvar,
+    updated: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -30,13 +30,13 @@ struct QueueState {
     is_closed: bool,
 }
 
-/// The changes since the last batch.
+/// The events since the last batch was taken.
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
     pub(super) paths: HashSet<PathBuf>,
     /// Paths that were removed or renamed. Their watches are lost, even if the paths exist again.
-    pub(super) unwatched: HashSet<PathBuf>,
-    /// The kernel lost events, or there were too many.
+    pub(super) lost_watches: HashSet<PathBuf>,
+    /// Whether the kernel lost events, or there were too many of them.
     pub(super) has_overflowed: bool,
 }
 
@@ -56,7 +56,7 @@ impl EventQueue {
                     event.kind,
                     EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
                 ) {
-                    state.batch.unwatched.extend(event.paths.iter().cloned());
+                    state.batch.lost_watches.extend(event.paths.iter().cloned());
                 }
                 state.batch.paths.extend(event.paths);
             }
@@ -75,20 +75,20 @@ impl EventQueue {
         let now = Instant::now();
         state.first_event.get_or_insert(now);
         state.last_event = Some(now);
-        self.has_news.notify_all();
+        self.updated.notify_all();
     }
 
     /// Records that a cookie was received.
     pub(super) fn record_cookie(&self, cookie: u64) {
         let mut state = self.lock();
         state.received_cookie = state.received_cookie.max(cookie);
-        self.has_news.notify_all();
+        self.updated.notify_all();
     }
 
     /// Waits for a cookie, and returns whether it was received.
     pub(super) fn wait_for_cookie(&self, cookie: u64, timeout: Duration) -> bool {
         let is_missing = |state: &mut QueueState| state.received_cookie < cookie;
-        let result = self.has_news.wait_timeout_while(self.lock(), timeout, is_missing);
+        let result = self.updated.wait_timeout_while(self.lock(), timeout, is_missing);
         result.unwrap_or_else(PoisonError::into_inner).0.received_cookie >= cookie
     }
 
@@ -100,7 +100,8 @@ impl EventQueue {
         std::mem::take(&mut state.batch)
     }
 
-    /// Waits until there are events and they pause, or for `poll_interval`. Returns false if the queue is closed.
+    /// Waits until events arrive and then pause, or until `poll_interval` has passed. Returns false if the queue is
+    /// closed.
     pub(super) fn wait(&self, options: &WatchOptions, poll_interval: Duration) -> bool {
         let poll_at = Instant::now() + poll_interval;
         let mut state = self.lock();
@@ -116,7 +117,7 @@ impl EventQueue {
             if now >= wake_at {
                 return true;
             }
-            let result = self.has_news.wait_timeout(state, wake_at - now);
+            let result = self.updated.wait_timeout(state, wake_at - now);
             state = result.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -124,11 +125,11 @@ impl EventQueue {
     /// Closes the queue and wakes all waiting threads.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
-        self.has_news.notify_all();
+        self.updated.notify_all();
     }
 }
 
-/// Opening and reading also cause events, including our own.
+/// Whether a file was only opened or read. The scan itself causes such events.
 fn is_read_access(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,

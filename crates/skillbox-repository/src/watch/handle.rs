@@ -57,10 +57,10 @@ impl WatchHandle {
             }
             *watch = Some(watch_loop.clone());
         }
-        let (catalog, in_thread) = (Arc::downgrade(current), watch_loop.clone());
+        let (catalog, background_loop) = (Arc::downgrade(current), watch_loop.clone());
         let thread = std::thread::Builder::new()
             .name("skillbox-watch".to_owned())
-            .spawn(move || in_thread.run(&catalog));
+            .spawn(move || background_loop.run(&catalog));
         match thread {
             Ok(thread) => Ok(Self {
                 watch_loop,
@@ -84,8 +84,8 @@ impl WatchHandle {
         self.watch_loop.wait_until_ready(timeout)
     }
 
-    /// Receives every later change, whether the background thread or [`Repository::refresh`](crate::Repository::refresh)
-    /// detects it.
+    /// Returns a receiver of all later changes, whether the background thread or
+    /// [`Repository::refresh`](crate::Repository::refresh) detects them.
     pub fn changes(&self) -> Receiver<CatalogChange> {
         let (sender, receiver) = channel();
         self.watch_loop.subscribe(sender);

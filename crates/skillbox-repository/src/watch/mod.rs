@@ -1,9 +1,9 @@
 //! Updates a catalog in the background.
 //!
 //! The kernel reports changed names in the directories of the sources (through the `notify` crate), and only these are
-//! checked. Events are collected until they pause, so that an unpacked archive is one change. A debouncer crate would
-//! not do, because [`Repository::refresh`](crate::Repository::refresh) must not wait for a pause: at the start of a run
-//! it processes the events so far, after making sure that all of them have arrived.
+//! checked. Events are collected until they pause, so that an unpacked archive is one change. A debouncer crate is not
+//! suitable, because [`Repository::refresh`](crate::Repository::refresh) must not wait for a pause: at the start of a
+//! run it processes the events of all changes before the call.
 //!
 //! Some directories are polled instead, at the cost of one `stat` each: if the kernel has no watches left, if the file
 //! system is remote (changes by other hosts cause no events), or if a directory has two paths (events arrive for only

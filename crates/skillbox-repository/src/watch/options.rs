@@ -9,7 +9,7 @@ pub struct WatchOptions {
     pub quiet_period: Duration,
     /// The maximum time between an event and its processing.
     pub max_delay: Duration,
-    /// The time between two checks of directories without events. Checks that take long are less frequent.
+    /// The time between two checks of the directories that are polled. Checks that take long are less frequent.
     pub poll_interval: Duration,
 }
 

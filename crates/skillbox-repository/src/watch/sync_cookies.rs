@@ -1,4 +1,4 @@
-//! Makes sure that all events up to now have arrived.
+//! Waits until the events of all changes up to now have arrived.
 //!
 //! The kernel queues events in the order of the changes. A file that is created now, in a private watched directory,
 //! therefore causes an event after all earlier changes: once that event has arrived, no earlier one is missing. Such a
@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 use super::event_queue::EventQueue;
 
-/// An event usually arrives within a millisecond; after this time, a rescan of everything is faster.
+/// The maximum time to wait for a cookie. An event usually arrives within a millisecond; after this time, a rescan of
+/// everything is faster.
 const COOKIE_TIMEOUT: Duration = Duration::from_millis(500);
 
 const DIRECTORY_PREFIX: &str = "skillbox-watch-";
@@ -47,7 +48,7 @@ impl SyncCookies {
         self.directory.path()
     }
 
-    /// The cookie to which the path of an event belongs.
+    /// The cookie whose file has this path.
     pub(super) fn cookie_of_path(directory: &Path, path: &Path) -> Option<u64> {
         path.strip_prefix(directory).ok()?.to_str()?.parse().ok()
     }

@@ -11,11 +11,12 @@ use super::options::{WatchMode, WatchOptions};
 use crate::catalog::CatalogChange;
 use crate::scan::{CurrentCatalog, SourceUpdate};
 
-/// A source with more unwatched directories than this is rescanned as a whole.
+/// A source with more polled directories than this is rescanned as a whole.
 const MAX_POLLED_PATHS: usize = 64;
-/// New directories appear below new directories, but not deeper than a scan goes.
+/// The maximum number of times that newly watched directories are checked for further new directories. Each check
+/// descends one level, and a scan has fewer levels by default.
 const MAX_UPDATE_ROUNDS: usize = 16;
-/// Polling takes at most this fraction of the time: one fiftieth.
+/// The pause after a poll is at least this many times as long as the poll, so that polling uses at most 2% of the time.
 const POLL_PAUSE_FACTOR: u32 = 50;
 
 /// A watch on one repository, shared by its thread and the callers of a refresh.
@@ -23,13 +24,13 @@ const POLL_PAUSE_FACTOR: u32 = 50;
 pub(crate) struct WatchLoop {
     options: WatchOptions,
     events: Arc<EventQueue>,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     ready: Condvar,
     subscribers: Mutex<Vec<Sender<CatalogChange>>>,
 }
 
 #[derive(Debug)]
-enum State {
+enum WatchState {
     Starting,
     Events(Box<DirectoryWatches>),
     Polling { reason: String },
@@ -42,13 +43,13 @@ enum RefreshScope {
     Everything,
 }
 
-impl State {
+impl WatchState {
     fn mode(&self) -> WatchMode {
         match self {
             Self::Starting => WatchMode::Starting,
             Self::Events(watches) => WatchMode::Events {
                 watched: watches.watched_count(),
-                polled: watches.unwatched().len(),
+                polled: watches.polled().len(),
             },
             Self::Polling { reason } => WatchMode::Polling { reason: reason.clone() },
         }
@@ -60,7 +61,7 @@ impl WatchLoop {
         Self {
             options,
             events: Arc::default(),
-            state: Mutex::new(State::Starting),
+            state: Mutex::new(WatchState::Starting),
             ready: Condvar::new(),
             subscribers: Mutex::default(),
         }
@@ -71,7 +72,7 @@ impl WatchLoop {
     }
 
     pub(super) fn wait_until_ready(&self, timeout: Duration) -> WatchMode {
-        let is_starting = |state: &mut State| matches!(state, State::Starting);
+        let is_starting = |state: &mut WatchState| matches!(state, WatchState::Starting);
         let result = self.ready.wait_timeout_while(self.lock_state(), timeout, is_starting);
         result.unwrap_or_else(PoisonError::into_inner).0.mode()
     }
@@ -85,7 +86,7 @@ impl WatchLoop {
         self.events.close();
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,13 +97,14 @@ impl WatchLoop {
     /// Runs on the background thread until the watch or the repository is dropped.
     pub(super) fn run(&self, current: &Weak<CurrentCatalog>) {
         if let Some(current) = current.upgrade() {
-            self.start(&current);
+            self.set_up_watches(&current);
         }
         let mut poll_interval = self.options.poll_interval;
         while self.events.wait(&self.options, poll_interval) {
             let Some(current) = current.upgrade() else { return };
             let started = Instant::now();
-            // Events are taken under the lock, so that the next holder of the lock sees a catalog that includes them.
+            // The lock is held from taking the events until the catalog includes them, so that a concurrent refresh
+            // does not miss them.
             let mut state = self.lock_state();
             self.refresh_catalog(&mut state, &current, RefreshScope::PathsWithEvents);
             drop(state);
@@ -110,23 +112,23 @@ impl WatchLoop {
         }
     }
 
-    /// Sets a watch on every scanned directory.
-    fn start(&self, current: &CurrentCatalog) {
+    /// Watches every scanned directory, or falls back to polling.
+    fn set_up_watches(&self, current: &CurrentCatalog) {
         let directories = current.directories();
         let watches = DirectoryWatches::new(&self.events).and_then(|mut watches| {
             watches.add(&directories)?;
             Ok(watches)
         });
         let next = match watches {
-            Ok(watches) => State::Events(Box::new(watches)),
-            Err(reason) => polling(&reason),
+            Ok(watches) => WatchState::Events(Box::new(watches)),
+            Err(reason) => polling_state(&reason),
         };
         {
             let mut state = self.lock_state();
             *state = next;
             // Changes between the scan and the creation of the watches caused no events.
             let (change, update) = current.rescan();
-            self.finish_update(&mut state, current, change, update);
+            self.update_watches_and_notify(&mut state, current, change, update);
         }
         self.ready.notify_all();
     }
@@ -135,8 +137,8 @@ impl WatchLoop {
     pub(crate) fn refresh_now(&self, current: &CurrentCatalog) -> CatalogChange {
         let mut state = self.lock_state();
         let has_all_events = match &mut *state {
-            State::Events(watches) => watches.sync(&self.events),
-            State::Starting | State::Polling { .. } => false,
+            WatchState::Events(watches) => watches.sync(&self.events),
+            WatchState::Starting | WatchState::Polling { .. } => false,
         };
         let scope = if has_all_events {
             RefreshScope::PathsWithEvents
@@ -147,45 +149,50 @@ impl WatchLoop {
     }
 
     /// Takes the events from the queue and updates the catalog.
-    fn refresh_catalog(&self, state: &mut State, current: &CurrentCatalog, mut scope: RefreshScope) -> CatalogChange {
+    fn refresh_catalog(
+        &self,
+        state: &mut WatchState,
+        current: &CurrentCatalog,
+        mut scope: RefreshScope,
+    ) -> CatalogChange {
         let batch = self.events.take();
         let mut paths = batch.paths;
         if batch.has_overflowed {
             scope = RefreshScope::Everything;
         }
-        let mut unwatched: Vec<PathBuf> = Vec::new();
-        if let State::Events(watches) = state {
+        let mut polled: Vec<PathBuf> = Vec::new();
+        if let WatchState::Events(watches) = state {
             let lost = match batch.has_overflowed {
                 true => current.directories(),
-                false => current.directories_below(&batch.unwatched),
+                false => current.directories_below(&batch.lost_watches),
             };
             match watches.renew(&lost) {
-                Ok(_) => unwatched = watches.unwatched(),
-                Err(reason) => *state = polling(&reason),
+                Ok(_) => polled = watches.polled(),
+                Err(reason) => *state = polling_state(&reason),
             }
         }
-        if !matches!(state, State::Events(_)) {
+        if !matches!(state, WatchState::Events(_)) {
             scope = RefreshScope::Everything;
         }
-        paths.extend(unwatched.iter().cloned());
+        paths.extend(polled.iter().cloned());
         let (change, update) = current.rescan_paths_or_source(&paths, |root| {
-            let in_source = unwatched.iter().filter(|path| path.starts_with(root));
+            let in_source = polled.iter().filter(|path| path.starts_with(root));
             scope == RefreshScope::Everything || in_source.count() > MAX_POLLED_PATHS
         });
-        self.finish_update(state, current, change, update)
+        self.update_watches_and_notify(state, current, change, update)
     }
 
     /// Adds and removes watches according to an update, checks the directories with new watches, and repeats this until
     /// there are no more new watches. Then notifies the subscribers.
-    fn finish_update(
+    fn update_watches_and_notify(
         &self,
-        state: &mut State,
+        state: &mut WatchState,
         current: &CurrentCatalog,
         mut change: CatalogChange,
         mut update: SourceUpdate,
     ) -> CatalogChange {
         for _ in 0..MAX_UPDATE_ROUNDS {
-            let State::Events(watches) = state else { break };
+            let WatchState::Events(watches) = state else { break };
             let removed = update.removed_dirs.iter();
             watches.remove(removed.filter(|dir| !current.contains_directory(dir)));
             if update.scanned_dirs.is_empty() {
@@ -195,7 +202,7 @@ impl WatchLoop {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(reason) => {
-                    *state = polling(&reason);
+                    *state = polling_state(&reason);
                     break;
                 }
             }
@@ -217,8 +224,8 @@ impl WatchLoop {
     }
 }
 
-fn polling(reason: &notify::Error) -> State {
+fn polling_state(reason: &notify::Error) -> WatchState {
     let reason = reason.to_string();
     tracing::warn!(reason, "file watches are not available; skills are polled instead");
-    State::Polling { reason }
+    WatchState::Polling { reason }
 }

@@ -43,9 +43,9 @@ fn linked_skill() -> (SkillFixture, SkillDir) {
 #[test]
 fn links_inside_the_skill_are_followed() {
     let (_fixture, skill) = linked_skill();
-    assert_eq!(skill.read(&rel("alias.md"), 100).unwrap(), b"real");
-    assert_eq!(skill.read(&rel("references/back.md"), 100).unwrap(), b"real");
-    assert_eq!(skill.read(&rel("scripts/run.py"), 100).unwrap(), b"print()");
+    assert_eq!(skill.read_file(&rel("alias.md"), 100).unwrap(), b"real");
+    assert_eq!(skill.read_file(&rel("references/back.md"), 100).unwrap(), b"real");
+    assert_eq!(skill.read_file(&rel("scripts/run.py"), 100).unwrap(), b"print()");
 }
 
 #[test]
@@ -59,19 +59,19 @@ fn links_to_the_outside_are_never_read() {
         "proc.md",
         "up/linked/alias.md",
     ] {
-        let error = skill.read(&rel(path), 1 << 20).unwrap_err();
+        let error = skill.read_file(&rel(path), 1 << 20).unwrap_err();
         assert!(matches!(error, SkillReadError::OutsideSkill { .. }), "{path}: {error}");
     }
     assert!(matches!(
-        skill.read(&rel("gone.md"), 9).unwrap_err(),
+        skill.read_file(&rel("gone.md"), 9).unwrap_err(),
         SkillReadError::Missing { .. }
     ));
     assert!(matches!(
-        skill.read(&rel("pipe.md"), 9).unwrap_err(),
+        skill.read_file(&rel("pipe.md"), 9).unwrap_err(),
         SkillReadError::NotAFile(_)
     ));
     assert!(matches!(
-        skill.read(&rel("references"), 9).unwrap_err(),
+        skill.read_file(&rel("references"), 9).unwrap_err(),
         SkillReadError::NotAFile(_)
     ));
 }
@@ -95,7 +95,7 @@ fn links_to_the_outside_are_never_listed() {
             ("other", "alias.md"),
         ]
     );
-    let tree = skill.tree().unwrap();
+    let tree = skill.read_tree().unwrap();
     let links: Vec<_> = tree
         .entries
         .iter()
@@ -163,7 +163,7 @@ fn version_control_and_caches_are_not_part_of_a_skill() {
     fixture.write_file("cloned/scripts/__pycache__/x.pyc", "bytes");
     let skill = fixture.scan().get("cloned").unwrap().open().unwrap();
     let files: Vec<_> = skill
-        .files()
+        .tree_entries()
         .unwrap()
         .iter()
         .map(|entry| entry.path.to_string())
@@ -171,7 +171,7 @@ fn version_control_and_caches_are_not_part_of_a_skill() {
     assert_eq!(files, ["SKILL.md", "scripts"]);
     for path in [".git/config", "scripts/__pycache__/x.pyc"] {
         assert!(matches!(
-            skill.read(&rel(path), 99).unwrap_err(),
+            skill.read_file(&rel(path), 99).unwrap_err(),
             SkillReadError::Missing { .. }
         ));
     }
@@ -204,7 +204,7 @@ fn a_race_between_file_and_link_reveals_no_secret() {
         let mut harmless = 0;
         for _ in 0..5_000 {
             for path in ["doc.md", "docs/file.md"] {
-                match skill.read(&rel(path), 100) {
+                match skill.read_file(&rel(path), 100) {
                     Ok(bytes) => {
                         assert_eq!(bytes, b"harmless");
                         harmless += 1;
@@ -220,7 +220,7 @@ fn a_race_between_file_and_link_reveals_no_secret() {
             }
         }
         for _ in 0..200 {
-            for entry in skill.files().unwrap() {
+            for entry in skill.tree_entries().unwrap() {
                 if let TreeEntryKind::File { size, .. } = entry.kind {
                     assert_ne!(size, "SECRET".len() as u64, "{}", entry.path);
                 }

@@ -18,7 +18,7 @@ fn every_directory_with_a_skill_md_is_a_skill() {
     assert_eq!(names(&catalog), ["alpha", "beta", "gamma"]);
     assert_diagnostics(&catalog, &fixture.root(), &[]);
     let beta = catalog.get("beta").unwrap();
-    assert_eq!(beta.path(), fixture.path("beta/SKILL.md"));
+    assert_eq!(beta.skill_md_path(), fixture.path("beta/SKILL.md"));
     assert_eq!(beta.dir(), fixture.path("beta"));
     assert_eq!(beta.dir_in_source(), "beta");
     assert_eq!(&*beta.meta.description, "About beta.");
@@ -56,7 +56,7 @@ fn the_directory_of_a_skill_can_be_a_source() {
         let catalog = Repository::open(vec![directory_source(path)], ScanOptions::default()).catalog();
         assert_eq!(names(&catalog), ["only"]);
         let entry = catalog.get("only").unwrap();
-        assert_eq!(entry.path(), fixture.path("only/SKILL.md"));
+        assert_eq!(entry.skill_md_path(), fixture.path("only/SKILL.md"));
         assert_eq!(entry.dir_in_source(), "");
     }
 }
@@ -70,9 +70,9 @@ fn lower_case_skill_md_is_used_if_the_other_is_missing() {
     let catalog = fixture.scan();
     assert_eq!(&*catalog.get("both").unwrap().meta.description, "The first.");
     let lower = catalog.get("lower").unwrap();
-    assert_eq!(lower.path(), fixture.path("lower/skill.md"));
+    assert_eq!(lower.skill_md_path(), fixture.path("lower/skill.md"));
     assert_eq!(
-        lower.open().unwrap().instructions().unwrap().body,
+        lower.open().unwrap().read_skill_md().unwrap().body,
         "\n# lower\n\nDo it.\n"
     );
     assert!(lower.open().unwrap().resources().unwrap().is_empty());
@@ -163,7 +163,7 @@ fn the_order_does_not_depend_on_the_number_of_threads() {
         let catalog = Repository::open(vec![fixture.source()], options).catalog();
         catalog
             .skills()
-            .map(|entry| entry.path().to_owned())
+            .map(|entry| entry.skill_md_path().to_owned())
             .collect::<Vec<_>>()
     };
     let one = scan(1);
@@ -209,9 +209,15 @@ fn linked_skills_and_groups_are_followed() {
     symlink("/etc/hostname", fixture.path("a-file")).unwrap();
     let catalog = fixture.scan();
     assert_eq!(names(&catalog), ["one", "two"]);
-    assert_eq!(catalog.get("two").unwrap().path(), fixture.path("pack/two/SKILL.md"));
+    assert_eq!(
+        catalog.get("two").unwrap().skill_md_path(),
+        fixture.path("pack/two/SKILL.md")
+    );
     // One source has the same skill at two paths: the later path is used, and the other is reported.
-    assert_eq!(catalog.get("one").unwrap().path(), fixture.path("pack/one/SKILL.md"));
+    assert_eq!(
+        catalog.get("one").unwrap().skill_md_path(),
+        fixture.path("pack/one/SKILL.md")
+    );
     assert_diagnostics(&catalog, &fixture.root(), &[("duplicate_name", "one/SKILL.md")]);
 }
 
@@ -222,7 +228,7 @@ fn a_linked_source_keeps_the_given_path() {
     let link = fixture.outside().join("link");
     symlink(fixture.root(), &link).unwrap();
     let catalog = Repository::open(vec![directory_source(&link)], ScanOptions::default()).catalog();
-    assert_eq!(catalog.get("one").unwrap().path(), link.join("one/SKILL.md"));
+    assert_eq!(catalog.get("one").unwrap().skill_md_path(), link.join("one/SKILL.md"));
 }
 
 #[test]
@@ -236,7 +242,7 @@ fn paths_that_are_not_utf8_are_supported() {
     let entry = catalog.get("cafe").unwrap();
     assert_eq!(entry.dir(), dir);
     let skill = entry.open().unwrap();
-    assert!(skill.instructions().is_ok());
+    assert!(skill.read_skill_md().is_ok());
     assert_eq!(skill.resources().unwrap()[0].path.as_bytes(), b"scripts/\xff.py");
     assert!(skill.digest().is_ok());
     // A diagnostic about such a path can be serialized.
@@ -260,6 +266,10 @@ fn paths_in_a_relative_source_are_absolute() {
     )
     .catalog();
     let entry = catalog.get("csv-report").unwrap();
-    assert!(entry.path().is_absolute() && entry.open().is_ok(), "{:?}", entry.path());
+    assert!(
+        entry.skill_md_path().is_absolute() && entry.open().is_ok(),
+        "{:?}",
+        entry.skill_md_path()
+    );
     assert_eq!(entry.source_label(), "../../skills/csv-report");
 }

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use skillbox_repository::{
-    BUILT_IN, EmbeddedFile, EmbeddedSkills, Repository, ScanOptions, Scope, SkillDir, Source, TreeEntryKind, strict,
+    BUILT_IN_SKILLS, EmbeddedFile, EmbeddedSkills, Repository, ScanOptions, Scope, SkillDir, Source, TreeEntryKind,
+    strict,
 };
 
 use crate::skill_fixture::{SkillFixture, directory_source, names};
@@ -43,10 +44,10 @@ fn embedded_skills_are_read_like_skills_on_disk() {
     assert_eq!(catalog.diagnostics()[0].code, "no_frontmatter");
     let entry = catalog.get("one").unwrap();
     assert_eq!((entry.scope(), entry.source_label()), (Scope::BuiltIn, "test"));
-    assert_eq!(entry.path(), "test:one/SKILL.md");
+    assert_eq!(entry.skill_md_path(), "test:one/SKILL.md");
     assert_eq!(entry.dir_in_source(), "one");
     let skill = entry.open().unwrap();
-    assert_eq!(skill.instructions().unwrap().body, "Body\n");
+    assert_eq!(skill.read_skill_md().unwrap().body, "Body\n");
     assert_eq!(skill.docs().unwrap()[0].to_str(), Some("references/deep/r.md"));
     let resources: Vec<_> = skill
         .resources()
@@ -60,7 +61,7 @@ fn embedded_skills_are_read_like_skills_on_disk() {
 
 /// Writes a skill to a directory.
 fn write_to_disk(skill: &SkillDir, to: &Path) {
-    for entry in skill.files().unwrap() {
+    for entry in skill.tree_entries().unwrap() {
         let path = to.join(entry.path.as_path());
         match entry.kind {
             TreeEntryKind::Dir => fs::create_dir_all(&path).unwrap(),
@@ -80,7 +81,7 @@ fn write_to_disk(skill: &SkillDir, to: &Path) {
 #[test]
 fn an_embedded_skill_written_to_disk_has_the_same_digest() {
     let fixture = SkillFixture::new();
-    for source in [&TEST_SKILLS, &BUILT_IN] {
+    for source in [&TEST_SKILLS, &BUILT_IN_SKILLS] {
         let catalog = Repository::open(vec![Source::Embedded(source)], ScanOptions::default()).catalog();
         for entry in catalog.skills() {
             let skill = entry.open().unwrap();
@@ -89,7 +90,7 @@ fn an_embedded_skill_written_to_disk_has_the_same_digest() {
             write_to_disk(&skill, &dir);
             let on_disk = SkillDir::open(&dir).unwrap();
             assert_eq!(on_disk.digest().unwrap(), skill.digest().unwrap(), "{}", entry.name());
-            assert_eq!(on_disk.files().unwrap(), skill.files().unwrap());
+            assert_eq!(on_disk.tree_entries().unwrap(), skill.tree_entries().unwrap());
             assert_eq!(on_disk.docs().unwrap(), skill.docs().unwrap());
             assert_eq!(on_disk.resources().unwrap(), skill.resources().unwrap());
         }
@@ -98,7 +99,7 @@ fn an_embedded_skill_written_to_disk_has_the_same_digest() {
 
 #[test]
 fn the_built_in_skills_are_those_in_the_skills_directory() {
-    let embedded = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default()).catalog();
+    let embedded = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default()).catalog();
     let on_disk = Repository::open(vec![directory_source("../../skills")], ScanOptions::default()).catalog();
     assert!(
         embedded.diagnostics().is_empty() && embedded.len() >= 3,
@@ -114,10 +115,6 @@ fn the_built_in_skills_are_those_in_the_skills_directory() {
             entry.open().unwrap().digest().unwrap()
         );
         assert_eq!(strict::validate(entry.dir()), Vec::<String>::new());
-        assert!(
-            built_in.open().unwrap().advice().unwrap().is_empty(),
-            "{}",
-            entry.name()
-        );
+        assert!(built_in.open().unwrap().check().unwrap().is_empty(), "{}", entry.name());
     }
 }

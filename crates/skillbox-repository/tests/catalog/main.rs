@@ -20,7 +20,7 @@ mod precedence;
 mod refresh;
 /// Ranked search.
 mod search;
-/// Instructions, docs, resources and advice of one skill.
+/// The text, documents, resources and checks of one skill.
 mod skill_files;
 /// Updates in the background.
 mod watch;

@@ -1,4 +1,4 @@
-use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Scope, Source};
+use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Scope, Source};
 
 use crate::skill_fixture::{SkillFixture, assert_diagnostics, directory_source, names, skill_md};
 
@@ -45,7 +45,7 @@ fn the_last_of_many_sources_takes_precedence() {
         );
         fixture.write_skill(&format!("own-{index}"));
     }
-    let mut sources = vec![Source::Embedded(&BUILT_IN)];
+    let mut sources = vec![Source::Embedded(&BUILT_IN_SKILLS)];
     sources.extend(fixtures.iter().map(SkillFixture::source));
     let catalog = Repository::open(sources, ScanOptions::default()).catalog();
     assert_eq!(&*catalog.get("csv-report").unwrap().meta.description, "Number 3.");

@@ -153,7 +153,7 @@ fn the_preferred_file_name_is_used_when_it_appears() {
     fixture.write_file("one/SKILL.md", skill_md("one", "Upper."));
     assert_eq!(names_in(&repository.refresh())[1], ["one"]);
     assert_eq!(
-        repository.catalog().get("one").unwrap().path(),
+        repository.catalog().get("one").unwrap().skill_md_path(),
         fixture.path("one/SKILL.md")
     );
     fs::remove_file(fixture.path("one/SKILL.md")).unwrap();
@@ -305,7 +305,7 @@ pub fn tree_changes() -> impl Strategy<Value = Vec<TreeChange>> {
 pub fn format_catalog(catalog: &Catalog) -> String {
     let mut text = String::new();
     for entry in catalog.skills() {
-        text += &format!("{:?} {:?}\n", entry.path(), entry.meta);
+        text += &format!("{:?} {:?}\n", entry.skill_md_path(), entry.meta);
         assert!(std::ptr::eq(catalog.get(entry.name().as_str()).unwrap(), entry));
     }
     text += &format!("{:?}\n", catalog.shadowed());

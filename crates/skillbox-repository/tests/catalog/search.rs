@@ -1,4 +1,4 @@
-use skillbox_repository::{BUILT_IN, Catalog, Repository, ScanOptions, SearchRank, Source, search};
+use skillbox_repository::{BUILT_IN_SKILLS, Catalog, Repository, ScanOptions, SearchRank, Source, search};
 
 use crate::skill_fixture::{SkillFixture, skill_md};
 
@@ -143,7 +143,7 @@ fn odd_queries_return_stable_results() {
 
 #[test]
 fn built_in_skills_are_found() {
-    let catalog = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default()).catalog();
+    let catalog = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default()).catalog();
     assert_eq!(search(&catalog, "csv chart", 1)[0].name.as_str(), "csv-report");
     assert_eq!(search(&catalog, "fibonacci", 1)[0].name.as_str(), "python-math");
 }

@@ -44,7 +44,7 @@ fn a_skill_without_other_files_has_no_resources() {
     let skill = fixture.scan().get("bare").unwrap().open().unwrap();
     assert!(skill.resources().unwrap().is_empty());
     assert!(skill.docs().unwrap().is_empty());
-    assert!(skill.advice().unwrap().is_empty());
+    assert!(skill.check().unwrap().is_empty());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn instructions_have_the_whole_text_and_the_body() {
     let text = skill_md("one", "Text.");
     fixture.write_file("one/SKILL.md", &text);
     let skill = SkillDir::open(&fixture.path("one")).unwrap();
-    let instructions = skill.instructions().unwrap();
+    let instructions = skill.read_skill_md().unwrap();
     assert_eq!(instructions.whole, text);
     assert_eq!(instructions.body, "\n# one\n\nDo it.\n");
 }
@@ -89,8 +89,8 @@ fn reads_are_limited_and_report_errors() {
     fixture.write_file("late/SKILL.md", late);
     let catalog = fixture.scan();
     let skill = catalog.get("one").unwrap().open().unwrap();
-    assert_eq!(skill.read(&rel("ten.bin"), 10).unwrap(), [7; 10]);
-    let error = skill.read(&rel("ten.bin"), 9).unwrap_err();
+    assert_eq!(skill.read_file(&rel("ten.bin"), 10).unwrap(), [7; 10]);
+    let error = skill.read_file(&rel("ten.bin"), 9).unwrap_err();
     assert!(
         matches!(error, SkillReadError::TooLarge { size: 10, limit: 9, .. }),
         "{error}"
@@ -99,7 +99,13 @@ fn reads_are_limited_and_report_errors() {
     let mut buffer = [0; 4];
     assert_eq!((file.size(), file.read_at(&mut buffer, 8).unwrap()), (10, 2));
     // The scan reads only the frontmatter, so an invalid body is an error when it is read.
-    let error = catalog.get("late").unwrap().open().unwrap().instructions().unwrap_err();
+    let error = catalog
+        .get("late")
+        .unwrap()
+        .open()
+        .unwrap()
+        .read_skill_md()
+        .unwrap_err();
     assert!(matches!(error, SkillReadError::NotUtf8 { .. }), "{error}");
     assert!(matches!(
         SkillDir::open(&fixture.path("none")).unwrap_err(),
@@ -116,11 +122,11 @@ fn a_handle_refers_to_the_directory_that_was_opened() {
     std::fs::rename(fixture.path("one"), fixture.path("moved")).unwrap();
     fixture.write_skill("one");
     fixture.write_file("one/doc.md", "new");
-    assert_eq!(skill.read(&rel("doc.md"), 9).unwrap(), b"old");
+    assert_eq!(skill.read_file(&rel("doc.md"), 9).unwrap(), b"old");
 }
 
 #[test]
-fn advice_covers_the_body_and_the_names() {
+fn checks_cover_the_body_and_the_names() {
     let fixture = SkillFixture::new();
     let lines = "A line of the instructions that goes on for a while.\n".repeat(501);
     fixture.write_file("long/SKILL.md", skill_md("long", "Long.") + &lines);
@@ -130,8 +136,8 @@ fn advice_covers_the_body_and_the_names() {
     fixture.write_file("long/references/fine.md", "");
     let catalog = fixture.scan();
     assert!(catalog.diagnostics().is_empty(), "a scan must not read bodies");
-    let advice = catalog.get("long").unwrap().open().unwrap().advice().unwrap();
-    let codes: Vec<_> = advice
+    let diagnostics = catalog.get("long").unwrap().open().unwrap().check().unwrap();
+    let codes: Vec<_> = diagnostics
         .iter()
         .map(|it| {
             (

@@ -1,4 +1,5 @@
-//! The metadata and diagnostics of valid, odd and broken frontmatter. Cases A1 to A36 come from the tests of other tools.
+//! The metadata and diagnostics of valid, odd and broken frontmatter. Cases A1 to A36 come from the tests of other
+//! tools.
 
 use std::path::Path;
 

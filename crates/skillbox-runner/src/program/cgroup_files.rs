@@ -1,12 +1,12 @@
-//! What our own control group tells, in either version, read through descriptors that are held from the start.
+//! The files of our own control group, in either version, opened at the start.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 /// The files of the group; none where the container shows none.
-pub struct Meters {
-    cpu: Option<(File, CpuForm)>,
+pub struct CgroupFiles {
+    cpu: Option<(File, CpuFormat)>,
     memory_limit: Option<File>,
     swap_limit: Option<File>,
     memory_events: Option<File>,
@@ -16,23 +16,27 @@ pub struct Meters {
 }
 
 #[derive(Clone, Copy)]
-enum CpuForm {
+enum CpuFormat {
     /// One number, in nanoseconds.
     Nanoseconds,
     /// A line `usage_usec N` among others.
     Lines,
 }
 
-const TOP: &str = "/sys/fs/cgroup";
+const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
-impl Meters {
-    /// Opens what there is. Version 1 has a directory for each controller, version 2 one for all.
+impl CgroupFiles {
+    /// Opens the files that exist. Version 1 has a directory for each controller, version 2 one for all.
     pub fn open() -> Self {
-        let first = |names: &[&str]| names.iter().find_map(|name| File::open(format!("{TOP}/{name}")).ok());
+        let first = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| File::open(format!("{CGROUP_ROOT}/{name}")).ok())
+        };
         let nanoseconds = first(&["cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage"]);
-        let lines = || first(&["cpu.stat"]).map(|file| (file, CpuForm::Lines));
+        let lines = || first(&["cpu.stat"]).map(|file| (file, CpuFormat::Lines));
         Self {
-            cpu: nanoseconds.map(|file| (file, CpuForm::Nanoseconds)).or_else(lines),
+            cpu: nanoseconds.map(|file| (file, CpuFormat::Nanoseconds)).or_else(lines),
             memory_limit: first(&["memory/memory.limit_in_bytes", "memory.max"]),
             swap_limit: first(&["memory/memory.memsw.limit_in_bytes", "memory.swap.max"]),
             memory_events: first(&["memory/memory.oom_control", "memory.events"]),
@@ -42,29 +46,23 @@ impl Meters {
         }
     }
 
-    /// CPU time of everything in the group since it was made.
-    pub fn cpu(&self) -> Option<Duration> {
+    /// CPU time of every process in the group since it exists.
+    pub fn cpu_time(&self) -> Option<Duration> {
         let (file, form) = self.cpu.as_ref()?;
         match form {
-            CpuForm::Nanoseconds => Some(Duration::from_nanos(number(file)?)),
-            CpuForm::Lines => Some(Duration::from_micros(line(file, "usage_usec")?)),
+            CpuFormat::Nanoseconds => Some(Duration::from_nanos(number(file)?)),
+            CpuFormat::Lines => Some(Duration::from_micros(keyed_number(file, "usage_usec")?)),
         }
     }
 
-    /// How often the kernel killed something for the group's memory.
-    pub fn memory_kills(&self) -> u64 {
-        self.memory_events
-            .as_ref()
-            .and_then(|file| line(file, "oom_kill"))
-            .unwrap_or(0)
+    /// How often the kernel killed a process over the memory limit of the group.
+    pub fn memory_kills(&self) -> Option<u64> {
+        keyed_number(self.memory_events.as_ref()?, "oom_kill")
     }
 
-    /// How often it refused a process.
-    pub fn refused_processes(&self) -> u64 {
-        self.pids_events
-            .as_ref()
-            .and_then(|file| line(file, "max"))
-            .unwrap_or(0)
+    /// How often the kernel refused a process over the limit of the group.
+    pub fn refused_processes(&self) -> Option<u64> {
+        keyed_number(self.pids_events.as_ref()?, "max")
     }
 
     /// The most memory in use at once.
@@ -80,11 +78,11 @@ impl Meters {
     /// The limit of memory and swap together; version 2 counts swap alone.
     pub fn memory_and_swap_limit(&self) -> Option<u64> {
         let value = number(self.swap_limit.as_ref()?)?;
-        let is_version_1 = File::open(format!("{TOP}/memory/memory.limit_in_bytes")).is_ok();
+        let is_version_1 = File::open(format!("{CGROUP_ROOT}/memory/memory.limit_in_bytes")).is_ok();
         if is_version_1 {
             Some(value)
         } else {
-            Some(self.memory_limit()?.saturating_add(value))
+            self.memory_limit()?.checked_add(value)
         }
     }
 
@@ -94,18 +92,19 @@ impl Meters {
     }
 }
 
-fn text(file: &File) -> Option<String> {
+fn read_text(file: &File) -> Option<String> {
     let mut buffer = [0; 2048];
     let count = file.read_at(&mut buffer, 0).ok()?;
     String::from_utf8(buffer[..count].to_vec()).ok()
 }
 
 fn number(file: &File) -> Option<u64> {
-    text(file)?.trim().parse().ok()
+    read_text(file)?.trim().parse().ok()
 }
 
-fn line(file: &File, name: &str) -> Option<u64> {
-    let text = text(file)?;
+/// The number after a key in a file of `key number` lines.
+fn keyed_number(file: &File, name: &str) -> Option<u64> {
+    let text = read_text(file)?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The line to the executor.
+//! The connection to the executor.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,18 +8,18 @@ use serde::Serialize;
 use skillbox_model::Stream;
 use skillbox_runner::{Frame, Frames, ToRunner, write_data, write_message, write_output};
 
-/// Our end: what comes in is cut into frames, what goes out is written at once.
-pub struct Line {
+/// Received bytes are split into frames; messages are written at once.
+pub struct Connection {
     input: File,
     output: File,
     frames: Frames,
     buffer: Vec<u8>,
 }
 
-impl Line {
-    /// Takes the standard streams over and leaves nothing in their place.
+impl Connection {
+    /// Takes over the standard streams and replaces them by `/dev/null`.
     pub fn take_standard_streams() -> io::Result<Self> {
-        // Above the numbers that the command's streams will have.
+        // Above the numbers of the command's streams.
         let input = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 10)?;
         let output = rustix::io::fcntl_dupfd_cloexec(io::stdout().as_fd(), 10)?;
         let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -33,32 +33,32 @@ impl Line {
         })
     }
 
-    /// Says something.
-    pub fn tell<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
+    /// Sends a message.
+    pub fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         write_message(&mut self.output, message)
     }
 
     /// Sends a piece of a file.
-    pub fn data(&mut self, data: &[u8]) -> io::Result<()> {
+    pub fn send_data(&mut self, data: &[u8]) -> io::Result<()> {
         write_data(&mut self.output, data)
     }
 
-    /// Passes on what the command wrote.
-    pub fn output(&mut self, stream: Stream, data: &[u8]) -> io::Result<()> {
+    /// Sends output of the command.
+    pub fn send_output(&mut self, stream: Stream, data: &[u8]) -> io::Result<()> {
         write_output(&mut self.output, stream, data)
     }
 
-    /// Sends bytes that are frames already.
-    pub fn raw(&mut self, frames: &[u8]) -> io::Result<()> {
+    /// Sends encoded frames.
+    pub fn send_frames(&mut self, frames: &[u8]) -> io::Result<()> {
         self.output.write_all(frames)
     }
 
-    /// The next frame that is here already.
-    pub fn frame_at_hand(&mut self) -> io::Result<Option<Frame>> {
+    /// The next frame that was received completely.
+    pub fn buffered_frame(&mut self) -> io::Result<Option<Frame>> {
         self.frames.next_frame().map_err(io::Error::other)
     }
 
-    /// Reads once; the end of the stream is an error, and ours.
+    /// Reads once. The end of the stream is an error, because it also ends this process.
     pub fn read_more(&mut self) -> io::Result<()> {
         match self.input.read(&mut self.buffer) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -71,17 +71,17 @@ impl Line {
         }
     }
 
-    /// The next frame, waited for.
+    /// Waits for the next frame.
     pub fn next_frame(&mut self) -> io::Result<Frame> {
         loop {
-            if let Some(frame) = self.frame_at_hand()? {
+            if let Some(frame) = self.buffered_frame()? {
                 return Ok(frame);
             }
             self.read_more()?;
         }
     }
 
-    /// The next message, waited for; data that nobody reads any more is dropped.
+    /// Waits for the next message and discards data before it.
     pub fn next_message(&mut self) -> io::Result<ToRunner> {
         loop {
             if let Frame::Message(bytes) = self.next_frame()? {
@@ -91,7 +91,7 @@ impl Line {
     }
 }
 
-impl AsFd for Line {
+impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }

@@ -1,4 +1,4 @@
-//! One run from greeting to farewell.
+//! One run, from the first message to the last.
 
 use std::fs::File;
 use std::io;
@@ -7,49 +7,53 @@ use std::os::fd::OwnedFd;
 use rustix::process::DumpableBehavior;
 use skillbox_runner::{ToExecutor, ToRunner};
 
-use super::line::Line;
-use super::meters::Meters;
-use super::{facts, receive, send, supervise};
+use super::cgroup_files::CgroupFiles;
+use super::connection::Connection;
+use super::workspace::WORKSPACE;
+use super::{facts, receive_job, send_outputs, supervise};
 
-/// Where everything of a run lies.
-pub(super) const WORKSPACE: &str = "/workspace";
-
-/// Talks to the executor until there is nothing left to say.
-pub fn converse() -> io::Result<()> {
-    // Out of the way of the command's streams, before anything else is opened.
-    let mut line = Line::take_standard_streams()?;
+/// Serves one run of the executor.
+pub fn run_container() -> io::Result<()> {
+    // Moves the standard streams away from the numbers of the command's streams, before anything else is opened.
+    let mut connection = Connection::take_standard_streams()?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    let meters = Meters::open();
-    // The file belongs to root once we cannot be looked into.
-    let oom = File::options().write(true).open("/proc/self/oom_score_adj").ok();
-    // The command is of the same user: it must not reach into us.
+    let cgroup = CgroupFiles::open();
+    // The file belongs to root once this process is undumpable.
+    let oom_score = File::options().write(true).open("/proc/self/oom_score_adj").ok();
+    // The command has the same user and must not trace this process.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    line.tell(&ToExecutor::Ready(Box::new(facts::gather(&meters))))?;
+    connection.send(&ToExecutor::Ready(Box::new(facts::gather(&cgroup))))?;
 
     let workspace: OwnedFd = File::open(WORKSPACE)?.into();
-    let ready = match receive::receive(&mut line, &workspace) {
-        Ok(ready) => ready,
-        Err(receive::Failure::Line(error)) => return Err(error),
-        Err(receive::Failure::Refused { reason, is_full }) => return refuse(&mut line, reason, is_full),
+    let job = match receive_job::receive_job(&mut connection, &workspace) {
+        Ok(job) => job,
+        Err(receive_job::ReceiveError::Connection(error)) => return Err(error),
+        Err(receive_job::ReceiveError::Refused { reason, is_full }) => return refuse(&mut connection, reason, is_full),
     };
-    let job = match supervise::start(&ready, oom) {
-        Ok(started) => started,
-        Err(error) => return refuse(&mut line, format!("the command cannot be started: {error}"), false),
+    let command = match supervise::start_command(&job, oom_score) {
+        Ok(command) => command,
+        Err(error) => {
+            return refuse(
+                &mut connection,
+                format!("the command cannot be started: {error}"),
+                false,
+            );
+        }
     };
-    let end = job.supervise(&mut line, &ready, &meters)?;
-    line.tell(&ToExecutor::Ended(end))?;
-    send::send(&mut line, &workspace)?;
-    wait_for_farewell(&mut line)
+    let end = command.supervise(&mut connection, &job, &cgroup)?;
+    connection.send(&ToExecutor::Ended(end))?;
+    send_outputs::send_outputs(&mut connection, &workspace)?;
+    wait_for_close(&mut connection)
 }
 
-fn refuse(line: &mut Line, reason: String, is_full: bool) -> io::Result<()> {
-    line.tell(&ToExecutor::Refused { reason, is_full })?;
-    wait_for_farewell(line)
+fn refuse(connection: &mut Connection, reason: String, is_full: bool) -> io::Result<()> {
+    connection.send(&ToExecutor::Refused { reason, is_full })?;
+    wait_for_close(connection)
 }
 
-fn wait_for_farewell(line: &mut Line) -> io::Result<()> {
+fn wait_for_close(connection: &mut Connection) -> io::Result<()> {
     loop {
-        if let ToRunner::Close = line.next_message()? {
+        if let ToRunner::Close = connection.next_message()? {
             return Ok(());
         }
     }

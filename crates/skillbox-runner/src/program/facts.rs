@@ -1,4 +1,4 @@
-//! What the container really is, seen from inside.
+//! The facts about the container, seen from inside.
 
 use std::fs;
 use std::path::Path;
@@ -7,18 +7,18 @@ use rustix::fs::StatVfsMountFlags;
 use rustix::process::Resource;
 use skillbox_runner::{ContainerFacts, PROTOCOL};
 
-use super::conversation::WORKSPACE;
-use super::meters::Meters;
+use super::cgroup_files::CgroupFiles;
+use super::workspace::WORKSPACE;
 
-/// Looks around.
-pub fn gather(meters: &Meters) -> ContainerFacts {
+/// Reads the facts about this process and its container. A fact that cannot be read counts as missing isolation.
+pub fn gather(cgroup: &CgroupFiles) -> ContainerFacts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let mut lines = status.lines().filter_map(|line| line.split_once(':'));
         lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
     };
     let is_empty = |name: &str| field(name).is_some_and(|set| set.chars().all(|digit| digit == '0'));
-    // A workspace that is not a file system of its own has no limits of its own.
+    // Only a workspace that is a file system of its own has limits of its own.
     let space = rustix::fs::statvfs(WORKSPACE)
         .ok()
         .filter(|_| is_mount_point(WORKSPACE));
@@ -36,12 +36,12 @@ pub fn gather(meters: &Meters) -> ContainerFacts {
             .as_ref()
             .map_or(0, |space| space.f_blocks.saturating_mul(space.f_frsize)),
         workspace_inodes: space.as_ref().map_or(0, |space| space.f_files),
-        interfaces: interfaces(),
+        interfaces: interface_count(),
         landlock_abi: skillbox_sandbox::container_init::landlock_abi(),
-        memory_bytes: meters.memory_limit(),
-        memory_and_swap_bytes: meters.memory_and_swap_limit(),
-        pids: meters.pids_limit(),
-        has_cpu_time: meters.cpu().is_some(),
+        memory_bytes: cgroup.memory_limit(),
+        memory_and_swap_bytes: cgroup.memory_and_swap_limit(),
+        pids: cgroup.pids_limit(),
+        has_cpu_time: cgroup.cpu_time().is_some(),
         open_files: rustix::process::getrlimit(Resource::Nofile).maximum,
     }
 }
@@ -51,8 +51,8 @@ fn is_mount_point(path: &str) -> bool {
     device(Path::new(path)) != device(Path::new("/"))
 }
 
-/// Interfaces beside loopback; many when that cannot be told.
-fn interfaces() -> u32 {
+/// The number of interfaces other than loopback; the maximum when it cannot be read, so that it never looks isolated.
+fn interface_count() -> u32 {
     let Ok(text) = fs::read_to_string("/proc/net/dev") else {
         return u32::MAX;
     };

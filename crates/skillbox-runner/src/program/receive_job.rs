@@ -1,59 +1,59 @@
-//! Taking in what the run needs, and checking it before anything runs.
+//! Receives the job with its files, and checks them before anything runs.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use skillbox_model::with_causes;
-use skillbox_runner::{Frame, Frames, Job, TreeWriter, TreeWriteError, ToRunner, open_directory, tree_digest};
+use skillbox_runner::{Frame, Frames, Job, ToRunner, TreeWriteError, TreeWriter, open_directory, tree_digest};
 
-use super::line::Line;
+use super::connection::Connection;
 
-/// Why nothing will run.
-pub enum Failure {
-    /// The executor is gone, or talks nonsense.
-    Line(io::Error),
-    /// What was sent cannot be used.
+/// Why no command is started.
+pub enum ReceiveError {
+    /// The connection failed, or the executor sent an invalid frame.
+    Connection(io::Error),
+    /// The files cannot be used.
     Refused {
-        /// Why not.
+        /// The reason.
         reason: String,
-        /// Whether there was no room for it.
+        /// Whether the workspace has no space for them.
         is_full: bool,
     },
 }
 
-/// Receives the job and its trees.
-pub fn receive(line: &mut Line, workspace: &OwnedFd) -> Result<Job, Failure> {
-    let ToRunner::Job(job) = line.next_message().map_err(Failure::Line)? else {
-        return Err(refused("a job comes first"));
+/// Receives the job and its files.
+pub fn receive_job(connection: &mut Connection, workspace: &OwnedFd) -> Result<Job, ReceiveError> {
+    let ToRunner::Job(job) = connection.next_message().map_err(ReceiveError::Connection)? else {
+        return Err(refused("the first message is not a job"));
     };
-    let root = workspace.try_clone().map_err(Failure::Line)?;
-    // The file system of the workspace has its own limits.
-    let mut place = TreeWriter::new(root, None, u64::MAX, u64::MAX);
-    let mut failed: Option<Failure> = None;
+    let root = workspace.try_clone().map_err(ReceiveError::Connection)?;
+    // The file system of the workspace has limits of its own.
+    let mut writer = TreeWriter::new(root, None, u64::MAX, u64::MAX);
+    let mut failed: Option<ReceiveError> = None;
     loop {
-        let step = match line.next_frame().map_err(Failure::Line)? {
-            Frame::Data(data) if failed.is_none() => place.data(&data),
+        let written = match connection.next_frame().map_err(ReceiveError::Connection)? {
+            Frame::Data(data) if failed.is_none() => writer.append_data(&data),
             Frame::Data(_) | Frame::Output(..) => Ok(()),
             Frame::Message(bytes) => {
-                match Frames::decode(&bytes).map_err(|error| Failure::Line(io::Error::other(error)))? {
-                    ToRunner::Entry(entry) if failed.is_none() => place.entry(&entry),
+                match Frames::decode(&bytes).map_err(|error| ReceiveError::Connection(io::Error::other(error)))? {
+                    ToRunner::Entry(entry) if failed.is_none() => writer.write_entry(&entry),
                     ToRunner::Entry(_) => Ok(()),
                     ToRunner::Start => break,
                     other => return Err(refused(format!("{other:?} before the start"))),
                 }
             }
         };
-        // What follows is still read: the executor hears of the failure when it asks for the start.
-        if let Err(error) = step {
-            failed.get_or_insert_with(|| unplaced(&error));
+        // The rest is still read: the executor reads the refusal only after it has sent the start.
+        if let Err(error) = written {
+            failed.get_or_insert_with(|| write_failure(&error));
         }
     }
-    if failed.is_none() && place.expects_data() {
-        failed = Some(refused("a file is not whole"));
+    if failed.is_none() && writer.expects_data() {
+        failed = Some(refused("a file is incomplete"));
     }
     if failed.is_none() {
-        failed = place.finish().err().map(|error| unplaced(&error));
+        failed = writer.finish().err().map(|error| write_failure(&error));
     }
     if let Some(failure) = failed {
         return Err(failure);
@@ -62,7 +62,7 @@ pub fn receive(line: &mut Line, workspace: &OwnedFd) -> Result<Job, Failure> {
     Ok(*job)
 }
 
-fn check_digests(job: &Job, workspace: &OwnedFd) -> Result<(), Failure> {
+fn check_digests(job: &Job, workspace: &OwnedFd) -> Result<(), ReceiveError> {
     for skill in &job.skills {
         let shown = String::from_utf8_lossy(&skill.path);
         let skip: Vec<&[u8]> = skill.unhashed_names.iter().map(|name| name.as_bytes()).collect();
@@ -71,20 +71,20 @@ fn check_digests(job: &Job, workspace: &OwnedFd) -> Result<(), Failure> {
             .and_then(|root| tree_digest(root.as_fd(), &skip))
             .map_err(|error| refused(format!("{shown} cannot be read: {error}")))?;
         if found != skill.digest {
-            return Err(refused(format!("{shown} is not what was hashed")));
+            return Err(refused(format!("{shown} does not have the promised digest")));
         }
     }
     Ok(())
 }
 
-fn refused(reason: impl Into<String>) -> Failure {
-    Failure::Refused {
+fn refused(reason: impl Into<String>) -> ReceiveError {
+    ReceiveError::Refused {
         reason: reason.into(),
         is_full: false,
     }
 }
 
-fn unplaced(error: &TreeWriteError) -> Failure {
+fn write_failure(error: &TreeWriteError) -> ReceiveError {
     let is_full = matches!(
         error,
         TreeWriteError::System {
@@ -92,7 +92,7 @@ fn unplaced(error: &TreeWriteError) -> Failure {
             ..
         }
     );
-    Failure::Refused {
+    ReceiveError::Refused {
         reason: with_causes(error),
         is_full,
     }

@@ -1,4 +1,4 @@
-//! The command, from its start to the death of everything.
+//! The command, from its start to the death of every process.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -12,29 +12,30 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group};
 use skillbox_model::Stream;
-use skillbox_runner::{RunEnd, Frame, Frames, Job, KillCause, ToExecutor, ToRunner};
+use skillbox_runner::{Frame, Frames, Job, KillCause, RunEnd, ToExecutor, ToRunner};
 use skillbox_sandbox::container_init::{self, ChildSignals, ReapedChild, StartedCommand};
 
-use super::conversation::WORKSPACE;
-use super::line::Line;
-use super::meters::Meters;
+use super::cgroup_files::CgroupFiles;
+use super::connection::Connection;
+use super::workspace::WORKSPACE;
 
-/// How often the CPU time is looked at.
-const WATCH_EVERY: Duration = Duration::from_millis(50);
-/// The kernel needs a moment for a large process tree; longer means that it is stuck.
-const GRACE: Duration = Duration::from_secs(20);
+/// The interval between two checks of the CPU time.
+const CPU_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// The longest time for the death of all processes: a large tree takes the kernel a moment, and longer means that a process
+/// is stuck.
+const KILL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A command that runs.
-pub struct Running {
+/// A running command.
+pub struct RunningCommand {
     command: StartedCommand,
-    begin: Instant,
+    started_at: Instant,
     signals: ChildSignals,
     stdin: Option<File>,
     outputs: [(Stream, Option<File>); 2],
 }
 
 /// Starts the command of a job.
-pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
+pub fn start_command(job: &Job, oom_score: Option<File>) -> io::Result<RunningCommand> {
     let text = |bytes: &Vec<u8>| CString::new(bytes.clone()).map_err(io::Error::other);
     let argv: Vec<CString> = job.argv.iter().map(text).collect::<io::Result<_>>()?;
     let env: Vec<CString> = job
@@ -45,7 +46,7 @@ pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
     let signals = container_init::watch_children()?;
     let (out_read, out_write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (err_read, err_write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    // Nothing to read is an immediate end, not a terminal and not a wait.
+    // Without input the command reads an immediate end.
     let (stdin_read, stdin_write) = if job.has_stdin {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         (read, Some(write))
@@ -56,12 +57,13 @@ pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
     confine(job)?;
     rustix::process::chdir(std::ffi::OsStr::from_bytes(&job.cwd))?;
     container_init::replace_standard_streams(stdin_read, out_write, err_write)?;
-    // When memory runs out the command goes first: without us nothing of the run would be told.
-    let score = |value: &[u8]| oom.as_ref().map(|mut file| file.write_all(value));
-    score(b"1000");
-    let begin = Instant::now();
+    // When memory runs out, the kernel kills the command first: without this process the run has no report. A container
+    // that forbids the change only loses this order.
+    let set_oom_score = |value: &[u8]| oom_score.as_ref().map(|mut file| file.write_all(value));
+    set_oom_score(b"1000");
+    let started_at = Instant::now();
     let command = container_init::start_command(&argv, &env);
-    score(b"0");
+    set_oom_score(b"0");
     container_init::replace_standard_streams(null.try_clone()?, null.try_clone()?, null)?;
     rustix::process::chdir("/")?;
     let outputs = [(Stream::Stdout, out_read), (Stream::Stderr, err_read)];
@@ -71,18 +73,18 @@ pub fn start(job: &Job, oom: Option<File>) -> io::Result<Running> {
     if let Some(pipe) = &stdin_write {
         set_nonblocking(pipe)?;
     }
-    Ok(Running {
+    Ok(RunningCommand {
         command: command?,
-        begin,
+        started_at,
         signals,
         stdin: stdin_write.map(File::from),
         outputs: outputs.map(|(stream, pipe)| (stream, Some(File::from(pipe)))),
     })
 }
 
-/// What a container engine does not do; we need none of what it takes away.
+/// Applies the isolation that a container engine lacks. This process needs none of what it denies.
 fn confine(job: &Job) -> io::Result<()> {
-    // The container's own limit is what the workspace can hold: a larger one would mean nothing, and is refused.
+    // The limit of the container is the size of the workspace. A larger one has no effect, and the kernel refuses it.
     let hard = rustix::process::getrlimit(Resource::Fsize).maximum;
     let bytes = hard.map_or(job.file_bytes, |hard| hard.min(job.file_bytes));
     let file = Rlimit {
@@ -90,10 +92,15 @@ fn confine(job: &Job) -> io::Result<()> {
         maximum: Some(bytes),
     };
     rustix::process::setrlimit(Resource::Fsize, file)?;
-    let how = &job.confinement;
-    if how.files.is_some() || how.refuse_tcp || how.scope {
+    let confinement = &job.confinement;
+    if confinement.files.is_some() || confinement.refuse_tcp || confinement.scope {
         let abi = container_init::landlock_abi();
-        container_init::restrict_self(abi, how.files.as_deref(), how.refuse_tcp, how.scope)?;
+        container_init::restrict_self(
+            abi,
+            confinement.files.as_deref(),
+            confinement.refuse_tcp,
+            confinement.scope,
+        )?;
     }
     Ok(())
 }
@@ -105,43 +112,40 @@ fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
 
 /// Standard input that the command has not read yet.
 #[derive(Default)]
-struct Pending {
+struct PendingStdin {
     bytes: Vec<u8>,
     is_last: bool,
 }
 
-impl Running {
-    /// Passes bytes both ways until the command ends or has to; then ends everything else too.
-    pub fn supervise(mut self, line: &mut Line, job: &Job, meters: &Meters) -> io::Result<RunEnd> {
-        let (cpu_before, kills_before, refused_before) = (
-            meters.cpu().unwrap_or_default(),
-            meters.memory_kills(),
-            meters.refused_processes(),
-        );
+impl RunningCommand {
+    /// Forwards bytes in both directions until the command ends or is killed; then kills every other process.
+    pub fn supervise(mut self, connection: &mut Connection, job: &Job, cgroup: &CgroupFiles) -> io::Result<RunEnd> {
+        let cpu_before = cgroup.cpu_time().unwrap_or_default();
+        let (kills_before, refused_before) = (cgroup.memory_kills(), cgroup.refused_processes());
         let exec_error = self.command.exec_error;
-        line.tell(&ToExecutor::Started { exec_error })?;
+        connection.send(&ToExecutor::Started { exec_error })?;
         let cpu_limit = Duration::from_millis(job.cpu_ms);
         let mut buffer = vec![0; 64 << 10];
-        let mut pending = Pending::default();
+        let mut pending = PendingStdin::default();
         let mut ended: Option<ReapedChild> = None;
         let mut killed_by = None;
-        let mut next_watch = Instant::now() + WATCH_EVERY;
+        let mut next_cpu_check = Instant::now() + CPU_CHECK_INTERVAL;
         while ended.is_none() && killed_by.is_none() {
-            let ready = self.wait(line, &pending, next_watch)?;
+            let ready = self.wait(connection, &pending, next_cpu_check)?;
             for (index, is_ready) in ready.outputs.into_iter().enumerate() {
                 if is_ready {
-                    self.pass_on(index, line, &mut buffer)?;
+                    self.forward_output(index, connection, &mut buffer)?;
                 }
             }
             if ready.stdin {
-                self.feed(&mut pending, line)?;
+                self.write_stdin(&mut pending, connection)?;
             }
-            if ready.line {
-                line.read_more()?;
-                while let Some(frame) = line.frame_at_hand()? {
-                    match self.obey(frame, &mut pending, line)? {
-                        Order::GoOn => {}
-                        Order::Kill => killed_by = Some(KillCause::Executor),
+            if ready.connection {
+                connection.read_more()?;
+                while let Some(frame) = connection.buffered_frame()? {
+                    match self.apply_frame(frame, &mut pending, connection)? {
+                        FrameEffect::Continue => {}
+                        FrameEffect::Kill => killed_by = Some(KillCause::Executor),
                     }
                 }
             }
@@ -152,40 +156,40 @@ impl Running {
                 }
             }
             let now = Instant::now();
-            if now >= next_watch {
-                next_watch = now + WATCH_EVERY;
-                let used = meters.cpu().unwrap_or_default().saturating_sub(cpu_before);
+            if now >= next_cpu_check {
+                next_cpu_check = now + CPU_CHECK_INTERVAL;
+                let used = cgroup.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
                 if ended.is_none() && killed_by.is_none() && used > cpu_limit {
                     killed_by = Some(KillCause::Cpu);
                 }
             }
         }
-        let last = self.end_everything()?;
+        let last = self.kill_everything()?;
         let ended = ended.or(last);
-        let micros = u64::try_from(self.begin.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let micros = u64::try_from(self.started_at.elapsed().as_micros()).map_err(io::Error::other)?;
         for index in 0..self.outputs.len() {
-            self.pass_on(index, line, &mut buffer)?;
+            self.forward_output(index, connection, &mut buffer)?;
         }
-        let cpu = meters.cpu().unwrap_or_default().saturating_sub(cpu_before);
+        let cpu = cgroup.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
         Ok(RunEnd {
             exit_code: ended.and_then(|child| child.exit_code),
             signal: ended.and_then(|child| child.signal),
             killed_by,
             micros,
-            cpu_micros: u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX),
-            peak_memory: meters.memory_peak(),
-            memory_hit: meters.memory_kills() > kills_before,
-            pids_hit: meters.refused_processes() > refused_before,
+            cpu_micros: u64::try_from(cpu.as_micros()).map_err(io::Error::other)?,
+            peak_memory: cgroup.memory_peak(),
+            memory_hit: has_grown(kills_before, cgroup.memory_kills()),
+            pids_hit: has_grown(refused_before, cgroup.refused_processes()),
             workspace_full: workspace_is_full(),
         })
     }
 
-    fn wait(&self, line: &Line, pending: &Pending, until: Instant) -> io::Result<Ready> {
+    fn wait(&self, connection: &Connection, pending: &PendingStdin, until: Instant) -> io::Result<ReadyStreams> {
         let mut fds = vec![
-            PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
         ];
-        // An ended stream keeps its place and asks for nothing.
+        // A closed stream keeps its position, without events.
         for (_, pipe) in &self.outputs {
             fds.push(match pipe {
                 Some(pipe) => PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN),
@@ -195,33 +199,33 @@ impl Running {
         if let (Some(pipe), false) = (&self.stdin, pending.bytes.is_empty()) {
             fds.push(PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT));
         }
-        let left = until.saturating_duration_since(Instant::now());
+        let remaining = until.saturating_duration_since(Instant::now());
         let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
+            tv_sec: i64::try_from(remaining.as_secs()).map_err(io::Error::other)?,
+            tv_nsec: remaining.subsec_nanos().into(),
         };
         match rustix::event::poll(&mut fds, Some(&timeout)) {
             Ok(_) => {}
             Err(Errno::INTR) => fds.iter_mut().for_each(PollFd::clear_revents),
             Err(error) => return Err(error.into()),
         }
-        let fired = |index: usize| fds.get(index).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
-        Ok(Ready {
-            line: fired(0),
-            outputs: [2, 3].map(|index| fired(index) && self.outputs[index - 2].1.is_some()),
-            stdin: fired(4),
+        let has_event = |index: usize| fds.get(index).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
+        Ok(ReadyStreams {
+            connection: has_event(0),
+            outputs: [2, 3].map(|index| has_event(index) && self.outputs[index - 2].1.is_some()),
+            stdin: has_event(4),
         })
     }
 
-    /// Passes on what a pipe holds, a bounded number of times.
-    fn pass_on(&mut self, index: usize, line: &mut Line, buffer: &mut [u8]) -> io::Result<()> {
+    /// Forwards the content of a pipe, with a bounded number of reads.
+    fn forward_output(&mut self, index: usize, connection: &mut Connection, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..64 {
             let (stream, pipe) = &mut self.outputs[index];
             let Some(file) = pipe else { return Ok(()) };
             match file.read(buffer) {
                 Ok(0) => *pipe = None,
                 Ok(count) => {
-                    line.output(*stream, &buffer[..count])?;
+                    connection.send_output(*stream, &buffer[..count])?;
                     if count < buffer.len() {
                         return Ok(());
                     }
@@ -234,29 +238,34 @@ impl Running {
         Ok(())
     }
 
-    fn obey(&mut self, frame: Frame, pending: &mut Pending, line: &mut Line) -> io::Result<Order> {
+    fn apply_frame(
+        &mut self,
+        frame: Frame,
+        pending: &mut PendingStdin,
+        connection: &mut Connection,
+    ) -> io::Result<FrameEffect> {
         match frame {
             Frame::Data(data) => {
-                // The executor sends no more than was taken, so this stays small.
+                // The executor sends no more than was consumed, so this stays small.
                 pending.bytes.extend_from_slice(&data);
-                self.feed(pending, line)?;
+                self.write_stdin(pending, connection)?;
             }
             Frame::Message(bytes) => match Frames::decode(&bytes).map_err(io::Error::other)? {
                 ToRunner::StdinEnd => {
                     pending.is_last = true;
-                    self.feed(pending, line)?;
+                    self.write_stdin(pending, connection)?;
                 }
-                ToRunner::Kill => return Ok(Order::Kill),
-                other => return Err(io::Error::other(format!("{other:?} during a run"))),
+                ToRunner::Kill => return Ok(FrameEffect::Kill),
+                other => return Err(io::Error::other(format!("{other:?} during the run"))),
             },
             Frame::Output(..) => {}
         }
-        Ok(Order::GoOn)
+        Ok(FrameEffect::Continue)
     }
 
-    /// Writes as much as the command takes; one that does not read wanted no more.
-    fn feed(&mut self, pending: &mut Pending, line: &mut Line) -> io::Result<()> {
-        let taken = match &mut self.stdin {
+    /// Writes as much as the command reads. A command that closed its input needs no more.
+    fn write_stdin(&mut self, pending: &mut PendingStdin, connection: &mut Connection) -> io::Result<()> {
+        let consumed = match &mut self.stdin {
             None => pending.bytes.len(),
             Some(_) if pending.bytes.is_empty() => 0,
             Some(pipe) => match pipe.write(&pending.bytes) {
@@ -268,9 +277,10 @@ impl Running {
                 }
             },
         };
-        pending.bytes.drain(..taken);
-        if taken > 0 {
-            line.tell(&ToExecutor::StdinConsumed(u32::try_from(taken).unwrap_or(u32::MAX)))?;
+        pending.bytes.drain(..consumed);
+        if consumed > 0 {
+            let consumed = u32::try_from(consumed).map_err(io::Error::other)?;
+            connection.send(&ToExecutor::StdinConsumed(consumed))?;
         }
         if pending.is_last && pending.bytes.is_empty() {
             self.stdin = None;
@@ -278,19 +288,19 @@ impl Running {
         Ok(())
     }
 
-    /// Kills whatever lives beside us, until nothing does; gives the command's own end, if it was among them.
-    fn end_everything(&mut self) -> io::Result<Option<ReapedChild>> {
-        let deadline = Instant::now() + GRACE;
+    /// Kills every other process until none lives; returns the end of the command if it was among them.
+    fn kill_everything(&mut self) -> io::Result<Option<ReapedChild>> {
+        let deadline = Instant::now() + KILL_TIMEOUT;
         let mut command = None;
         loop {
-            // With pid 1 this means every process but ourselves.
-            let _nobody_left = kill_process_group(Pid::INIT, Signal::KILL);
+            // From pid 1 this signals every process but itself.
+            let _ = kill_process_group(Pid::INIT, Signal::KILL);
             loop {
                 match container_init::reap_child() {
                     Ok(Some(child)) if child.pid == self.command.pid => command = Some(child),
                     Ok(Some(_)) => {}
                     Ok(None) => break,
-                    // No child is left: every orphan was ours.
+                    // No child is left, and every orphan becomes a child of pid 1.
                     Err(_) => return Ok(command),
                 }
             }
@@ -302,21 +312,27 @@ impl Running {
                 tv_sec: 0,
                 tv_nsec: 5_000_000,
             };
-            let _woken = rustix::event::poll(&mut fds, Some(&moment));
+            let _ = rustix::event::poll(&mut fds, Some(&moment));
             self.signals.clear();
         }
     }
 }
 
-enum Order {
-    GoOn,
+/// What a frame means for the command.
+enum FrameEffect {
+    Continue,
     Kill,
 }
 
-struct Ready {
-    line: bool,
+struct ReadyStreams {
+    connection: bool,
     outputs: [bool; 2],
     stdin: bool,
+}
+
+/// Whether a counter has grown, where the container has it.
+fn has_grown(before: Option<u64>, after: Option<u64>) -> bool {
+    before.zip(after).is_some_and(|(before, after)| after > before)
 }
 
 fn workspace_is_full() -> bool {

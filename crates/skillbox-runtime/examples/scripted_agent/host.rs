@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use skillbox_executor::{CancelToken, EventSink};
 use skillbox_model::{RelPath, RunRequest};
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, AgentStart, Dialect, History, RunContext, Runtime, ToolCall,
+    AgentName, AgentOptions, AgentSession, AgentSpec, Dialect, HistoryCompleteness, RunContext, Runtime, ToolCall,
 };
 
 use super::model::{ModelAction, ScriptedModel};
@@ -68,10 +68,10 @@ impl Host {
     /// Runs one turn, up to the model's answer.
     pub fn run_turn(&self, model: &mut ScriptedModel) -> Result<FinishedTask, Box<dyn Error>> {
         let agent = AgentName::default();
-        self.session.before_agent(&AgentStart::main())?;
+        self.session.before_agent(&AgentSpec::main())?;
         let mut steps: Vec<Step> = Vec::new();
         while steps.len() < MAX_STEPS {
-            let section = self.session.modify_request(&agent, History::Whole)?;
+            let section = self.session.modify_request(&agent, HistoryCompleteness::Complete)?;
             let prompt = section.map(|section| section.text).unwrap_or_default();
             let skillbox_tools = self.session.tools(&agent)?.into_iter().map(|tool| tool.name);
             let tools: Vec<String> = skillbox_tools.chain(HOST_TOOLS.map(str::to_owned)).collect();
@@ -120,7 +120,7 @@ impl Host {
                 .to_str()
                 .and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
             if let Some(below) = below {
-                let bytes = entry.open()?.read(&RelPath::parse_typed(below)?, 1 << 20)?;
+                let bytes = entry.open()?.read_file(&RelPath::parse_typed(below)?, 1 << 20)?;
                 return Ok(String::from_utf8(bytes)?);
             }
         }

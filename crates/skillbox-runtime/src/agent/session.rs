@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use skillbox_loader::{
-    AgentName, AgentStart, DynamicTools, History, PromptSection, Session, Settings, SkillsState, StateDelta,
+    AgentName, AgentSpec, DynamicTools, HistoryCompleteness, PromptSection, Session, Settings, SkillsState, StateDelta,
     ToolDefinition, compute_skills_update,
 };
 use skillbox_model::{SessionId, Severity};
@@ -56,10 +56,10 @@ impl AgentSession {
     /// Opens a session, and creates it on first use.
     ///
     /// ```
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
     /// # use skillbox_runtime::{AgentOptions, AgentSession, Dialect, Runtime, RuntimeSettings};
     /// # let state = tempfile::tempdir()?;
-    /// let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// let profiles = skillbox_sandbox::Profiles::shipped();
     /// // The third argument lists the executors; without one, skills can be read but not run.
     /// let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at(state.path()));
@@ -114,18 +114,22 @@ impl AgentSession {
     /// The section to add to the system prompt of the next model call, if there is one.
     ///
     /// ```
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, History, Runtime, RuntimeSettings};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, HistoryCompleteness, Runtime, RuntimeSettings};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
     /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
-    /// let section = session.modify_request(&AgentName::default(), History::Whole)?.expect("there are skills");
+    /// let section = session.modify_request(&AgentName::default(), HistoryCompleteness::Complete)?.expect("there are skills");
     /// let system_prompt = section.appended_to("You are a helpful assistant.");
     /// assert!(system_prompt.contains("- csv-report: "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn modify_request(&self, agent: &AgentName, history: History) -> Result<Option<PromptSection>, ToolError> {
+    pub fn modify_request(
+        &self,
+        agent: &AgentName,
+        history: HistoryCompleteness,
+    ) -> Result<Option<PromptSection>, ToolError> {
         let step = self.run_step(CatalogRefresh::AsConfigured, |loader, catalog| {
             let warnings = self.warnings(catalog);
             Ok((
@@ -139,9 +143,9 @@ impl AgentSession {
     /// The definitions of skillbox's tools, with the names of the skills that the agent can see.
     ///
     /// ```
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
     /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, Runtime, RuntimeSettings, ToolFormat};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
     /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Trpc))?;
@@ -204,8 +208,8 @@ impl AgentSession {
     /// Starts an agent's turn in the state, which also picks up changed skills.
     pub(crate) fn start_turn(
         &self,
-        start: &AgentStart,
-    ) -> Result<StepResult<Option<skillbox_loader::TurnStart>>, ToolError> {
+        start: &AgentSpec,
+    ) -> Result<StepResult<Option<skillbox_loader::TurnStartEffects>>, ToolError> {
         if start.parent.is_none() {
             if self.refresh == RefreshPolicy::EveryTurn {
                 self.runtime.repository.refresh();

@@ -52,7 +52,7 @@ impl ToolError {
     /// The error object, with the messages of a dialect.
     pub fn body(&self, dialect: Dialect) -> ErrorBody {
         match self {
-            Self::Refused(error) => error.body(dialect),
+            Self::Refused(error) => error.to_error_body(dialect),
             Self::Run(error) => error.body(),
             Self::BlockedByHook { .. } => {
                 let mut body = ErrorBody::new(self.code(), self.to_string());

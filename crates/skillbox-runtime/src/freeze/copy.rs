@@ -33,7 +33,7 @@ fn write_snapshot(store: &SnapshotStore, entry: &SkillEntry, directory: &SkillDi
     };
     let mut writer = store.new_writer()?;
     let mut digest = TreeDigest::new();
-    for item in directory.files().map_err(unreadable)? {
+    for item in directory.tree_entries().map_err(unreadable)? {
         match &item.kind {
             TreeEntryKind::Dir => writer.add_directory(&item.path)?,
             TreeEntryKind::Link { target } => {

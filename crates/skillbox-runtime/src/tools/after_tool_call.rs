@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skillbox_loader::{AgentName, CallArguments, FiredHooks};
+use skillbox_loader::{AgentName, CallArguments, ToolCallHooks};
 
 use super::call::concat_deltas;
 use super::hook_run::HookContext;
@@ -30,7 +30,7 @@ impl AgentSession {
     ///
     /// ```
     /// # use skillbox_repository::{Repository, ScanOptions, Scope, Source};
-    /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, History, Runtime, RuntimeSettings, ToolCall};
+    /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, HistoryCompleteness, Runtime, RuntimeSettings, ToolCall};
     /// # let scratch = tempfile::tempdir()?;
     /// # let path = scratch.path().join("tidy");
     /// # std::fs::create_dir(&path)?;
@@ -46,7 +46,7 @@ impl AgentSession {
     /// session.call(&ToolCall::new("skill_load", json!({"skill": "tidy"})))?;
     /// let agent = AgentName::default();
     /// session.after_tool_call(&agent, "Write", &json!({"file_path": "a.rs"}), &json!("written"))?;
-    /// let section = session.modify_request(&agent, History::Whole)?.unwrap();
+    /// let section = session.modify_request(&agent, HistoryCompleteness::Complete)?.unwrap();
     /// assert!(section.text.contains("- tidy: Run the formatter."));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -60,7 +60,7 @@ impl AgentSession {
         let step = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
             Ok((loader.after_tool_call(agent, tool), Persist::Changes))
         })?;
-        let FiredHooks { hooks, delta } = step.value;
+        let ToolCallHooks { hooks, delta } = step.value;
         let context = HookContext {
             agent,
             tool: Some((tool, arguments)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::json;
-use skillbox_loader::{AgentName, AgentStart, CallArguments, Inheritance, SkillFilter, TurnStart};
+use skillbox_loader::{AgentName, AgentSpec, CallArguments, Inheritance, SkillFilter, TurnStartEffects};
 use skillbox_model::SkillName;
 
 use super::call::concat_deltas;
@@ -33,20 +33,20 @@ impl AgentSession {
     /// of the start. Returns `None` if nothing changes, as for a second start in a row.
     ///
     /// ```
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # use skillbox_runtime::{AgentOptions, AgentSession, AgentStart, Dialect, Runtime, RuntimeSettings};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # use skillbox_runtime::{AgentOptions, AgentSession, AgentSpec, Dialect, Runtime, RuntimeSettings};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
     /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Deepagents))?;
-    /// let start = session.before_agent(&AgentStart::main())?.expect("the first turn brings the skills");
+    /// let start = session.before_agent(&AgentSpec::main())?.expect("the first turn brings the skills");
     /// assert_eq!(start.keys["skills_loaded"], serde_json::json!([]));
-    /// assert!(session.before_agent(&AgentStart::main())?.is_none());
+    /// assert!(session.before_agent(&AgentSpec::main())?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn before_agent(&self, start: &AgentStart) -> Result<Option<ToolOutcome>, ToolError> {
+    pub fn before_agent(&self, start: &AgentSpec) -> Result<Option<ToolOutcome>, ToolError> {
         let step = self.start_turn(start)?;
-        let Some(TurnStart { delta, hooks }) = step.value else {
+        let Some(TurnStartEffects { delta, hooks }) = step.value else {
             return Ok(None);
         };
         let context = HookContext {
@@ -75,7 +75,7 @@ impl AgentSession {
             inheritance,
             skills,
         } = arguments.parse()?;
-        let start = AgentStart {
+        let start = AgentSpec {
             agent: call.agent.clone(),
             parent: parent.map(|parent| (parent, inheritance)),
             filter: skills.map_or(SkillFilter::All, SkillFilter::Only),
@@ -84,7 +84,7 @@ impl AgentSession {
         Ok(outcome.unwrap_or_else(|| self.start_outcome(&start, false)))
     }
 
-    fn start_outcome(&self, start: &AgentStart, has_changes: bool) -> ToolOutcome {
+    fn start_outcome(&self, start: &AgentSpec, has_changes: bool) -> ToolOutcome {
         let text = if has_changes {
             "the turn starts with changes"
         } else {

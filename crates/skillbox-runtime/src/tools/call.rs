@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use skillbox_executor::{CancelToken, EventSink};
-use skillbox_loader::{Answer, FiredHook, FiredHooks, Reply, Session, SkillsState, StateDelta};
+use skillbox_loader::{MatchedHook, OperationOutcome, Session, SkillsState, StateDelta, ToolCallHooks, ToolCallReply};
 use skillbox_model::{RunReport, RunRequest};
 use skillbox_repository::Catalog;
 
@@ -27,7 +27,7 @@ enum HookCommands {
 /// A call that passed its check and was applied to the state.
 struct CallAttempt {
     /// The hooks that come before the call.
-    hooks_before: FiredHooks,
+    hooks_before: ToolCallHooks,
     applied: AppliedCall,
     /// Whether the changed state was stored.
     is_stored: bool,
@@ -44,9 +44,9 @@ impl CallAttempt {
 enum AppliedCall {
     /// The state answers the call.
     Answered {
-        answer: Answer<Value>,
+        outcome: OperationOutcome<Value>,
         /// The hooks that the call itself fired, and those that come after it.
-        hooks_after: FiredHooks,
+        hooks_after: ToolCallHooks,
     },
     /// The call is a run, which does not change the state.
     Run(Box<RunRequest>),
@@ -62,7 +62,7 @@ pub(super) struct CompletedCall {
     /// The state after the call.
     pub(super) after: SkillsState,
     /// The hooks that come after the call.
-    pub(super) hooks_after: Vec<FiredHook>,
+    pub(super) hooks_after: Vec<MatchedHook>,
     /// The report, if the call was a run.
     pub(super) report: Option<Box<RunReport>>,
 }
@@ -71,9 +71,9 @@ impl AgentSession {
     /// Makes one call. A refused or failed call changes nothing.
     ///
     /// ```
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
     /// # use skillbox_runtime::{AgentOptions, AgentSession, Dialect, Runtime, RuntimeSettings, ToolCall};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
     /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
@@ -165,11 +165,11 @@ impl AgentSession {
         let delta_before = value.hooks_before.delta;
         let request = match value.applied {
             AppliedCall::Run(request) => request,
-            AppliedCall::Answered { answer, hooks_after } => {
+            AppliedCall::Answered { outcome, hooks_after } => {
                 return Ok(CompletedCall {
-                    result: without_hooks(answer.result),
-                    text: answer.text,
-                    delta: concat_deltas([delta_before, answer.delta, hooks_after.delta]),
+                    result: without_hooks(outcome.result),
+                    text: outcome.text,
+                    delta: concat_deltas([delta_before, outcome.delta, hooks_after.delta]),
                     before,
                     after,
                     hooks_after: hooks_after.hooks,
@@ -242,7 +242,7 @@ impl AgentSession {
 }
 
 /// Refuses a call of a tool that does not exist or that the policy forbids. Returns the hooks that come before the call.
-fn check_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<FiredHooks, ToolError> {
+fn check_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<ToolCallHooks, ToolError> {
     loader.check_tool_exists(catalog, &call.agent, &call.tool)?;
     Ok(loader.wrap_tool_call(&call.agent, &call.tool, &call.arguments)?)
 }
@@ -256,15 +256,15 @@ fn apply_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<Ap
         caller,
     } = call;
     match loader.call(catalog, agent, *caller, tool, arguments)? {
-        Reply::Run(request) => {
+        ToolCallReply::Run(request) => {
             run::check_other_skills(&request, &loader.state(), agent)?;
             Ok(AppliedCall::Run(request))
         }
-        Reply::Done { answer, hooks } => {
+        ToolCallReply::Done { outcome, hooks } => {
             let after = loader.after_tool_call(agent, tool);
             Ok(AppliedCall::Answered {
-                answer,
-                hooks_after: FiredHooks {
+                outcome,
+                hooks_after: ToolCallHooks {
                     hooks: [hooks, after.hooks].concat(),
                     delta: after.delta,
                 },

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use skillbox_loader::{FiredHook, HookEvent};
+use skillbox_loader::{HookEvent, MatchedHook};
 use skillbox_model::{EndedBy, ErrorBody, RunId, RunReport};
 
 /// A hook that fired.
@@ -10,7 +10,7 @@ use skillbox_model::{EndedBy, ErrorBody, RunId, RunReport};
 pub struct HookOutcome {
     /// The hook.
     #[serde(flatten)]
-    pub hook: FiredHook,
+    pub hook: MatchedHook,
     /// Whether and how it ran.
     #[serde(flatten)]
     pub status: HookStatus,
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    fn fired_hook(event: &str) -> FiredHook {
+    fn fired_hook(event: &str) -> MatchedHook {
         serde_json::from_value(json!({
             "skill": "s", "event": event, "index": 0, "once": false,
             "handler": {"type": "command", "command": "./check.sh"},

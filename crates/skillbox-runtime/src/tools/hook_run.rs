@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use skillbox_executor::{CancelToken, EventSink};
-use skillbox_loader::{AgentName, FiredHook, HookHandler, PromptNote, StateDelta, StateOperation};
+use skillbox_loader::{AgentName, HookHandler, MatchedHook, PromptNote, StateDelta, StateOperation};
 use skillbox_model::{ErrorBody, RunReport, RunRequest, Stdin};
 
 use super::hook_outcome::{HookOutcome, HookStatus};
@@ -26,19 +26,19 @@ pub(crate) struct HookContext<'c> {
 
 impl AgentSession {
     /// Whether skillbox runs a command for one of the hooks.
-    pub(crate) fn runs_commands(&self, hooks: &[FiredHook]) -> bool {
-        let is_command = |hook: &FiredHook| matches!(hook.handler, HookHandler::Command { .. });
+    pub(crate) fn runs_commands(&self, hooks: &[MatchedHook]) -> bool {
+        let is_command = |hook: &MatchedHook| matches!(hook.handler, HookHandler::Command { .. });
         self.hooks == CommandHooks::Run && hooks.iter().any(is_command)
     }
 
     /// Runs each hook, in order.
     pub(crate) fn run_hooks(
         &self,
-        hooks: Vec<FiredHook>,
+        hooks: Vec<MatchedHook>,
         context: HookContext<'_>,
         cancel: Option<&CancelToken>,
     ) -> Vec<HookOutcome> {
-        let run = |hook: FiredHook| {
+        let run = |hook: MatchedHook| {
             let status = match &hook.handler {
                 HookHandler::Command { command, timeout } if self.hooks == CommandHooks::Run => {
                     self.run_command_hook(&hook, command, *timeout, context, cancel)
@@ -52,7 +52,7 @@ impl AgentSession {
 
     fn run_command_hook(
         &self,
-        hook: &FiredHook,
+        hook: &MatchedHook,
         command: &str,
         timeout: Option<f64>,
         context: HookContext<'_>,
@@ -90,7 +90,7 @@ impl AgentSession {
     }
 
     /// The JSON that the hook reads on standard input.
-    fn hook_stdin(&self, hook: &FiredHook, context: HookContext<'_>) -> Value {
+    fn hook_stdin(&self, hook: &MatchedHook, context: HookContext<'_>) -> Value {
         let mut stdin = json!({
             "hook_event_name": hook.key.event.as_str(),
             "session_id": self.id(),

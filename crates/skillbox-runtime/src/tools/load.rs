@@ -1,7 +1,7 @@
 //! Loads a skill that the user picked, also in dialects without a tool for it.
 
 use serde_json::json;
-use skillbox_loader::{AgentName, Answer, Caller, Engine, LoadInput, TurnTextCache};
+use skillbox_loader::{AgentName, CallContext, Caller, LoadInput, OperationOutcome, TurnTextCache};
 
 use super::call::CompletedCall;
 use super::outcome::ToolOutcome;
@@ -13,9 +13,9 @@ impl AgentSession {
     /// Loads a skill for an agent on behalf of the user.
     ///
     /// ```
-    /// # use skillbox_repository::{BUILT_IN, Repository, ScanOptions, Source};
-    /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, History, Runtime, RuntimeSettings};
-    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN)], ScanOptions::default());
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, HistoryCompleteness, Runtime, RuntimeSettings};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
     /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
@@ -24,17 +24,17 @@ impl AgentSession {
     /// let agent = AgentName::default();
     /// let typed = LoadInput { skill: "csv-report".to_owned(), ..LoadInput::default() };
     /// session.load_for_user(&agent, &typed)?;
-    /// let section = session.modify_request(&agent, History::Whole)?.unwrap();
+    /// let section = session.modify_request(&agent, HistoryCompleteness::Complete)?.unwrap();
     /// assert!(section.text.contains("- csv-report [Loaded]: "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load_for_user(&self, agent: &AgentName, input: &LoadInput) -> Result<ToolOutcome, ToolError> {
         let StepResult {
-            value: Answer { result, text, delta },
+            value: OperationOutcome { result, text, delta },
             before,
             after,
         } = self.run_step(CatalogRefresh::AsConfigured, |loader, catalog| {
-            let engine = Engine {
+            let context = CallContext {
                 settings: loader.settings(),
                 catalog,
                 state: &loader.state(),
@@ -42,9 +42,9 @@ impl AgentSession {
                 agent,
                 caller: Caller::User,
             };
-            let answer = engine.load(input)?;
-            loader.apply(&answer.delta);
-            Ok((answer, Persist::Changes))
+            let outcome = context.load(input)?;
+            loader.apply(&outcome.delta);
+            Ok((outcome, Persist::Changes))
         })?;
         let call = ToolCall {
             agent: agent.clone(),

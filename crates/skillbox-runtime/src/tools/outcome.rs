@@ -1,7 +1,7 @@
 //! The outcome of a call: its result, the change of the state and the hooks.
 
 use serde_json::{Map, Value, json};
-use skillbox_loader::{AgentName, Dialect, SkillsState, StateDelta, changed_keys};
+use skillbox_loader::{AgentName, Dialect, SkillsState, StateDelta, render_state_changes};
 use skillbox_model::RunReport;
 
 use super::hook_outcome::HookOutcome;
@@ -49,7 +49,7 @@ impl ToolOutcome {
     ) -> Self {
         Self {
             delta,
-            keys: changed_keys(self.dialect, before, after, agent),
+            keys: render_state_changes(self.dialect, before, after, agent),
             ..self
         }
     }

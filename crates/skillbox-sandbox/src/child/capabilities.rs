@@ -7,7 +7,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
 };
 
-/// Empties the bounding set, which limits what exec can give. The process keeps its own capabilities for the mounts that
+/// Empties the bounding set, which limits the capabilities that exec can add. The process keeps its own capabilities for the mounts that
 /// follow.
 pub(super) fn empty_bounding_set() -> io::Result<()> {
     for bit in 0..64 {

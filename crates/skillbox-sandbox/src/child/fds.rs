@@ -24,7 +24,7 @@ pub(crate) struct ChildFds {
 
 /// The descriptors of one run.
 pub(crate) struct RunFds {
-    /// The socket for answers. Its end also tells that nobody waits for them any more.
+    /// The socket for answers. Its end reports that nobody waits for them any more.
     pub answers: OwnedFd,
     /// Standard input, output and error of the command.
     pub stdio: [OwnedFd; 3],

@@ -1,7 +1,8 @@
 //! A parked sandbox: pid 1, which will reap, and pid 2, which will become the command.
 //!
-//! For the run itself only what it brings is left to do: no process has to be created, and no control group joined. The
-//! two processes share their descriptors until pid 2 executes the command, so pid 1 has what pid 2 is sent.
+//! The run itself then only adds its mounts and its command: no process has to be created, and no control group joined.
+//! The two processes share their descriptors until pid 2 executes the command, so pid 1 has the descriptors that pid 2
+//! receives.
 #![expect(
     unsafe_code,
     reason = "a clone is safe only in a process of one thread, which this one is"
@@ -18,6 +19,7 @@ use super::parking_failure::abandon_parking;
 use super::prepare::prepare;
 use super::reaper::reap_until_end;
 use super::run::report;
+use super::step_error::FailedStep;
 use crate::kernel::clone::{CloneResult, clone_process};
 use crate::plan::{Step, confine_steps};
 use crate::protocol::{Answer, StepFailure};
@@ -57,9 +59,10 @@ pub(crate) fn park(steps: &[Step], fds: ChildFds, run_socket: OwnedFd) -> ! {
 fn confine_reaper(steps: &[Step]) -> Result<(), StepFailure> {
     block_child_signals().map_err(|error| StepFailure::outside_steps("block SIGCHLD", &error))?;
     for (step, op) in confine_steps(steps) {
-        if let Err(error) = confine(op) {
-            // A preferred step fails in pid 2 in the same way, and pid 2 reports it to the run.
-            error.of_step(step)?;
+        match confine(op).map_err(|error| error.of_step(step)) {
+            // A preferred step fails in pid 2 in the same way, and pid 2 reports it with the run.
+            Ok(()) | Err(FailedStep::Degraded(_)) => {}
+            Err(FailedStep::Fatal(failure)) => return Err(failure),
         }
     }
     Ok(())

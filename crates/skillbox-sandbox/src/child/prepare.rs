@@ -7,7 +7,7 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::fds::ChildFds;
 use super::reaper::Descendants;
-use super::step_error::StepError;
+use super::step_error::{FailedStep, StepError};
 use super::{capabilities, identity};
 use crate::host::Ids;
 use crate::id_maps::write_id_maps;
@@ -29,7 +29,10 @@ pub(super) fn prepare(steps: &[Step], fds: &ChildFds) -> Result<PreparedSandbox,
     let mut prepared = PreparedSandbox::default();
     for (step, op) in prepare_steps(steps) {
         if let Err(error) = apply(op, fds, &mut prepared) {
-            prepared.degraded.push(error.of_step(step)?);
+            match error.of_step(step) {
+                FailedStep::Degraded(failure) => prepared.degraded.push(failure),
+                FailedStep::Fatal(failure) => return Err(failure),
+            }
         }
     }
     Ok(prepared)

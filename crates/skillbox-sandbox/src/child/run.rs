@@ -11,9 +11,9 @@ use super::fds::{ChildFds, RunFds, SetupFds};
 use super::prepare::prepare;
 use super::reaper::{self, Descendants};
 use super::resource_limits::set_resource_limits;
-use super::step_error::StepError;
+use super::step_error::{FailedStep, StepError};
 use crate::kernel::spawn::{Program, exec, executable_candidates, spawn};
-use crate::plan::{Access, BindKind, ConfineOp, ReleaseOp, RunOp, Step, release_steps, run_steps};
+use crate::plan::{Access, BindKind, ConfineOp, ReleaseOp, RunOp, release_steps, run_steps};
 use crate::profile::Need;
 use crate::protocol::{Answer, ChildPlan, StepFailure, send_answer};
 use crate::root;
@@ -98,10 +98,8 @@ impl<'a> RunSetup<'a> {
                 ReleaseOp::Run(op) => self.apply_run_op(op),
                 ReleaseOp::Confine(op) => self.apply_confine_op(op),
             };
-            match result.map_err(|error| error.of_step(step)) {
-                Ok(()) => {}
-                Err(Ok(degraded)) => self.report(&Answer::Degraded(degraded)),
-                Err(Err(failure)) => fail_launch(&self.answers, failure),
+            if let Err(error) = result {
+                self.report_failed_step(error.of_step(step));
             }
         }
         exit(SETUP_FAILED)
@@ -109,6 +107,14 @@ impl<'a> RunSetup<'a> {
 
     fn report(&self, answer: &Answer) {
         report(&self.answers, answer);
+    }
+
+    /// Reports a failed step. Returns only when the launch continues.
+    fn report_failed_step(&self, failed: FailedStep) {
+        match failed {
+            FailedStep::Degraded(failure) => self.report(&Answer::Degraded(failure)),
+            FailedStep::Fatal(failure) => fail_launch(&self.answers, failure),
+        }
     }
 
     fn apply_run_op(&mut self, op: &RunOp) -> Result<(), StepError> {
@@ -192,7 +198,8 @@ impl<'a> RunSetup<'a> {
         self.tasks_fds.clear();
         reaper::close_stdio();
         if let (Some(errno), Some(step)) = (spawned.join_error, join_step) {
-            self.report_join_error(step, errno);
+            let error = io::Error::from_raw_os_error(errno);
+            self.report_failed_step(StepError::during("join the control group")(error).of_step(step));
         }
         self.report(&match spawned.exec_error {
             Some(errno) => Answer::NotExecuted { errno },
@@ -211,14 +218,6 @@ impl<'a> RunSetup<'a> {
             self.report(&Answer::CommandEnded { status });
         }
         exit(0)
-    }
-
-    fn report_join_error(&self, step: &Step, errno: i32) {
-        let error = io::Error::from_raw_os_error(errno);
-        match StepError::during("join the control group")(error).of_step(step) {
-            Ok(degraded) => self.report(&Answer::Degraded(degraded)),
-            Err(failure) => fail_launch(&self.answers, failure),
-        }
     }
 
     /// Executes the command in this process; returns only when there is no command.

@@ -15,6 +15,14 @@ pub(super) struct StepError {
     is_fatal: bool,
 }
 
+/// What a failed step means for the launch.
+pub(super) enum FailedStep {
+    /// The step is only preferred, and the launch continues.
+    Degraded(StepFailure),
+    /// The launch ends.
+    Fatal(StepFailure),
+}
+
 impl StepError {
     /// The constructor for an operation: `map_err(StepError::during("…"))`.
     pub fn during<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
@@ -34,12 +42,12 @@ impl StepError {
         }
     }
 
-    /// The failure of a preferred step as `Ok`, and the failure that ends the launch as `Err`.
-    pub fn of_step(self, step: &Step) -> Result<StepFailure, StepFailure> {
+    /// What the error means for the launch.
+    pub fn of_step(self, step: &Step) -> FailedStep {
         let failure = StepFailure::of_step(step, self.what, &self.source);
         match step.need {
-            Need::Preferred if !self.is_fatal => Ok(failure),
-            Need::Preferred | Need::Required | Need::Off => Err(failure),
+            Need::Preferred if !self.is_fatal => FailedStep::Degraded(failure),
+            Need::Preferred | Need::Required | Need::Off => FailedStep::Fatal(failure),
         }
     }
 }

@@ -164,7 +164,7 @@ pub enum PrepareOp {
         /// The file.
         path: String,
     },
-    /// Empty the capability bounding set: from here on no exec gives a capability.
+    /// Empty the capability bounding set: from here on no exec adds a capability.
     EmptyBoundingSet,
     /// Keep other processes from tracing and reading the reaper.
     Undumpable,

@@ -17,7 +17,7 @@ pub(crate) struct RunMessage<'a> {
     pub command: Cow<'a, Command>,
 }
 
-/// A step of a run. Steps are numbered over the whole plan, so the run tells the numbers.
+/// A step of a run. Steps are numbered over the whole plan, so the message contains the numbers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RunMessageStep<'a> {
     /// The next step that the sandbox knows already.

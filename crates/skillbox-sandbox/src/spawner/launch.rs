@@ -32,7 +32,7 @@ pub(super) fn launch(
     let mounts = open_run_mounts(state, plan, &fds)?;
     let ReceivedLaunchFds { answers, stdio, .. } = fds;
     if state.facts.privileged {
-        own_pipes(&stdio, state.facts.script);
+        chown_pipes(&stdio, state.facts.script);
     }
     if let Some(child) = release_parked(state, plan, &mounts, &stdio, &answers) {
         return Ok(LaunchedChild {
@@ -69,8 +69,8 @@ fn become_child(
     }
 }
 
-/// Gives the pipes to the script's user, who otherwise cannot open `/dev/stdout` and the like.
-fn own_pipes(stdio: &[OwnedFd; 3], script: Ids) {
+/// Changes the owner of the pipes to the script's user, who otherwise cannot open `/dev/stdout` and the like.
+fn chown_pipes(stdio: &[OwnedFd; 3], script: Ids) {
     for descriptor in stdio {
         let is_pipe = fstat(descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
         if is_pipe {

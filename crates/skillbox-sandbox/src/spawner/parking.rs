@@ -1,4 +1,4 @@
-//! Parks sandboxes, and gives them their runs.
+//! Parks sandboxes, and sends them their runs.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};

@@ -86,7 +86,7 @@ impl Run {
         run
     }
 
-    /// Whether the server may still want something of the run.
+    /// Whether the sandbox lives, or the server still reads its result.
     pub fn is_needed(&self) -> bool {
         self.pidfd.is_some() || !self.is_server_closed()
     }

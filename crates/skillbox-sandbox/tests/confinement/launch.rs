@@ -4,12 +4,12 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use crate::trial::{Run, has, is_root, spawner, wait_for};
+use crate::fixture::{TestRun, has, is_root, spawner, wait_for};
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, Ownership, ScriptEnd, WorkspaceSource};
 
 #[test]
-fn exit_codes_and_signals_are_told_apart() {
+fn exit_codes_and_signals_are_distinguished() {
     let spawner = spawner();
     for (script, end) in [
         ("true", ScriptEnd::Exited(0)),
@@ -18,14 +18,14 @@ fn exit_codes_and_signals_are_told_apart() {
         ("kill -9 $$", ScriptEnd::Signaled(9)),
         ("kill -SEGV $$", ScriptEnd::Signaled(11)),
     ] {
-        let done = Run::bash(script).launch(&spawner);
-        assert_eq!(done.ended.end, end, "{script}");
-        assert_eq!(done.ended.exec_error, None);
+        let done = TestRun::bash(script).launch(&spawner);
+        assert_eq!(done.result.end, end, "{script}");
+        assert_eq!(done.result.exec_error, None);
     }
 }
 
 #[test]
-fn a_command_that_cannot_be_executed_is_no_failure_of_the_sandbox() {
+fn a_command_that_cannot_be_executed_is_a_result_and_no_error() {
     let spawner = spawner();
     for (words, code, errno) in [
         (["/no/such/program"].as_slice(), 127, libc::ENOENT),
@@ -33,16 +33,16 @@ fn a_command_that_cannot_be_executed_is_no_failure_of_the_sandbox() {
         (&["/usr"], 126, libc::EACCES),
         (&["/etc/passwd"], 126, libc::EACCES),
     ] {
-        let done = Run::argv(words).launch(&spawner);
+        let done = TestRun::argv(words).launch(&spawner);
         assert_eq!(
-            (done.ended.end, done.ended.exec_error),
+            (done.result.end, done.result.exec_error),
             (ScriptEnd::Exited(code), Some(errno)),
             "{words:?}"
         );
     }
-    let done = Run::bash("echo : > work/empty; chmod +x work/empty; exec work/empty").launch(&spawner);
+    let done = TestRun::bash("echo : > work/empty; chmod +x work/empty; exec work/empty").launch(&spawner);
     assert_eq!(
-        done.ended.end,
+        done.result.end,
         ScriptEnd::Exited(0),
         "a shell runs a text without a shebang by itself"
     );
@@ -51,7 +51,7 @@ fn a_command_that_cannot_be_executed_is_no_failure_of_the_sandbox() {
 #[test]
 fn a_step_that_fails_is_named() {
     let spawner = spawner();
-    let mut run = Run::bash("true");
+    let mut run = TestRun::bash("true");
     run.job.cwd = "/workspace/nowhere".to_owned();
     let error = run.start(&spawner).err().unwrap();
     let LaunchError::Step { step, code, source, .. } = error else {
@@ -69,18 +69,18 @@ fn every_layer_is_enforced_for_root() {
     if !is_root() {
         return;
     }
-    let done = Run::bash("true").launch(&spawner());
-    assert_eq!(done.ended.enforcement.tier, Tier::T0);
-    for (layer, state) in &done.ended.enforcement.layers {
+    let done = TestRun::bash("true").launch(&spawner());
+    assert_eq!(done.result.enforcement.tier, Tier::T0);
+    for (layer, state) in &done.result.enforcement.layers {
         assert_eq!(*state, LayerState::Enforced, "{layer}");
     }
 }
 
 #[test]
-fn the_script_is_an_ordinary_user_in_an_own_world() {
+fn the_script_is_an_ordinary_user_in_its_own_namespaces() {
     let spawner = spawner();
     let done =
-        Run::bash("id -u; id -un; hostname; echo $$; ls /; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
+        TestRun::bash("id -u; id -un; hostname; echo $$; ls /; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
             .launch(&spawner);
     assert_eq!(
         done.ok(),
@@ -91,9 +91,9 @@ fn the_script_is_an_ordinary_user_in_an_own_world() {
 }
 
 #[test]
-fn only_the_named_environment_and_the_three_streams_come_in() {
+fn the_command_has_only_the_named_environment_and_the_three_streams() {
     let spawner = spawner();
-    let done = Run::bash("env -i /usr/bin/env; env; ls /proc/self/fd | wc -l").launch(&spawner);
+    let done = TestRun::bash("env -i /usr/bin/env; env; ls /proc/self/fd | wc -l").launch(&spawner);
     let mut names: Vec<&str> = done.ok().lines().map(|line| line.split('=').next().unwrap()).collect();
     names.sort_unstable();
     // Bash adds three of its own; `ls` has the directory open beside the three streams.
@@ -103,7 +103,7 @@ fn only_the_named_environment_and_the_three_streams_come_in() {
 #[test]
 fn streams_can_be_opened_by_name_and_input_arrives() {
     let spawner = spawner();
-    let mut run = Run::bash("cat > /dev/stdout; echo oops > /dev/stderr; cat /dev/stdin | wc -c");
+    let mut run = TestRun::bash("cat > /dev/stdout; echo oops > /dev/stderr; cat /dev/stdin | wc -c");
     run.stdin = b"hello".to_vec();
     let done = run.launch(&spawner);
     assert_eq!(done.ok(), "hello0");
@@ -113,7 +113,7 @@ fn streams_can_be_opened_by_name_and_input_arrives() {
 #[test]
 fn the_workspace_is_writable_bounded_and_readable_afterwards() {
     let spawner = spawner();
-    let mut run = Run::bash(
+    let mut run = TestRun::bash(
         "echo result > out/a; head -c 2M /dev/zero > out/big; for i in $(seq 200); do : > work/$i; done; ls work | wc -l",
     );
     run.profile.limits.default.workspace = skillbox_model::ByteSize::mib(1);
@@ -121,8 +121,8 @@ fn the_workspace_is_writable_bounded_and_readable_afterwards() {
     let done = run.launch(&spawner);
     assert_eq!(done.file("out/a"), "result\n");
     assert!(done.stderr.contains("No space left on device"), "{}", done.stderr);
-    let made: u32 = done.stdout.trim().parse().unwrap();
-    assert!(made < 100, "{made}");
+    let created: u32 = done.stdout.trim().parse().unwrap();
+    assert!(created < 100, "{created}");
 }
 
 #[test]
@@ -130,36 +130,37 @@ fn home_tmp_and_shared_memory_work_and_are_private() {
     let spawner = spawner();
     for directory in ["$HOME", "$TMPDIR", "/tmp", "/var/tmp", "/dev/shm"] {
         let script = format!("ls -A {directory}; echo x > {directory}/left && cat {directory}/left");
-        assert_eq!(Run::bash(&script).launch(&spawner).ok(), "x", "{directory}");
-        assert_eq!(Run::bash(&script).launch(&spawner).ok(), "x", "{directory}, again");
+        assert_eq!(TestRun::bash(&script).launch(&spawner).ok(), "x", "{directory}");
+        assert_eq!(TestRun::bash(&script).launch(&spawner).ok(), "x", "{directory}, again");
     }
 }
 
 #[test]
 fn what_is_not_named_is_absent_and_what_is_named_is_read_only() {
     let spawner = spawner();
-    let done = Run::bash("for p in /etc/shadow /root /home /sys /boot /opt /srv /mnt /etc/hostname /etc/machine-id /dev/tty /dev/ptmx /dev/kmsg; do test -e $p && echo $p; done; true").launch(&spawner);
+    let done = TestRun::bash("for p in /etc/shadow /root /home /sys /boot /opt /srv /mnt /etc/hostname /etc/machine-id /dev/tty /dev/ptmx /dev/kmsg; do test -e $p && echo $p; done; true").launch(&spawner);
     assert_eq!(done.ok(), "");
-    let done = Run::bash("for d in / /usr /etc /dev /proc /run /var; do touch $d/x 2>&1; done; echo x >> /etc/passwd; echo 1 > /proc/self/oom_score_adj; true").launch(&spawner);
+    let done = TestRun::bash("for d in / /usr /etc /dev /proc /run /var; do touch $d/x 2>&1; done; echo x >> /etc/passwd; echo 1 > /proc/self/oom_score_adj; true").launch(&spawner);
     assert_eq!(done.stdout.lines().count(), 7, "{}", done.stdout);
     assert!(!done.ok().contains("cannot touch") || done.stdout.lines().all(|line| line.contains("cannot touch")));
     assert_eq!(done.stderr.lines().count(), 2, "{}", done.stderr);
 }
 
 #[test]
-fn a_daemon_that_is_left_behind_dies_with_the_command() {
+fn a_daemon_dies_with_the_command() {
     let spawner = spawner();
-    let started = Run::bash("setsid bash -c 'sleep 300; echo late > /workspace/out/late' > /dev/null 2>&1 & echo done")
-        .start(&spawner)
-        .unwrap();
+    let started =
+        TestRun::bash("setsid bash -c 'sleep 300; echo late > /workspace/out/late' > /dev/null 2>&1 & echo done")
+            .start(&spawner)
+            .unwrap();
     let done = started.wait();
     assert_eq!(done.ok(), "done");
     assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
 #[test]
-fn a_grandchild_that_holds_the_output_open_does_not_hold_the_end_up() {
-    let done = Run::bash("sleep 300 & echo done").launch(&spawner());
+fn a_grandchild_that_keeps_the_output_open_does_not_delay_the_end() {
+    let done = TestRun::bash("sleep 300 & echo done").launch(&spawner());
     assert_eq!(done.ok(), "done");
     assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
@@ -167,19 +168,19 @@ fn a_grandchild_that_holds_the_output_open_does_not_hold_the_end_up() {
 #[test]
 fn kill_ends_everything() {
     let spawner = spawner();
-    let started = Run::bash("trap '' TERM INT HUP; sleep 300 & sleep 300")
+    let started = TestRun::bash("trap '' TERM INT HUP; sleep 300 & sleep 300")
         .start(&spawner)
         .unwrap();
     started.sandbox.kill().unwrap();
     let done = started.wait();
-    assert_eq!(done.ended.end, ScriptEnd::Killed);
+    assert_eq!(done.result.end, ScriptEnd::Killed);
     assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
 #[test]
 fn dropping_a_sandbox_kills_it() {
     let spawner = spawner();
-    let started = Run::bash("sleep 300").start(&spawner).unwrap();
+    let started = TestRun::bash("sleep 300").start(&spawner).unwrap();
     let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
     drop(started);
     assert!(wait_for(pidfd.as_fd(), Duration::from_secs(30)));
@@ -188,7 +189,7 @@ fn dropping_a_sandbox_kills_it() {
 #[test]
 fn a_fork_bomb_hits_the_limit_of_processes() {
     let spawner = spawner();
-    let mut run = Run::bash("for i in $(seq 100); do sleep 300 & done; exit 7");
+    let mut run = TestRun::bash("for i in $(seq 100); do sleep 300 & done; exit 7");
     run.profile.limits.default.pids = 20;
     let done = run.launch(&spawner);
     assert!(
@@ -197,7 +198,7 @@ fn a_fork_bomb_hits_the_limit_of_processes() {
         done.stderr
     );
     if is_root() && has("a pids controller", spawner.facts().unwrap().cgroup.pids.is_available()) {
-        assert!(done.ended.hits.pids);
+        assert!(done.result.hits.pids);
     }
 }
 
@@ -212,22 +213,21 @@ fn a_memory_bomb_hits_the_limit_of_memory() {
     {
         return;
     }
-    let mut run = Run::python("x = bytearray(900 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1");
+    let mut run = TestRun::python("x = bytearray(900 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1");
     run.profile.limits.default.memory = skillbox_model::ByteSize::mib(700);
     let done = run.launch(&spawner);
-    assert_eq!(done.ended.end, ScriptEnd::Signaled(9));
-    assert!(done.ended.hits.memory);
-    let peak = done.ended.usage.peak_memory_bytes.unwrap();
+    assert_eq!(done.result.end, ScriptEnd::Signaled(9));
+    assert!(done.result.hits.memory);
+    let peak = done.result.usage.peak_memory_bytes.unwrap();
     assert!((600 << 20..=701 << 20).contains(&peak), "{peak}");
     // The next run is not affected.
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
 }
 
 #[test]
 fn cpu_time_is_counted_while_and_after() {
     let spawner = spawner();
-    let started = Run::python("import time
-while time.process_time() < 0.8: pass")
+    let started = TestRun::python("import time\nwhile time.process_time() < 0.8: pass")
         .start(&spawner)
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(50);
@@ -238,8 +238,8 @@ while time.process_time() < 0.8: pass")
         used = started.sandbox.cpu_used();
     }
     let done = started.wait();
-    assert!(done.ended.cpu > Duration::from_millis(700), "{:?}", done.ended.cpu);
-    assert!(used.is_some_and(|used| used < done.ended.cpu), "{used:?}");
+    assert!(done.result.cpu > Duration::from_millis(700), "{:?}", done.result.cpu);
+    assert!(used.is_some_and(|used| used < done.result.cpu), "{used:?}");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn binds_are_read_only_and_links_on_the_way_are_refused() {
         access: Access::ReadOnly,
         owner: Ownership::Kept,
     };
-    let mut run = Run::bash("cat skills/a/SKILL.md; touch skills/a/x; echo; ls /extra");
+    let mut run = TestRun::bash("cat skills/a/SKILL.md; touch skills/a/x; echo; ls /extra");
     run.job.binds = vec![bind("/workspace/skills/a"), bind("/extra")];
     run.binds = vec![
         File::open(skill.path()).unwrap().into(),
@@ -264,7 +264,7 @@ fn binds_are_read_only_and_links_on_the_way_are_refused() {
     assert_eq!(done.ok(), "text\nSKILL.md");
     assert!(done.stderr.contains("Read-only file system"), "{}", done.stderr);
 
-    let mut run = Run::bash("true");
+    let mut run = TestRun::bash("true");
     run.job.binds = vec![bind("/workspace/trap/a")];
     run.binds = vec![File::open(skill.path()).unwrap().into()];
     let workspace = spawner.create_workspace(skillbox_model::ByteSize::mib(1), 100).unwrap();
@@ -283,7 +283,7 @@ fn a_workspace_on_disk_keeps_what_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let owner = spawner.script_ids().unwrap();
     std::os::unix::fs::chown(directory.path(), Some(owner.uid), Some(owner.gid)).unwrap();
-    let mut run = Run::bash("echo kept > file; chmod u+s file; stat -c %u file");
+    let mut run = TestRun::bash("echo kept > file; chmod u+s file; stat -c %u file");
     run.job.workspace = WorkspaceSource::Directory {
         quota: LayerState::Partial {
             reason: "watched".to_owned(),
@@ -293,7 +293,7 @@ fn a_workspace_on_disk_keeps_what_was_written() {
     let done = run.launch(&spawner);
     assert_eq!(done.ok(), "1000");
     assert_eq!(
-        done.ended.enforcement.layers[&Layer::WorkspaceQuota],
+        done.result.enforcement.layers[&Layer::WorkspaceQuota],
         LayerState::Partial {
             reason: "watched".to_owned()
         }
@@ -307,22 +307,22 @@ fn a_workspace_on_disk_keeps_what_was_written() {
 }
 
 #[test]
-fn loopback_works_only_where_the_profile_says_so() {
+fn loopback_works_only_with_a_profile_that_allows_it() {
     let server = "import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\nc = socket.create_connection(s.getsockname())\nprint('connected')";
     let spawner = spawner();
     assert_eq!(
-        Run::python(server).profile("loopback").launch(&spawner).ok(),
+        TestRun::python(server).profile("loopback").launch(&spawner).ok(),
         "connected"
     );
-    let refused = Run::python(server).launch(&spawner);
-    assert_eq!(refused.ended.end, ScriptEnd::Exited(1));
+    let refused = TestRun::python(server).launch(&spawner);
+    assert_eq!(refused.result.end, ScriptEnd::Exited(1));
     assert!(
         refused.stderr.contains("Address family not supported"),
         "{}",
         refused.stderr
     );
     // A run after one with loopback has none of it.
-    let done = Run::bash(
+    let done = TestRun::bash(
         "cat /proc/net/dev | tail -n +3 | wc -l; cat /sys/class/net/lo/operstate 2>/dev/null; cat /proc/net/if_inet6",
     )
     .launch(&spawner);
@@ -330,7 +330,7 @@ fn loopback_works_only_where_the_profile_says_so() {
 }
 
 #[test]
-fn many_runs_at_once_do_not_meet() {
+fn many_runs_at_once_are_separate() {
     let spawner = spawner();
     let threads: Vec<_> = (0..16)
         .map(|number| {
@@ -338,7 +338,7 @@ fn many_runs_at_once_do_not_meet() {
             std::thread::spawn(move || {
                 let script =
                     format!("echo {number} > /dev/shm/x; sleep 0.2; cat /dev/shm/x; ls /proc | grep -c '^[0-9]'");
-                (number, Run::bash(&script).launch(&spawner).ok().to_owned())
+                (number, TestRun::bash(&script).launch(&spawner).ok().to_owned())
             })
         })
         .collect();
@@ -352,9 +352,9 @@ fn many_runs_at_once_do_not_meet() {
 }
 
 #[test]
-fn a_long_command_line_arrives_whole() {
+fn a_long_command_line_is_passed_completely() {
     let long = "x".repeat(100_000);
-    let mut run = Run::argv(&["bash", "-c", "echo ${#1} ${#V}", "bash", &long]);
+    let mut run = TestRun::argv(&["bash", "-c", "echo ${#1} ${#V}", "bash", &long]);
     run.job.env.push(("V".into(), "y".repeat(100_000).into()));
     assert_eq!(run.launch(&spawner()).ok(), "100000 100000");
 }
@@ -371,7 +371,7 @@ fn a_private_input_is_readable_as_the_scripts_own_and_the_original_is_untouched(
     std::fs::write(&path, "secret").unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let run = |owner: Ownership| {
-        let mut run = Run::bash("cat work/in; stat -c %u work/in; echo x > work/in");
+        let mut run = TestRun::bash("cat work/in; stat -c %u work/in; echo x > work/in");
         run.job.binds = vec![Bind {
             target: "/workspace/work/in".to_owned(),
             kind: BindKind::File,

@@ -1,28 +1,28 @@
-//! Each layer alone: the others are switched off, and the same script without it succeeds.
+//! Each layer alone: the others are switched off, and the same script succeeds without it.
 
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::trial::{Done, Run, control, has, is_root, spawner, spawner_program};
+use crate::fixture::{FinishedRun, TestRun, control, has, is_root, spawner, spawner_program};
 use skillbox_model::{ByteSize, Layer, LayerState, Tier};
 use skillbox_sandbox::{PlanError, ScriptEnd, Spawner, SpawnerOptions, Unconfined};
 
-/// A directory of the host that everyone can work in.
+/// A directory of the host that every user can write to.
 fn open_directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     directory
 }
 
-/// The script with some layers only, in a directory of the host.
-fn with_only(layers: &[Layer], directory: &Path, script: &str) -> Done {
-    Run::bash(script)
+/// Runs the script with only these layers, in a directory of the host.
+fn with_only(layers: &[Layer], directory: &Path, script: &str) -> FinishedRun {
+    TestRun::bash(script)
         .only(layers)
         .in_directory(directory)
         .launch(&spawner())
 }
 
-/// Succeeds without a sandbox and without the layer, fails with the layer alone, and says why.
+/// The script succeeds without a sandbox and without the layers, and fails with the layers alone, with this complaint.
 fn denies(layers: &[Layer], script: &str, complaint: &str) {
     let directory = open_directory();
     let free = control(script);
@@ -33,16 +33,16 @@ fn denies(layers: &[Layer], script: &str, complaint: &str) {
     );
     let without = with_only(&[], directory.path(), script);
     assert_eq!(
-        without.ended.end,
+        without.result.end,
         ScriptEnd::Exited(0),
         "without the layer: {}",
         without.stderr
     );
     let done = with_only(layers, directory.path(), script);
     assert_ne!(
-        done.ended.end,
+        done.result.end,
         ScriptEnd::Exited(0),
-        "{script} went through under {layers:?}"
+        "{script} succeeded under {layers:?}"
     );
     assert!(
         done.stderr.contains(complaint),
@@ -76,12 +76,12 @@ fn seccomp_alone_blocks() {
     }
 }
 
-/// No limit of memory counts them. Without reserved pages the kernel has none to give, which is another answer.
+/// No memory limit counts huge pages. A kernel without reserved pages refuses them with another error.
 #[test]
 fn huge_pages_are_refused_and_ordinary_ones_are_not() {
     let script = "import mmap, os, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
-def told(result):
+def errno_of(result):
     return ctypes.get_errno() if result < 0 else 0
 for flags in (0, 0x40000):
     try:
@@ -89,10 +89,10 @@ for flags in (0, 0x40000):
     except OSError as error:
         print(error.errno)
 for flags in (0, 4):
-    print(told(libc.memfd_create(b'x', flags)))
+    print(errno_of(libc.memfd_create(b'x', flags)))
 for flags in (0o1600, 0o5600):
-    print(told(libc.shmget(0, ctypes.c_size_t(2 << 20), flags)))";
-    let inside = Run::python(script).launch(&spawner());
+    print(errno_of(libc.shmget(0, ctypes.c_size_t(2 << 20), flags)))";
+    let inside = TestRun::python(script).launch(&spawner());
     assert_eq!(inside.ok().replace('\n', " "), "0 1 0 1 0 1");
     let free = control(&format!("python3 -c \"{script}\""));
     let free = String::from_utf8(free.stdout).unwrap();
@@ -118,7 +118,7 @@ print(call())
 "#;
     let directory = open_directory();
     let run = |layers: &[Layer]| {
-        Run::python(script)
+        TestRun::python(script)
             .only(layers)
             .in_directory(directory.path())
             .launch(&spawner())
@@ -198,10 +198,10 @@ fn mounts_alone_hide() {
     let script = format!("cat {}", canary.path().display());
     assert!(control(&script).status.success());
     let mounts = [Layer::UserNamespace, Layer::MountNamespace];
-    let done = Run::bash(&script).only(&mounts).launch(&spawner());
-    assert_eq!(done.ended.end, ScriptEnd::Exited(1));
+    let done = TestRun::bash(&script).only(&mounts).launch(&spawner());
+    assert_eq!(done.result.end, ScriptEnd::Exited(1));
     assert!(done.stderr.contains("No such file or directory"), "{}", done.stderr);
-    let done = Run::bash("touch /usr/x").only(&mounts).launch(&spawner());
+    let done = TestRun::bash("touch /usr/x").only(&mounts).launch(&spawner());
     assert!(done.stderr.contains("Read-only file system"), "{}", done.stderr);
 }
 
@@ -220,7 +220,7 @@ fn spawned_sleep() -> std::process::Child {
 }
 
 #[test]
-fn a_network_namespace_alone_leads_nowhere() {
+fn a_network_namespace_alone_has_no_route() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'");
@@ -234,14 +234,14 @@ fn a_network_namespace_alone_leads_nowhere() {
 #[test]
 fn namespaces_for_messages_and_names_are_private() {
     let script = "ipcmk -Q > /dev/null; ipcs -q | grep -c 0x; hostname";
-    let done = Run::bash(script).only(&[Layer::UserNamespace, Layer::IpcNamespace, Layer::UtsNamespace]);
+    let done = TestRun::bash(script).only(&[Layer::UserNamespace, Layer::IpcNamespace, Layer::UtsNamespace]);
     let directory = open_directory();
     let done = done.in_directory(directory.path()).launch(&spawner());
     assert_eq!(done.ok(), "1\nskillbox");
 }
 
 #[test]
-fn dropped_capabilities_alone_take_roots_rights() {
+fn dropped_capabilities_alone_remove_the_rights_of_root() {
     if !is_root() {
         return;
     }
@@ -267,7 +267,7 @@ fn without_new_privileges_a_setuid_program_has_none() {
     std::fs::copy("/usr/bin/id", &program).unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
     let id = |layers: &[Layer]| with_only(layers, directory.path(), "./id -u").ok().to_owned();
-    assert_eq!(id(&[Layer::Capabilities]), "0", "the control has to gain the id");
+    assert_eq!(id(&[Layer::Capabilities]), "0", "the control must gain the id");
     let script_id = SpawnerOptions::SCRIPT_ID.to_string();
     assert_eq!(id(&[Layer::Capabilities, Layer::NoNewPrivileges]), script_id);
 }
@@ -276,7 +276,7 @@ fn without_new_privileges_a_setuid_program_has_none() {
 fn resource_limits_alone_bound_one_process() {
     let directory = open_directory();
     let run = |layers: &[Layer], script: &str| {
-        let mut run = Run::bash(script).only(layers).in_directory(directory.path());
+        let mut run = TestRun::bash(script).only(layers).in_directory(directory.path());
         run.profile.limits.default.file = ByteSize::kib(64);
         run.profile.limits.default.open_files = 64;
         run.launch(&spawner())
@@ -285,7 +285,7 @@ fn resource_limits_alone_bound_one_process() {
     run(&[], write).ok();
     let done = run(&[Layer::ResourceLimits], write);
     assert_eq!(
-        done.ended.end,
+        done.result.end,
         ScriptEnd::Exited(128 + libc::SIGXFSZ),
         "{}",
         done.stderr
@@ -311,17 +311,17 @@ fn control_groups_alone_bound_memory_and_processes() {
     let directory = open_directory();
     let script = "x = bytearray(300 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1";
     let run = |layers: &[Layer]| {
-        let mut run = Run::python(script).only(layers).in_directory(directory.path());
+        let mut run = TestRun::python(script).only(layers).in_directory(directory.path());
         run.profile.limits.default.memory = ByteSize::mib(100);
         run.launch(&spawner)
     };
     run(&[]).ok();
     let done = run(&[Layer::Memory]);
-    assert_eq!(done.ended.end, ScriptEnd::Signaled(9));
-    assert!(done.ended.hits.memory);
+    assert_eq!(done.result.end, ScriptEnd::Signaled(9));
+    assert!(done.result.hits.memory);
 
     let run = |layers: &[Layer]| {
-        let mut run = Run::bash("for i in $(seq 30); do sleep 1 & done; wait")
+        let mut run = TestRun::bash("for i in $(seq 30); do sleep 1 & done; wait")
             .only(layers)
             .in_directory(directory.path());
         run.profile.limits.default.pids = 10;
@@ -330,18 +330,18 @@ fn control_groups_alone_bound_memory_and_processes() {
     run(&[]).ok();
     let done = run(&[Layer::Pids]);
     assert!(
-        done.ended.hits.pids && done.stderr.contains("Resource temporarily unavailable"),
+        done.result.hits.pids && done.stderr.contains("Resource temporarily unavailable"),
         "{}",
         done.stderr
     );
 }
 
 #[test]
-fn unconfined_runs_only_where_the_host_allows_it() {
+fn an_unconfined_run_needs_the_permission_of_the_host() {
     let directory = open_directory();
     let spawner = Spawner::start_with(&spawner_program(), SpawnerOptions::plain()).unwrap();
     let run = || {
-        Run::bash("id -u; setsid sleep 60 & echo $!")
+        TestRun::bash("id -u; setsid sleep 60 & echo $!")
             .profile("unconfined")
             .in_directory(directory.path())
     };
@@ -352,8 +352,8 @@ fn unconfined_runs_only_where_the_host_allows_it() {
     let done = allowed.launch(&spawner);
     let lines: Vec<&str> = done.ok().lines().collect();
     assert_eq!(lines[0], rustix::process::geteuid().as_raw().to_string());
-    assert_eq!(done.ended.enforcement.tier, Tier::T4);
-    for (layer, state) in &done.ended.enforcement.layers {
+    assert_eq!(done.result.enforcement.tier, Tier::T4);
+    for (layer, state) in &done.result.enforcement.layers {
         let expected = if *layer == Layer::WallClock {
             LayerState::Enforced
         } else {
@@ -361,15 +361,15 @@ fn unconfined_runs_only_where_the_host_allows_it() {
         };
         assert_eq!(*state, expected, "{layer}");
     }
-    // Even here nothing is left behind.
+    // No process outlives an unconfined run.
     assert!(!Path::new("/proc").join(lines[1]).exists(), "{} lives", lines[1]);
     assert_eq!(done.took.as_secs(), 0);
 
-    let mut allowed = Run::bash("setsid sleep 60 & sleep 60")
+    let mut allowed = TestRun::bash("setsid sleep 60 & sleep 60")
         .profile("unconfined")
         .in_directory(directory.path());
     allowed.job.unconfined = Unconfined::Allow;
     let started = allowed.start(&spawner).unwrap();
     started.sandbox.kill().unwrap();
-    assert_eq!(started.wait().ended.end, ScriptEnd::Killed);
+    assert_eq!(started.wait().result.end, ScriptEnd::Killed);
 }

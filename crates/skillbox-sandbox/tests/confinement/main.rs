@@ -1,15 +1,15 @@
-//! Confinement on a real kernel: plans, profiles, launches, each layer alone, ordinary users, the spawner's life.
+//! Confinement on a real kernel: plans, profiles, launches, each layer alone, ordinary users, the spawner process.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test that cannot go on says so and ends"
+    reason = "a test that cannot continue reports why and ends"
 )]
 
+mod fixture;
 mod launch;
 mod layers;
 mod ordinary_user;
+mod parked_sandboxes;
 mod plans;
 mod profiles;
-mod slots;
-mod spawner_life;
-mod trial;
+mod spawner_process;

@@ -1,9 +1,9 @@
-//! The same as an ordinary user: who cannot have everything, and is told what.
+//! Runs as an ordinary user, with a report of the layers that this user cannot have.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
-use crate::trial::{has, is_root, spawner_program};
+use crate::fixture::{has, is_root, spawner_program};
 
 /// A user of the host that exists nowhere else.
 const USER: u32 = 61_234;
@@ -33,7 +33,7 @@ fn can_try() -> bool {
 }
 
 #[test]
-fn the_default_profile_works_and_says_what_is_missing() {
+fn the_default_profile_works_and_reports_what_is_missing() {
     if !can_try() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Plans are pure: what would be done on hosts that this machine is not.
+//! Plans are pure, so they can be tested for hosts that this machine is not.
 
 use std::collections::BTreeMap;
 
@@ -223,7 +223,7 @@ fn a_required_layer_that_is_missing_refuses_the_run_with_cause_and_fix() {
 }
 
 #[test]
-fn a_preferred_layer_that_is_missing_is_told() {
+fn a_preferred_layer_that_is_missing_is_reported() {
     let mut facts = root();
     facts.landlock_abi = 0;
     facts.cgroup.memory = missing("not delegated", "delegate");

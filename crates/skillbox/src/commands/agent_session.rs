@@ -73,7 +73,7 @@ fn loader_settings(settings: AgentSettings, context: &Context<'_>) -> Settings {
     Settings {
         policy: settings.policy,
         always_allowed: settings.always_allowed.0,
-        description_budget: settings.budget,
+        max_list_chars: settings.budget,
         max_loaded: settings.max_loaded,
         at_limit: settings.at_limit,
         load_mode: settings.load_mode,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Origin, Scope, Store, StoreError};
+use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store, StoreError};
 use skillbox_executor::workspace::mime_type;
 use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
 
@@ -82,12 +82,12 @@ pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal)
         ),
     };
     let artifacts = match &args.verb {
-        Verb::List => stored(store.list(&scope))?,
+        Verb::List => map_store_error(store.list(&scope))?,
         Verb::Versions { name } => versions(store, &scope, name)?,
         Verb::Get { reference, to } => return get(store, &scope, reference, to.as_ref(), context, terminal),
         Verb::Put { file, name } => vec![put(store, &scope, file, name.as_deref())?],
         Verb::Rm { reference } => {
-            let removed = stored(store.remove(&scope, &parse_reference(reference)?))?;
+            let removed = map_store_error(store.remove(&scope, &parse_reference(reference)?))?;
             // `session gc` retries and reports what cannot be freed now.
             let _freed = store.collect_garbage();
             removed
@@ -98,9 +98,9 @@ pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal)
 
 fn versions(store: &Store, scope: &Scope, name: &str) -> Result<Vec<Artifact>, Failure> {
     let reference = parse_reference(name)?;
-    let found = stored(store.versions(scope, &reference.name))?;
+    let found = map_store_error(store.versions(scope, &reference.name))?;
     if found.is_empty() {
-        return stored(Err(StoreError::Missing(reference)));
+        return map_store_error(Err(StoreError::Missing(reference)));
     }
     Ok(found)
 }
@@ -113,8 +113,8 @@ fn get(
     context: &Context<'_>,
     terminal: &mut Terminal,
 ) -> Result<u8, Failure> {
-    let artifact = stored(store.resolve(scope, &parse_reference(reference)?))?;
-    let mut content = stored(store.open(&artifact))?;
+    let artifact = map_store_error(store.resolve(scope, &parse_reference(reference)?))?;
+    let mut content = map_store_error(store.open(&artifact))?;
     let write_failure =
         |path: &str, error: io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
     match to {
@@ -161,11 +161,11 @@ fn put(store: &Store, scope: &Scope, path: &PathBuf, name: Option<&str>) -> Resu
     let mut head = Vec::new();
     (&file).take(8 << 10).read_to_end(&mut head).map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
-    let origin = Origin {
+    let metadata = ArtifactMetadata {
         mime_type: Some(mime_type(&file_name, &head)),
         run_id: None,
     };
-    stored(store.put(scope, &name, &mut file, origin))
+    map_store_error(store.put(scope, &name, &mut file, metadata))
 }
 
 fn parse_reference(reference: &str) -> Result<ArtifactRef, Failure> {
@@ -173,7 +173,7 @@ fn parse_reference(reference: &str) -> Result<ArtifactRef, Failure> {
     ArtifactRef::parse(text).map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error))
 }
 
-fn stored<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
+fn map_store_error<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
     result.map_err(|error| {
         let failure = Failure::from_error(error.code(), &error);
         match error.hint() {

@@ -16,7 +16,7 @@ use crate::render::{Span, Terminal, Tone};
     "skillbox help validate       same as `skillbox validate --help`",
     "skillbox help errors         error codes, their meaning and remedy",
     "skillbox help findings       codes of diagnostics about skills",
-    "skillbox help settings       flag, variable, key, default and value of settings",
+    "skillbox help settings       flag, variable, key and default of each setting",
     "skillbox help exit-codes     exit codes and their meaning",
 ))]
 pub struct HelpArgs {
@@ -179,7 +179,10 @@ fn print_exit_codes(context: &Context<'_>, terminal: &mut Terminal) -> Result<()
     };
     let entries = [
         other(ExitCode::OK, "success"),
-        other(ExitCode::FAILURE, "the checked object is bad, or the request was refused"),
+        other(
+            ExitCode::FAILURE,
+            "the checked object is bad, or the request was refused",
+        ),
         other(ExitCode::USAGE, "wrong usage or setting"),
         run(ExitCode::OK, "to 123: the script's own exit code"),
         run(ExitCode::TIMED_OUT, "timed out"),

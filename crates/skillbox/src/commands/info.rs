@@ -4,7 +4,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use skillbox_model::{Diagnostic, Digest, ErrorCode, RelPath};
-use skillbox_repository::{Catalog, Resource, ResourceKind, Scope, ShadowedSkill, SkillEntry, SkillMeta, SkillReadError};
+use skillbox_repository::{
+    Catalog, Resource, ResourceKind, Scope, ShadowedSkill, SkillEntry, SkillMeta, SkillReadError,
+};
 
 use super::output::CommandOutput;
 use crate::catalog;
@@ -65,14 +67,14 @@ impl SkillInfo {
             .filter(|shadowed| shadowed.name == *entry.name());
         Ok(Self {
             meta: entry.meta.clone(),
-            path: entry.path().display().to_string(),
+            path: entry.skill_md_path().display().to_string(),
             source: entry.source_label().to_owned(),
             scope: entry.scope(),
             digest: dir.digest()?,
             resources: ResourceLists::of(dir.resources()?),
             docs: dir.docs()?,
             overrides: overrides.cloned().collect(),
-            diagnostics: catalog.diagnostics_of(entry).cloned().chain(dir.advice()?).collect(),
+            diagnostics: catalog.diagnostics_of(entry).cloned().chain(dir.check()?).collect(),
         })
     }
 }

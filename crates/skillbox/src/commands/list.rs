@@ -96,7 +96,7 @@ fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>
     let skill = Skill {
         name: entry.name().to_string(),
         description: entry.meta.description.to_string(),
-        path: entry.path().display().to_string(),
+        path: entry.skill_md_path().display().to_string(),
         source: entry.source_label().to_owned(),
         scope: entry.scope(),
         digest,

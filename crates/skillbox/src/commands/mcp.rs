@@ -47,8 +47,8 @@ pub fn run(args: &McpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let spawner = runtime_setup::start_server_spawner()?;
     let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
     let options = server_options(settings, context);
-    let host =
-        ServerState::new(Arc::new(runtime), options).map_err(|error| Failure::from_error(ErrorCode::Storage, &error))?;
+    let host = ServerState::new(Arc::new(runtime), options)
+        .map_err(|error| Failure::from_error(ErrorCode::Storage, &error))?;
     let served = match args.http {
         None => serve_stdio(host),
         Some(address) => serve_http(host, address, &args.allow_origin, |address| {

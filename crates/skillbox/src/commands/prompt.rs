@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use skillbox_model::{ErrorCode, ExitCode};
-use skillbox_runtime::{AgentName, AgentSession, Dialect, History, LoadInput, StateDelta};
+use skillbox_runtime::{AgentName, AgentSession, Dialect, HistoryCompleteness, LoadInput, StateDelta};
 
 use super::agent_session::{AgentArgs, tool_failure};
 use crate::context::Context;
@@ -89,7 +89,9 @@ fn render_section(session: &AgentSession, agent: &AgentName) -> Result<Section, 
         .loaded(agent)
         .map(|loaded| loaded.skill.to_string())
         .collect();
-    let section = session.modify_request(agent, History::Whole).map_err(failure)?;
+    let section = session
+        .modify_request(agent, HistoryCompleteness::Complete)
+        .map_err(failure)?;
     let (prompt, state_delta) = section.map(|section| (section.text, section.delta)).unwrap_or_default();
     Ok(Section {
         dialect: session.settings().dialect,

@@ -63,29 +63,29 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
         CancelToken::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error).with_run_exit_code())?;
     interrupt::cancel_on_signal(&cancel);
     let mut write_error = None;
-    let ran = {
+    let completed = {
         let mut stream = |event: RunEvent| write_output(event, terminal, &mut write_error);
         let events = if context.as_json {
             EventSink::silent()
         } else {
-            EventSink::to(&mut stream)
+            EventSink::with_listener(&mut stream)
         };
-        let around = RunContext {
+        let run_context = RunContext {
             session,
             events,
             cancel,
             export: args.out_dir.clone(),
         };
         runtime
-            .run_with_id(new_run_id(), &parsed.request, around)
+            .run_with_id(new_run_id(), &parsed.request, run_context)
             .map_err(|error| Failure::of_run(error.body()))?
     };
-    let code = print_report(&ran.report, args, &parsed.request, context, terminal)?;
+    let code = print_report(&completed.report, args, &parsed.request, context, terminal)?;
     if let Some(error) = write_error {
         return Err(error.into());
     }
     // The output files could not be written, so the run failed whatever the exit code of the script.
-    Ok(if ran.export_failures.is_empty() {
+    Ok(if completed.export_failures.is_empty() {
         code
     } else {
         ExitCode::REFUSED

@@ -59,7 +59,7 @@ impl SearchResult {
             Some(Match {
                 hit,
                 description: entry.meta.description.to_string(),
-                path: entry.path().display().to_string(),
+                path: entry.skill_md_path().display().to_string(),
                 source: entry.source_label().to_owned(),
             })
         });

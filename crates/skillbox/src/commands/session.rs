@@ -89,7 +89,7 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
     match &args.verb {
         Verb::List => print_output(
             &SessionList {
-                sessions: stored(runtime.sessions().list())?,
+                sessions: map_session_error(runtime.sessions().list())?,
             },
             context,
             terminal,
@@ -97,7 +97,7 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
         Verb::Show { id } => print_output(&session_details(&runtime, id)?, context, terminal),
         Verb::Rm { id } => {
             let id = parse(id)?;
-            let freed = stored(runtime.remove_session(&id))?;
+            let freed = map_session_error(runtime.remove_session(&id))?;
             let removed = GarbageReport {
                 removed: vec![id],
                 freed,
@@ -106,7 +106,7 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
             print_output(&removed, context, terminal)
         }
         Verb::Gc { idle } => {
-            let garbage = stored(runtime.collect_garbage(Duration::from_secs(*idle)))?;
+            let garbage = map_session_error(runtime.collect_garbage(Duration::from_secs(*idle)))?;
             let containers = match (runtime.remove_abandoned_containers(), host.executor) {
                 (Ok(count), _) => Some(count),
                 // A host that does not use Docker need not have a daemon.
@@ -125,8 +125,8 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
 
 fn session_details(runtime: &Runtime, id: &str) -> Result<SessionDetails, Failure> {
     let id = parse(id)?;
-    let record = stored(runtime.sessions().open(&id).and_then(|session| session.record()))?;
-    let state = stored(runtime.session_state(&id))?;
+    let record = map_session_error(runtime.sessions().open(&id).and_then(|session| session.record()))?;
+    let state = map_session_error(runtime.session_state(&id))?;
     let mut all = Vec::new();
     for agent in state.agents() {
         all.extend(state.loaded(agent).map(|loaded| LoadedSkill {
@@ -147,7 +147,7 @@ fn parse(id: &str) -> Result<SessionId, Failure> {
     SessionId::parse(id).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))
 }
 
-fn stored<T>(result: Result<T, impl Into<RunError>>) -> Result<T, Failure> {
+fn map_session_error<T>(result: Result<T, impl Into<RunError>>) -> Result<T, Failure> {
     result.map_err(|error| Failure::from_body(error.into().body()))
 }
 

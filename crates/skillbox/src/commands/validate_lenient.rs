@@ -49,8 +49,8 @@ pub fn check_path(path: &Path) -> PathReport {
     let catalog = Repository::open(vec![source], ScanOptions::default()).catalog();
     let mut diagnostics = catalog.diagnostics().to_vec();
     for entry in catalog.skills() {
-        let advice = entry.open().and_then(|dir| dir.advice());
-        diagnostics.extend(advice.unwrap_or_else(|error| vec![catalog::unreadable(entry, &error)]));
+        let found = entry.open().and_then(|dir| dir.check());
+        diagnostics.extend(found.unwrap_or_else(|error| vec![catalog::unreadable(entry, &error)]));
     }
     diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
     if catalog.is_empty() && diagnostics.is_empty() {
@@ -80,7 +80,7 @@ fn read_texts(diagnostics: &[Diagnostic]) -> BTreeMap<PathBuf, String> {
         let Ok(file) = RelPath::parse(file.as_bytes()) else {
             continue;
         };
-        if let Ok(bytes) = SkillDir::open(dir).and_then(|dir| dir.read(&file, MAX_SKILL_MD_BYTES)) {
+        if let Ok(bytes) = SkillDir::open(dir).and_then(|dir| dir.read_file(&file, MAX_SKILL_MD_BYTES)) {
             texts.insert(diagnostic.path.clone(), String::from_utf8_lossy(&bytes).into_owned());
         }
     }

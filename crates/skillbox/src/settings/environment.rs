@@ -57,8 +57,8 @@ impl Environment {
     /// The variables that configure clients of object stores.
     pub fn object_store_variables(&self) -> BTreeMap<String, String> {
         let is_known = |name: &str| {
-            let is_proxy = BucketOptions::PROXIES.contains(&name.to_ascii_uppercase().as_str());
-            is_proxy || BucketOptions::PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            let is_proxy = BucketOptions::PROXY_VARIABLES.contains(&name.to_ascii_uppercase().as_str());
+            is_proxy || BucketOptions::VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         };
         let texts = self
             .variables

@@ -15,8 +15,8 @@ impl SettingValue for SocketAddr {
 
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         let text = String::parse(words, base)?;
-        let wrong = |_| format!("{text:?} is not an IP address with a port, such as 127.0.0.1:8484");
-        text.parse().map_err(wrong)
+        let invalid = |_| format!("{text:?} is not an IP address with a port, such as 127.0.0.1:8484");
+        text.parse().map_err(invalid)
     }
 
     fn display_text(&self) -> String {

@@ -18,7 +18,7 @@ pub(crate) fn parse_reference_yaml(text: &str) -> Result<Option<Node<'static>>, 
     if parser.next_is(|kind| *kind == TokenKind::End) {
         return Ok(None);
     }
-    let root = parser.node(ListIndent::Required)?;
+    let root = parser.parse_node(ListIndent::Required)?;
     if parser.next_is(|kind| *kind == TokenKind::DocumentEnd) {
         parser.next_token();
     }
@@ -33,7 +33,7 @@ fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// Whether the entries of a list may be in the same column as the key of the list.
+/// Whether the entries of a list must be indented more than its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListIndent {
     Optional,
@@ -42,6 +42,7 @@ enum ListIndent {
 
 struct Parser {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
+    /// The end of the last token that is not a `BlockEnd` or `End`.
     last_end: usize,
 }
 
@@ -72,10 +73,10 @@ impl Parser {
         )
     }
 
-    fn node(&mut self, list_indent: ListIndent) -> Result<Node<'static>, ReferenceYamlError> {
+    fn parse_node(&mut self, list_indent: ListIndent) -> Result<Node<'static>, ReferenceYamlError> {
         if list_indent == ListIndent::Optional && self.next_is(|kind| *kind == TokenKind::Entry) {
             let start = self.tokens.peek().map_or(self.last_end, |token| token.start);
-            let items = self.entries(|kind| {
+            let items = self.parse_entries(|kind| {
                 matches!(
                     kind,
                     TokenKind::Entry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd
@@ -91,12 +92,12 @@ impl Parser {
                 Ok(Node::new(Content::Scalar(text.into(), style), token.start..token.end))
             }
             TokenKind::SequenceStart => {
-                let items = self.entries(|kind| matches!(kind, TokenKind::Entry | TokenKind::BlockEnd))?;
+                let items = self.parse_entries(|kind| matches!(kind, TokenKind::Entry | TokenKind::BlockEnd))?;
                 self.expect_block_end()?;
                 Ok(Node::new(Content::Sequence(items), token.start..self.last_end))
             }
             TokenKind::MappingStart => {
-                let pairs = self.pairs()?;
+                let pairs = self.parse_pairs()?;
                 self.expect_block_end()?;
                 Ok(Node::new(Content::Mapping(pairs), token.start..self.last_end))
             }
@@ -104,33 +105,34 @@ impl Parser {
         }
     }
 
-    fn entries(
+    /// Parses list entries. An entry is empty if `ends_empty_entry` accepts the token after its dash.
+    fn parse_entries(
         &mut self,
-        is_empty_before: impl Fn(&TokenKind) -> bool,
+        ends_empty_entry: impl Fn(&TokenKind) -> bool,
     ) -> Result<Vec<Node<'static>>, ReferenceYamlError> {
         let mut items = Vec::new();
         while self.next_is(|kind| *kind == TokenKind::Entry) {
             self.next_token();
-            items.push(if self.next_is(&is_empty_before) {
+            items.push(if self.next_is(&ends_empty_entry) {
                 self.empty_scalar()
             } else {
-                self.node(ListIndent::Required)?
+                self.parse_node(ListIndent::Required)?
             });
         }
         Ok(items)
     }
 
-    fn pairs(&mut self) -> Result<Vec<(Node<'static>, Node<'static>)>, ReferenceYamlError> {
+    fn parse_pairs(&mut self) -> Result<Vec<(Node<'static>, Node<'static>)>, ReferenceYamlError> {
         let mut pairs = Vec::new();
         while self.next_is(|kind| matches!(kind, TokenKind::Key | TokenKind::Value)) {
-            let key = self.key_or_value(TokenKind::Key)?;
-            let value = self.key_or_value(TokenKind::Value)?;
+            let key = self.parse_key_or_value(TokenKind::Key)?;
+            let value = self.parse_key_or_value(TokenKind::Value)?;
             pairs.push((key, value));
         }
         Ok(pairs)
     }
 
-    fn key_or_value(&mut self, introduced_by: TokenKind) -> Result<Node<'static>, ReferenceYamlError> {
+    fn parse_key_or_value(&mut self, introduced_by: TokenKind) -> Result<Node<'static>, ReferenceYamlError> {
         if !self.next_is(|kind| *kind == introduced_by) {
             return Ok(self.empty_scalar());
         }
@@ -138,13 +140,13 @@ impl Parser {
         if self.next_is(|kind| matches!(kind, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd)) {
             return Ok(self.empty_scalar());
         }
-        self.node(ListIndent::Optional)
+        self.parse_node(ListIndent::Optional)
     }
 
     fn expect_block_end(&mut self) -> Result<(), ReferenceYamlError> {
         match self.next_token() {
             Some(token) if token.kind != TokenKind::BlockEnd => {
-                self.error_at(&token, "this does not line up with what stands above it")
+                self.error_at(&token, "this line is not aligned with the lines above it")
             }
             _ => Ok(()),
         }

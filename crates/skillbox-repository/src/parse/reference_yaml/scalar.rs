@@ -1,6 +1,6 @@
 //! Scans scalars of the reference tool's YAML subset: plain, quoted and block.
 
-use super::scanner::{ReferenceYamlError, Scanner, TokenKind, is_blank_or_end, is_break, is_break_or_end};
+use super::scanner::{ReferenceYamlError, Scanner, TokenKind, is_blank_or_end, is_line_break, is_line_break_or_end};
 use crate::parse::yaml::ScalarStyle;
 
 impl Scanner<'_> {
@@ -20,14 +20,14 @@ impl Scanner<'_> {
                     value.push_str(&blanks);
                 }
                 value.push(c);
-                self.forward();
+                self.advance();
             }
             if self.at == before {
                 break;
             }
             self.allows_key = false;
             end = self.at;
-            blanks = self.plain_blanks();
+            blanks = self.scan_plain_blanks();
             let column = isize::try_from(self.column).unwrap_or(isize::MAX);
             if blanks.is_empty() || self.peek() == '#' || column < self.indent + 1 {
                 break;
@@ -39,29 +39,30 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips the blanks and line breaks between two words and returns their value; empty if the scalar ends.
-    fn plain_blanks(&mut self) -> String {
+    /// Skips the blanks and line breaks after a word and returns what they contribute to the scalar. The result is
+    /// empty if the scalar ends.
+    fn scan_plain_blanks(&mut self) -> String {
         let start = self.at;
         self.skip_while(|c| c == ' ');
-        let Some(first) = peek_break(self) else {
+        let Some(first) = peek_line_break(self) else {
             return " ".repeat(self.at - start);
         };
-        self.forward();
+        self.advance();
         self.allows_key = true;
-        if self.at_document_mark() {
+        if self.is_at_document_marker() {
             return String::new();
         }
         let mut more = String::new();
         loop {
             if self.peek() == ' ' {
-                self.forward();
-            } else if let Some(c) = self.take_break() {
+                self.advance();
+            } else if let Some(c) = self.take_line_break() {
                 more.push(c);
-                if self.at_document_mark() {
+                if self.is_at_document_marker() {
                     return String::new();
                 }
             } else {
-                return fold_breaks(first, &more);
+                return fold_line_breaks(first, &more);
             }
         }
     }
@@ -69,18 +70,18 @@ impl Scanner<'_> {
     pub(super) fn scan_quoted(&mut self, quote: char) -> Result<(), ReferenceYamlError> {
         let start = self.at;
         let mut value = String::new();
-        self.forward();
-        self.quoted_text(quote, &mut value)?;
+        self.advance();
+        self.scan_quoted_text(quote, &mut value)?;
         while self.peek() != quote {
-            self.quoted_blanks(&mut value)?;
-            self.quoted_text(quote, &mut value)?;
+            self.scan_quoted_blanks(&mut value)?;
+            self.scan_quoted_text(quote, &mut value)?;
         }
-        self.forward();
+        self.advance();
         self.push(TokenKind::Scalar(value, ScalarStyle::Quoted), start);
         Ok(())
     }
 
-    fn quoted_text(&mut self, quote: char, value: &mut String) -> Result<(), ReferenceYamlError> {
+    fn scan_quoted_text(&mut self, quote: char, value: &mut String) -> Result<(), ReferenceYamlError> {
         loop {
             let c = self.peek();
             if is_blank_or_end(c) {
@@ -90,18 +91,18 @@ impl Scanner<'_> {
                 if quote == '"' || self.peek_at(1) != '\'' {
                     return Ok(());
                 }
-                self.forward();
+                self.advance();
             } else if c == '\\' && quote == '"' {
-                self.escape(value)?;
+                self.scan_escape(value)?;
                 continue;
             }
             value.push(c);
-            self.forward();
+            self.advance();
         }
     }
 
-    fn escape(&mut self, value: &mut String) -> Result<(), ReferenceYamlError> {
-        self.forward();
+    fn scan_escape(&mut self, value: &mut String) -> Result<(), ReferenceYamlError> {
+        self.advance();
         let c = self.peek();
         let plain = match c {
             '0' => '\0',
@@ -118,26 +119,26 @@ impl Scanner<'_> {
             '_' => '\u{a0}',
             'L' => '\u{2028}',
             'P' => '\u{2029}',
-            'x' | 'u' | 'U' => return self.code_point(value),
-            c if is_break(c) => {
-                self.take_break();
-                value.push_str(&self.quoted_breaks()?);
+            'x' | 'u' | 'U' => return self.scan_code_point(value),
+            c if is_line_break(c) => {
+                self.take_line_break();
+                value.push_str(&self.scan_quoted_breaks()?);
                 return Ok(());
             }
-            _ => return self.error("unknown escape in a double-quoted text"),
+            _ => return self.error("a double-quoted text contains an unknown escape"),
         };
         value.push(plain);
-        self.forward();
+        self.advance();
         Ok(())
     }
 
     /// Reads `xHH`, `uHHHH` or `UHHHHHHHH`. Two escapes that form a surrogate pair are one character.
-    fn code_point(&mut self, value: &mut String) -> Result<(), ReferenceYamlError> {
-        let code = self.hexadecimal()?;
+    fn scan_code_point(&mut self, value: &mut String) -> Result<(), ReferenceYamlError> {
+        let code = self.scan_hex_digits()?;
         let c = match code {
             0xD800..=0xDBFF if self.rest().starts_with("\\u") => {
-                self.forward();
-                let low = self.hexadecimal()?;
+                self.advance();
+                let low = self.scan_hex_digits()?;
                 char::decode_utf16([code as u16, low as u16])
                     .next()
                     .and_then(Result::ok)
@@ -147,68 +148,68 @@ impl Scanner<'_> {
         };
         match c {
             Some(c) => value.push(c),
-            None => return self.error("an escape that is not a Unicode character"),
+            None => return self.error("an escape is not a Unicode character"),
         }
         Ok(())
     }
 
-    /// Reads the letter that gives the number of digits, and the digits.
-    fn hexadecimal(&mut self) -> Result<u32, ReferenceYamlError> {
+    /// Reads the letter that determines the number of digits, then the digits.
+    fn scan_hex_digits(&mut self) -> Result<u32, ReferenceYamlError> {
         let length = match self.peek() {
             'x' => 2,
             'u' => 4,
             _ => 8,
         };
-        self.forward();
+        self.advance();
         let mut code = 0_u32;
         for _ in 0..length {
             let Some(digit) = self.peek().to_digit(16) else {
                 return self.error("an escape has too few hexadecimal digits");
             };
             code = code << 4 | digit;
-            self.forward();
+            self.advance();
         }
         Ok(code)
     }
 
-    fn quoted_blanks(&mut self, value: &mut String) -> Result<(), ReferenceYamlError> {
+    fn scan_quoted_blanks(&mut self, value: &mut String) -> Result<(), ReferenceYamlError> {
         let start = self.at;
         self.skip_while(|c| matches!(c, ' ' | '\t'));
-        match peek_break(self) {
+        match peek_line_break(self) {
             Some(first) => {
-                self.forward();
-                let more = self.quoted_breaks()?;
-                value.push_str(&fold_breaks(first, &more));
+                self.advance();
+                let more = self.scan_quoted_breaks()?;
+                value.push_str(&fold_line_breaks(first, &more));
             }
-            None if self.peek() == '\0' => return self.error("a quoted text never ends"),
+            None if self.peek() == '\0' => return self.error("a quoted text is never closed"),
             None => value.push_str(self.text_since(start)),
         }
         Ok(())
     }
 
-    fn quoted_breaks(&mut self) -> Result<String, ReferenceYamlError> {
+    fn scan_quoted_breaks(&mut self) -> Result<String, ReferenceYamlError> {
         let mut breaks = String::new();
         loop {
-            if self.at_document_mark() {
-                return self.error("a document marker inside a quoted text");
+            if self.is_at_document_marker() {
+                return self.error("a quoted text contains a document marker");
             }
             self.skip_while(|c| matches!(c, ' ' | '\t'));
-            match self.take_break() {
+            match self.take_line_break() {
                 Some(c) => breaks.push(c),
                 None => return Ok(breaks),
             }
         }
     }
 
-    pub(super) fn scan_block(&mut self, style: char) -> Result<(), ReferenceYamlError> {
+    pub(super) fn scan_block_scalar(&mut self, style: char) -> Result<(), ReferenceYamlError> {
         let start = self.at;
-        self.forward();
-        let (chomping, increment) = self.block_header()?;
+        self.advance();
+        let (chomping, increment) = self.scan_block_header()?;
         let min_indent = usize::try_from(self.indent + 1).unwrap_or(0);
         let (indent, mut breaks) = match increment {
             Some(increment) => {
                 let indent = min_indent.max(1) + increment - 1;
-                (indent, self.block_breaks(indent))
+                (indent, self.scan_block_breaks(indent))
             }
             None => self.detect_block_indent(min_indent),
         };
@@ -217,13 +218,13 @@ impl Scanner<'_> {
         while self.column == indent && self.peek() != '\0' {
             value.push_str(&breaks);
             let is_unindented = !matches!(self.peek(), ' ' | '\t');
-            while !is_break_or_end(self.peek()) {
+            while !is_line_break_or_end(self.peek()) {
                 value.push(self.peek());
-                self.forward();
+                self.advance();
             }
-            last = self.take_break();
-            breaks = self.block_breaks(indent);
-            let at_mark = min_indent == 0 && self.column == 0 && self.at_document_mark();
+            last = self.take_line_break();
+            breaks = self.scan_block_breaks(indent);
+            let at_mark = min_indent == 0 && self.column == 0 && self.is_at_document_marker();
             if at_mark || self.column != indent || self.peek() == '\0' {
                 break;
             }
@@ -246,7 +247,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn block_header(&mut self) -> Result<(Option<char>, Option<usize>), ReferenceYamlError> {
+    fn scan_block_header(&mut self) -> Result<(Option<char>, Option<usize>), ReferenceYamlError> {
         let (mut chomping, mut increment) = (None, None);
         for _ in 0..2 {
             let c = self.peek();
@@ -256,31 +257,32 @@ impl Scanner<'_> {
                 '1'..='9' if increment.is_none() => increment = Some(c as usize - '0' as usize),
                 _ => break,
             }
-            self.forward();
+            self.advance();
         }
-        if self.peek() != ' ' && !is_break_or_end(self.peek()) {
-            return self.error("the header of a block text is wrong");
+        if self.peek() != ' ' && !is_line_break_or_end(self.peek()) {
+            return self.error("the header of a block text is not valid");
         }
         self.skip_while(|c| c == ' ');
         if self.peek() == '#' {
-            self.skip_while(|c| !is_break_or_end(c));
+            self.skip_while(|c| !is_line_break_or_end(c));
         }
-        if !is_break_or_end(self.peek()) {
-            return self.error("the text of a block begins on the line after its header");
+        if !is_line_break_or_end(self.peek()) {
+            return self.error("the text of a block must begin on the line after its header");
         }
-        self.take_break();
+        self.take_line_break();
         Ok((chomping, increment))
     }
 
-    /// Returns the deepest column of blanks before the first word, including lines of blanks.
+    /// Returns the indentation of a block text, which is that of its most indented line up to the first word, and the
+    /// line breaks before that word.
     fn detect_block_indent(&mut self, min_indent: usize) -> (usize, String) {
         let mut breaks = String::new();
         let mut longest = 0;
         loop {
             if self.peek() == ' ' {
-                self.forward();
+                self.advance();
                 longest = longest.max(self.column);
-            } else if let Some(c) = self.take_break() {
+            } else if let Some(c) = self.take_line_break() {
                 breaks.push(c);
             } else {
                 return (min_indent.max(longest), breaks);
@@ -288,13 +290,13 @@ impl Scanner<'_> {
         }
     }
 
-    fn block_breaks(&mut self, indent: usize) -> String {
+    fn scan_block_breaks(&mut self, indent: usize) -> String {
         let mut breaks = String::new();
         loop {
             while self.column < indent && self.peek() == ' ' {
-                self.forward();
+                self.advance();
             }
-            match self.take_break() {
+            match self.take_line_break() {
                 Some(c) => breaks.push(c),
                 None => return breaks,
             }
@@ -302,17 +304,17 @@ impl Scanner<'_> {
     }
 }
 
-/// Returns the value of the line break at the current position without skipping it.
-fn peek_break(scanner: &Scanner<'_>) -> Option<char> {
+/// Like `take_line_break`, but does not skip the line break.
+fn peek_line_break(scanner: &Scanner<'_>) -> Option<char> {
     match scanner.peek() {
         '\u{85}' => Some('\n'),
-        c if is_break(c) => Some(c),
+        c if is_line_break(c) => Some(c),
         _ => None,
     }
 }
 
-/// Folds line breaks: one becomes a blank, several become one fewer; U+2028 and U+2029 are kept.
-fn fold_breaks(first: char, more: &str) -> String {
+/// Folds line breaks: a single one becomes a blank, and of several the first is removed. U+2028 and U+2029 are kept.
+fn fold_line_breaks(first: char, more: &str) -> String {
     match (first, more) {
         ('\n', "") => " ".to_owned(),
         ('\n', _) => more.to_owned(),

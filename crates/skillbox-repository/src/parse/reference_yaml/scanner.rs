@@ -9,10 +9,10 @@ use crate::parse::yaml::ScalarStyle;
 
 /// The maximum number of characters of a key.
 const MAX_KEY_CHARS: usize = 1024;
-/// The reference tool overflows its stack at a slightly larger depth.
+/// The maximum nesting depth. The reference tool overflows its stack at a slightly larger depth.
 const MAX_DEPTH: usize = 245;
 
-/// Why the text is rejected, and where.
+/// Why the reference tool rejects a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct ReferenceYamlError {
@@ -43,10 +43,12 @@ pub(super) enum TokenKind {
 
 /// A scalar that is a key if a colon follows.
 struct PossibleKey {
-    token: usize,
+    /// The index at which the key token must be inserted.
+    token_index: usize,
     is_required: bool,
     start: usize,
-    characters: usize,
+    /// The number of characters before the scalar.
+    char_offset: usize,
     line: usize,
     column: usize,
 }
@@ -55,14 +57,14 @@ struct PossibleKey {
 pub(super) struct Scanner<'a> {
     text: &'a str,
     pub(super) at: usize,
-    characters: usize,
+    char_offset: usize,
     line: usize,
     pub(super) column: usize,
     /// The column of the innermost open collection; -1 outside of any.
     pub(super) indent: isize,
     outer_indents: Vec<isize>,
     pub(super) allows_key: bool,
-    key: Option<PossibleKey>,
+    possible_key: Option<PossibleKey>,
     pub(super) tokens: Vec<Token>,
 }
 
@@ -71,30 +73,30 @@ pub(super) fn scan(text: &str) -> Result<Vec<Token>, ReferenceYamlError> {
     let mut scanner = Scanner {
         text,
         at: 0,
-        characters: 0,
+        char_offset: 0,
         line: 0,
         column: 0,
         indent: -1,
         outer_indents: Vec::new(),
         allows_key: true,
-        key: None,
+        possible_key: None,
         tokens: Vec::new(),
     };
     while scanner.scan_token()? {}
     Ok(scanner.tokens)
 }
 
-pub(super) fn is_break(c: char) -> bool {
+pub(super) fn is_line_break(c: char) -> bool {
     matches!(c, '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// `peek` returns NUL at the end of the text; NUL cannot occur in it.
-pub(super) fn is_break_or_end(c: char) -> bool {
-    c == '\0' || is_break(c)
+/// Whether `c` is a line break or the NUL that `peek` returns at the end of the text. The text contains no NUL.
+pub(super) fn is_line_break_or_end(c: char) -> bool {
+    c == '\0' || is_line_break(c)
 }
 
 pub(super) fn is_blank_or_end(c: char) -> bool {
-    matches!(c, ' ' | '\t') || is_break_or_end(c)
+    matches!(c, ' ' | '\t') || is_line_break_or_end(c)
 }
 
 impl Scanner<'_> {
@@ -115,12 +117,12 @@ impl Scanner<'_> {
         &self.text[start..self.at]
     }
 
-    pub(super) fn forward(&mut self) {
+    pub(super) fn advance(&mut self) {
         let Some(c) = self.text[self.at..].chars().next() else {
             return;
         };
         self.at += c.len_utf8();
-        self.characters += 1;
+        self.char_offset += 1;
         if c == '\n' {
             self.line += 1;
             self.column = 0;
@@ -131,22 +133,22 @@ impl Scanner<'_> {
 
     pub(super) fn skip_while(&mut self, wanted: impl Fn(char) -> bool) {
         while wanted(self.peek()) {
-            self.forward();
+            self.advance();
         }
     }
 
-    /// Skips one line break and returns its value.
-    pub(super) fn take_break(&mut self) -> Option<char> {
+    /// Skips a line break and returns the character that it contributes to a scalar.
+    pub(super) fn take_line_break(&mut self) -> Option<char> {
         let c = self.peek();
-        if !is_break(c) {
+        if !is_line_break(c) {
             return None;
         }
-        self.forward();
+        self.advance();
         Some(if c == '\u{85}' { '\n' } else { c })
     }
 
     /// Whether a document marker is at the current position.
-    pub(super) fn at_document_mark(&self) -> bool {
+    pub(super) fn is_at_document_marker(&self) -> bool {
         (self.rest().starts_with("---") || self.rest().starts_with("...")) && is_blank_or_end(self.peek_at(3))
     }
 
@@ -162,26 +164,26 @@ impl Scanner<'_> {
         self.tokens.push(Token { kind, start, end });
     }
 
-    /// Scans one or two tokens; returns false at the end.
+    /// Scans the next tokens; returns false at the end of the text.
     fn scan_token(&mut self) -> Result<bool, ReferenceYamlError> {
         self.skip_to_token();
-        self.drop_stale_key()?;
+        self.drop_stale_possible_key()?;
         let column = isize::try_from(self.column).unwrap_or(isize::MAX);
         self.close_collections(column);
         let c = self.peek();
         match c {
             '\0' => {
                 self.close_collections(-1);
-                self.drop_key()?;
+                self.drop_possible_key()?;
                 self.push(TokenKind::End, self.at);
                 return Ok(false);
             }
-            '.' if self.column == 0 && self.at_document_mark() => {
+            '.' if self.column == 0 && self.is_at_document_marker() => {
                 self.close_collections(-1);
-                self.drop_key()?;
+                self.drop_possible_key()?;
                 self.allows_key = false;
                 self.push(TokenKind::DocumentEnd, self.at);
-                (0..3).for_each(|_| self.forward());
+                (0..3).for_each(|_| self.advance());
             }
             '%' if self.column == 0 => return self.error("directives are not allowed"),
             '[' | ']' | '{' | '}' | ',' => return self.error("flow style is not allowed"),
@@ -192,18 +194,18 @@ impl Scanner<'_> {
             ':' if is_blank_or_end(self.peek_at(1)) => self.scan_value()?,
             '|' | '>' => {
                 self.allows_key = true;
-                self.drop_key()?;
-                self.scan_block(c)?;
+                self.drop_possible_key()?;
+                self.scan_block_scalar(c)?;
             }
             '\'' | '"' => {
-                self.save_key()?;
+                self.save_possible_key()?;
                 self.allows_key = false;
                 self.scan_quoted(c)?;
             }
             '\t' => return self.error("a tab cannot start a value; indent with blanks"),
             '%' | '@' | '`' => return self.error("a value cannot start with this character; quote it"),
             _ => {
-                self.save_key()?;
+                self.save_possible_key()?;
                 self.allows_key = false;
                 self.scan_plain();
             }
@@ -213,19 +215,19 @@ impl Scanner<'_> {
 
     fn skip_to_token(&mut self) {
         if self.at == 0 && self.peek() == '\u{feff}' {
-            self.forward();
+            self.advance();
         }
         loop {
             self.skip_while(|c| c == ' ');
             if self.peek() == '#' {
-                self.skip_while(|c| !is_break_or_end(c));
-                while self.take_break().is_some() {}
+                self.skip_while(|c| !is_line_break_or_end(c));
+                while self.take_line_break().is_some() {}
                 self.allows_key = true;
-            } else if self.take_break().is_some() {
+            } else if self.take_line_break().is_some() {
                 self.allows_key = true;
                 // After an empty line, all white space is skipped, including tabs.
                 if self.peek() == '\n' {
-                    self.skip_while(|c| is_break(c) || matches!(c, ' ' | '\t'));
+                    self.skip_while(|c| is_line_break(c) || matches!(c, ' ' | '\t'));
                 }
             } else {
                 return;
@@ -233,31 +235,35 @@ impl Scanner<'_> {
         }
     }
 
-    fn drop_stale_key(&mut self) -> Result<(), ReferenceYamlError> {
-        match &self.key {
-            Some(key) if key.line != self.line || self.characters - key.characters > MAX_KEY_CHARS => self.drop_key(),
+    fn drop_stale_possible_key(&mut self) -> Result<(), ReferenceYamlError> {
+        match &self.possible_key {
+            Some(key) if key.line != self.line || self.char_offset - key.char_offset > MAX_KEY_CHARS => {
+                self.drop_possible_key()
+            }
             _ => Ok(()),
         }
     }
 
-    fn drop_key(&mut self) -> Result<(), ReferenceYamlError> {
-        match self.key.take() {
+    /// Forgets the possible key, because no colon follows it.
+    fn drop_possible_key(&mut self) -> Result<(), ReferenceYamlError> {
+        match self.possible_key.take() {
             Some(key) if key.is_required => Err(ReferenceYamlError {
                 offset: key.start,
-                message: "a key without a colon".into(),
+                message: "a key has no colon after it".into(),
             }),
             _ => Ok(()),
         }
     }
 
-    fn save_key(&mut self) -> Result<(), ReferenceYamlError> {
+    /// Remembers that the next scalar may be a key.
+    fn save_possible_key(&mut self) -> Result<(), ReferenceYamlError> {
         if self.allows_key {
-            self.drop_key()?;
-            self.key = Some(PossibleKey {
-                token: self.tokens.len(),
+            self.drop_possible_key()?;
+            self.possible_key = Some(PossibleKey {
+                token_index: self.tokens.len(),
                 is_required: usize::try_from(self.indent) == Ok(self.column),
                 start: self.at,
-                characters: self.characters,
+                char_offset: self.char_offset,
                 line: self.line,
                 column: self.column,
             });
@@ -265,6 +271,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
+    /// Closes the collections that are indented more than `column`.
     fn close_collections(&mut self, column: isize) {
         while self.indent > column {
             self.indent = self.outer_indents.pop().unwrap_or(-1);
@@ -305,22 +312,22 @@ impl Scanner<'_> {
             self.push(collection, self.at);
         }
         self.allows_key = true;
-        self.drop_key()?;
+        self.drop_possible_key()?;
         self.push(token, self.at);
-        self.forward();
+        self.advance();
         Ok(())
     }
 
     fn scan_value(&mut self) -> Result<(), ReferenceYamlError> {
-        if let Some(key) = self.key.take() {
+        if let Some(key) = self.possible_key.take() {
             let token = |kind| Token {
                 kind,
                 start: key.start,
                 end: key.start,
             };
-            self.tokens.insert(key.token, token(TokenKind::Key));
+            self.tokens.insert(key.token_index, token(TokenKind::Key));
             if self.open_collection(key.column)? {
-                self.tokens.insert(key.token, token(TokenKind::MappingStart));
+                self.tokens.insert(key.token_index, token(TokenKind::MappingStart));
             }
             self.allows_key = false;
         } else {
@@ -333,7 +340,7 @@ impl Scanner<'_> {
             self.allows_key = true;
         }
         self.push(TokenKind::Value, self.at);
-        self.forward();
+        self.advance();
         Ok(())
     }
 }

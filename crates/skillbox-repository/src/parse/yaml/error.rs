@@ -11,51 +11,56 @@ pub(super) const MAX_ALIASES: usize = 100;
 
 /// Why a text cannot be read, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
+#[error("{kind}")]
 pub(in crate::parse) struct YamlError {
     pub offset: usize,
-    pub problem: Problem,
+    pub kind: YamlErrorKind,
 }
 
 /// The reason for an error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::parse) enum Problem {
+pub(in crate::parse) enum YamlErrorKind {
     #[error("{message}")]
     Syntax {
         message: String,
         hint: Option<&'static str>,
     },
     #[error("the tag `{0}` is not supported")]
-    Tag(String),
+    UnsupportedTag(String),
     #[error("a second document begins")]
     SecondDocument,
     #[error("an alias is inside the value that it repeats")]
-    Cycle,
+    AliasCycle,
     #[error("more than {MAX_BYTES} bytes")]
-    Bytes,
+    TooManyBytes,
     #[error("more than {MAX_NODES} values")]
-    Nodes,
+    TooManyNodes,
     #[error("more than {MAX_DEPTH} nested collections")]
-    Depth,
+    TooDeep,
     #[error("more than {MAX_ALIASES} aliases")]
-    Aliases,
+    TooManyAliases,
 }
 
-impl Problem {
+impl YamlErrorKind {
     /// How to fix the error.
     pub(in crate::parse) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Syntax { hint, .. } => *hint,
-            Self::Tag(_) => Some("remove the tag, or put the value in quotes if it is text"),
+            Self::UnsupportedTag(_) => Some("remove the tag, or put the value in quotes if it is text"),
             Self::SecondDocument => Some("remove the line of three dots and what follows it"),
-            Self::Cycle => Some("write the value without the alias"),
-            Self::Bytes | Self::Nodes | Self::Depth => Some("move data out of the frontmatter into a file"),
-            Self::Aliases => Some("replace aliases by their values"),
+            Self::AliasCycle => Some("write the value without the alias"),
+            Self::TooManyBytes | Self::TooManyNodes | Self::TooDeep => {
+                Some("move data out of the frontmatter into a file")
+            }
+            Self::TooManyAliases => Some("replace aliases by their values"),
         }
     }
 
     /// Whether the text exceeds a limit, rather than being invalid.
-    pub(in crate::parse) fn is_budget(&self) -> bool {
-        matches!(self, Self::Bytes | Self::Nodes | Self::Depth | Self::Aliases)
+    pub(in crate::parse) fn exceeds_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::TooManyBytes | Self::TooManyNodes | Self::TooDeep | Self::TooManyAliases
+        )
     }
 }

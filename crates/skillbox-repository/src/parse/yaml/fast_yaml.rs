@@ -9,13 +9,14 @@ use std::ops::Range;
 
 use super::node::{Content, Node, ScalarStyle};
 
-/// Texts of this size cannot exceed the limits on nodes and depth, which are therefore not checked here.
-const MAX_BYTES: usize = 8 << 10;
+/// The maximum size of a text for the fast reader. Smaller texts cannot exceed the limits on nodes and depth, which are
+/// therefore not checked here.
+const MAX_FAST_BYTES: usize = 8 << 10;
 const MAX_KEY_BYTES: usize = 128;
 
 /// Reads a text in the common subset; `None` for any other text.
 pub(super) fn read_fast(text: &str) -> Option<Node<'_>> {
-    if text.len() > MAX_BYTES || !text.chars().all(is_supported) {
+    if text.len() > MAX_FAST_BYTES || !text.chars().all(is_supported) {
         return None;
     }
     let mut lines = Lines { text, at: 0 };
@@ -37,7 +38,7 @@ pub(super) fn read_fast(text: &str) -> Option<Node<'_>> {
     Some(Node::new(Content::Mapping(pairs), span))
 }
 
-/// Characters without a special meaning in YAML, except those that the line readers check.
+/// Whether a character has no special meaning in YAML, or one that the functions below check.
 fn is_supported(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a1}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fdcf}')
         || matches!(c, '\u{fdf0}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{1f000}'..='\u{1faff}')
@@ -116,11 +117,11 @@ fn read_value<'a>(
     lines: &mut Lines<'a>,
 ) -> Option<Node<'a>> {
     match &text[rest.clone()] {
-        "" if indent == 0 => read_nested(text, colon, lines),
+        "" if indent == 0 => read_nested_value(text, colon, lines),
         "" => Some(new_null(colon)),
         "|" | "|-" | ">" | ">-" => read_block_scalar(text, &text[rest], indent, lines),
         written if written.starts_with('[') => read_flow_list(text, rest),
-        _ => read_one_line(text, rest, Context::Block),
+        _ => read_one_line_scalar(text, rest, Context::Block),
     }
 }
 
@@ -135,7 +136,7 @@ enum Context {
 }
 
 /// Reads a scalar that begins and ends on one line.
-fn read_one_line(text: &str, range: Range<usize>, context: Context) -> Option<Node<'_>> {
+fn read_one_line_scalar(text: &str, range: Range<usize>, context: Context) -> Option<Node<'_>> {
     let written = &text[range.clone()];
     let first = written.chars().next()?;
     if matches!(first, '"' | '\'') {
@@ -167,21 +168,21 @@ fn read_flow_list(text: &str, range: Range<usize>) -> Option<Node<'_>> {
         for written in text[inner.clone()].split(',') {
             let item = trim_range(text, at..at + written.len());
             at += written.len() + 1;
-            items.push(read_one_line(text, item, Context::FlowList)?);
+            items.push(read_one_line_scalar(text, item, Context::FlowList)?);
         }
     }
     Some(Node::new(Content::Sequence(items), range))
 }
 
-/// Reads the lines below a key without a value: keys, list entries or nothing.
-fn read_nested<'a>(text: &'a str, colon: usize, lines: &mut Lines<'a>) -> Option<Node<'a>> {
+/// Reads the lines below a key without a value on its line: a mapping, a list or null.
+fn read_nested_value<'a>(text: &'a str, colon: usize, lines: &mut Lines<'a>) -> Option<Node<'a>> {
     if lines.is_at_end() {
         return Some(new_null(colon));
     }
     let first = lines.peek();
     let indent = indent_of(&text[first.clone()]);
     if text[first.start + indent..first.end].starts_with("- ") {
-        return read_entries(text, indent, lines);
+        return read_block_list(text, indent, lines);
     }
     if first.is_empty() {
         return None;
@@ -211,7 +212,7 @@ fn read_nested<'a>(text: &'a str, colon: usize, lines: &mut Lines<'a>) -> Option
     Some(Node::new(Content::Mapping(pairs), span))
 }
 
-fn read_entries<'a>(text: &'a str, indent: usize, lines: &mut Lines<'a>) -> Option<Node<'a>> {
+fn read_block_list<'a>(text: &'a str, indent: usize, lines: &mut Lines<'a>) -> Option<Node<'a>> {
     let mut items = Vec::new();
     while !lines.is_at_end() {
         let line = lines.peek();
@@ -224,7 +225,7 @@ fn read_entries<'a>(text: &'a str, indent: usize, lines: &mut Lines<'a>) -> Opti
             return None;
         }
         lines.at = line.end + 1;
-        items.push(read_one_line(
+        items.push(read_one_line_scalar(
             text,
             trim_range(text, line.start + indent + 2..line.end),
             Context::Block,

@@ -6,37 +6,37 @@ use serde_yaml::granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle as Style, ScanError, Span, StructureStyle, Tag, options,
 };
 
-use super::error::{MAX_ALIASES, MAX_DEPTH, MAX_NODES, Problem, YamlError};
-use super::node::{Content, Node, ScalarStyle};
-
-/// The root node, and the offsets of the keys that replaced an earlier, equal key.
-pub(super) type RootAndReplacingKeys<'a> = (Option<Node<'a>>, Vec<usize>);
+use super::error::{MAX_ALIASES, MAX_DEPTH, MAX_NODES, YamlError, YamlErrorKind};
+use super::node::{Content, Document, Node, ScalarStyle};
 
 /// Reads the only document of a text with the YAML library.
-pub(super) fn read_with_library(text: &str) -> Result<RootAndReplacingKeys<'_>, YamlError> {
+pub(super) fn read_with_library(text: &str) -> Result<Document<'_>, YamlError> {
     let options = options! {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut builder = Builder::default();
+    let mut builder = NodeBuilder::default();
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| syntax_error(text, &error))?;
         let offset = byte_offset(text, &span);
         builder
             .add_event(event, &span, offset)
-            .map_err(|problem| YamlError { offset, problem })?;
+            .map_err(|kind| YamlError { offset, kind })?;
     }
-    Ok((builder.root, builder.replacing_keys))
+    Ok(Document {
+        root: builder.root,
+        duplicate_keys: builder.duplicate_keys,
+    })
 }
 
 /// Builds nodes from parser events with an explicit stack, so that nesting does not use the call stack.
 #[derive(Default)]
-struct Builder<'a> {
+struct NodeBuilder<'a> {
     root: Option<Node<'a>>,
-    replacing_keys: Vec<usize>,
-    open: Vec<OpenCollection<'a>>,
-    /// Complete nodes that have an anchor, with the number of nodes in each.
+    duplicate_keys: Vec<usize>,
+    open_collections: Vec<OpenCollection<'a>>,
+    /// Complete nodes that have an anchor, each with its number of nodes.
     anchors: HashMap<usize, (Node<'a>, usize)>,
     node_count: usize,
     alias_count: usize,
@@ -55,14 +55,14 @@ struct OpenCollection<'a> {
     children: Vec<Node<'a>>,
 }
 
-impl<'a> Builder<'a> {
-    fn add_event(&mut self, event: Event<'a>, span: &Span, offset: usize) -> Result<(), Problem> {
+impl<'a> NodeBuilder<'a> {
+    fn add_event(&mut self, event: Event<'a>, span: &Span, offset: usize) -> Result<(), YamlErrorKind> {
         let end = span.end.byte_offset().unwrap_or(offset).max(offset);
         match event {
             Event::DocumentStart(..) => {
                 self.document_count += 1;
                 if self.document_count > 1 {
-                    return Err(Problem::SecondDocument);
+                    return Err(YamlErrorKind::SecondDocument);
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
                     text
                 };
                 self.count_nodes(1)?;
-                self.add_complete(Node::new(Content::Scalar(text, style), offset..end), anchor, 1)?;
+                self.add_node(Node::new(Content::Scalar(text, style), offset..end), anchor, 1)?;
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.open_collection(false, style, anchor, tag.as_deref(), offset)?
@@ -89,10 +89,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn count_nodes(&mut self, nodes: usize) -> Result<(), Problem> {
+    fn count_nodes(&mut self, nodes: usize) -> Result<(), YamlErrorKind> {
         self.node_count += nodes;
         if self.node_count > MAX_NODES {
-            Err(Problem::Nodes)
+            Err(YamlErrorKind::TooManyNodes)
         } else {
             Ok(())
         }
@@ -105,14 +105,14 @@ impl<'a> Builder<'a> {
         anchor: usize,
         tag: Option<&Tag>,
         start: usize,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), YamlErrorKind> {
         reject_application_tag(tag)?;
         let nodes_before = self.node_count;
         self.count_nodes(1)?;
-        if self.open.len() >= MAX_DEPTH {
-            return Err(Problem::Depth);
+        if self.open_collections.len() >= MAX_DEPTH {
+            return Err(YamlErrorKind::TooDeep);
         }
-        self.open.push(OpenCollection {
+        self.open_collections.push(OpenCollection {
             is_mapping,
             is_block: style == StructureStyle::Block,
             anchor,
@@ -123,9 +123,11 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn close_collection(&mut self, end: usize) -> Result<(), Problem> {
-        let Some(open) = self.open.pop() else { return Ok(()) };
-        // A block collection ends with its last value, but its end event follows blank lines and comments.
+    fn close_collection(&mut self, end: usize) -> Result<(), YamlErrorKind> {
+        let Some(open) = self.open_collections.pop() else {
+            return Ok(());
+        };
+        // A block collection ends with its last value, but its end event comes after blank lines and comments.
         let end = match open.children.last() {
             Some(last) if open.is_block => last.span().end,
             _ => end,
@@ -140,25 +142,25 @@ impl<'a> Builder<'a> {
             Content::Sequence(open.children)
         };
         let size = self.node_count - open.nodes_before;
-        self.add_complete(Node::new(content, start..end.max(start)), open.anchor, size)
+        self.add_node(Node::new(content, start..end.max(start)), open.anchor, size)
     }
 
-    fn add_alias(&mut self, anchor: usize) -> Result<(), Problem> {
+    fn add_alias(&mut self, anchor: usize) -> Result<(), YamlErrorKind> {
         self.alias_count += 1;
         if self.alias_count > MAX_ALIASES {
-            return Err(Problem::Aliases);
+            return Err(YamlErrorKind::TooManyAliases);
         }
-        // The nodes are counted before they are copied.
-        let size = self.anchors.get(&anchor).ok_or(Problem::Cycle)?.1;
+        // The limit is checked before the nodes are copied.
+        let size = self.anchors.get(&anchor).ok_or(YamlErrorKind::AliasCycle)?.1;
         self.count_nodes(size)?;
         let node = self.anchors[&anchor].0.clone();
         self.add_to_parent(node);
         Ok(())
     }
 
-    fn add_complete(&mut self, node: Node<'a>, anchor: usize, size: usize) -> Result<(), Problem> {
+    fn add_node(&mut self, node: Node<'a>, anchor: usize, size: usize) -> Result<(), YamlErrorKind> {
         if anchor != 0 {
-            // Copies for aliases count too: nested anchors would store the innermost node many times.
+            // The copy that is stored for aliases counts too: nested anchors store the innermost node many times.
             self.count_nodes(size)?;
             self.anchors.insert(anchor, (node.clone(), size));
         }
@@ -167,7 +169,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_to_parent(&mut self, node: Node<'a>) {
-        match self.open.last_mut() {
+        match self.open_collections.last_mut() {
             Some(open) => open.children.push(node),
             None => self.root = Some(node),
         }
@@ -184,14 +186,14 @@ impl<'a> Builder<'a> {
                 (_, value) => pairs.push((key, value)),
             }
         }
-        self.remove_replaced(&mut pairs);
+        self.remove_duplicate_keys(&mut pairs);
         for value in merged {
             merge_into(&mut pairs, value);
         }
         pairs
     }
 
-    fn remove_replaced(&mut self, pairs: &mut Vec<(Node<'a>, Node<'a>)>) {
+    fn remove_duplicate_keys(&mut self, pairs: &mut Vec<(Node<'a>, Node<'a>)>) {
         if !has_equal_keys(pairs) {
             return;
         }
@@ -206,9 +208,9 @@ impl<'a> Builder<'a> {
             .filter(|(_, kept)| !**kept)
             .filter_map(|(text, _)| last.get(text?).copied())
             .collect();
-        self.replacing_keys
+        self.duplicate_keys
             .extend(replacing.iter().map(|at| pairs[*at].0.start()));
-        self.replacing_keys.sort_unstable();
+        self.duplicate_keys.sort_unstable();
         let mut kept = kept.into_iter();
         pairs.retain(|_| kept.next().unwrap_or(true));
     }
@@ -253,7 +255,7 @@ fn merge_into<'a>(pairs: &mut Vec<(Node<'a>, Node<'a>)>, value: Node<'a>) {
     }
 }
 
-fn scalar_style(style: Style, tag: Option<&Tag>) -> Result<ScalarStyle, Problem> {
+fn scalar_style(style: Style, tag: Option<&Tag>) -> Result<ScalarStyle, YamlErrorKind> {
     reject_application_tag(tag)?;
     Ok(match (style, tag.map(Tag::suffix)) {
         (_, Some("str" | "")) => ScalarStyle::Quoted,
@@ -263,8 +265,8 @@ fn scalar_style(style: Style, tag: Option<&Tag>) -> Result<ScalarStyle, Problem>
     })
 }
 
-/// An application tag asks for code of that application. Only the seven core tags of YAML are accepted.
-fn reject_application_tag(tag: Option<&Tag>) -> Result<(), Problem> {
+/// Rejects tags other than the seven core tags of YAML: only the application that defines a tag can interpret it.
+fn reject_application_tag(tag: Option<&Tag>) -> Result<(), YamlErrorKind> {
     let Some(tag) = tag else { return Ok(()) };
     let is_core = tag.handle() == "tag:yaml.org,2002:"
         && matches!(tag.suffix(), "str" | "int" | "float" | "bool" | "null" | "map" | "seq");
@@ -273,7 +275,7 @@ fn reject_application_tag(tag: Option<&Tag>) -> Result<(), Problem> {
         return Ok(());
     }
     let written = [tag.handle(), tag.suffix()].concat();
-    Err(Problem::Tag(written.chars().take(80).collect()))
+    Err(YamlErrorKind::UnsupportedTag(written.chars().take(80).collect()))
 }
 
 fn byte_offset(text: &str, span: &Span) -> usize {
@@ -284,14 +286,14 @@ fn syntax_error(text: &str, error: &ScanError) -> YamlError {
     let marker = error.marker();
     let by_characters = || text.char_indices().nth(marker.index()).map_or(text.len(), |(at, _)| at);
     let offset = marker.byte_offset().unwrap_or_else(by_characters).min(text.len());
-    let problem = match error.kind() {
-        ErrorKind::RecursionLimitExceeded => Problem::Depth,
-        kind => Problem::Syntax {
+    let kind = match error.kind() {
+        ErrorKind::RecursionLimitExceeded => YamlErrorKind::TooDeep,
+        kind => YamlErrorKind::Syntax {
             message: kind.to_string(),
             hint: hint_for(kind),
         },
     };
-    YamlError { offset, problem }
+    YamlError { offset, kind }
 }
 
 fn hint_for(kind: &ErrorKind) -> Option<&'static str> {

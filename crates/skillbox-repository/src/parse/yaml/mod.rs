@@ -6,7 +6,7 @@ mod library_yaml;
 mod node;
 mod reader;
 
-pub(super) use error::{Problem, YamlError};
-pub(super) use node::ScalarStyle;
+pub(super) use error::{YamlError, YamlErrorKind};
 pub(crate) use node::{Content, Node};
-pub(super) use reader::{Document, read_yaml};
+pub(super) use node::{Document, ScalarStyle};
+pub(super) use reader::read_yaml;

@@ -1,7 +1,16 @@
-//! A YAML value and its position in the source.
+//! A YAML document: values and their positions in the source.
 
 use std::borrow::Cow;
 use std::ops::Range;
+
+/// A YAML document.
+#[derive(Debug, Default)]
+pub(in crate::parse) struct Document<'a> {
+    /// `None` for a document without content.
+    pub root: Option<Node<'a>>,
+    /// Offsets of the keys that replaced an earlier, equal key.
+    pub duplicate_keys: Vec<usize>,
+}
 
 /// A value and its byte range in the source.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +38,7 @@ pub(crate) enum ScalarStyle {
 
 impl<'a> Node<'a> {
     pub(crate) fn new(content: Content<'a>, span: Range<usize>) -> Self {
-        // Documents are limited to 1 MiB.
+        // Documents have at most 1 MiB, so offsets fit.
         let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Self {
             content,

@@ -1,18 +1,9 @@
-//! Reads a YAML document within limits, by the fast reader if its subset suffices.
+//! Reads a YAML document within limits: with the fast reader if its subset suffices, otherwise with the library.
 
-use super::error::{MAX_BYTES, Problem, YamlError};
+use super::error::{MAX_BYTES, YamlError, YamlErrorKind};
 use super::fast_yaml::read_fast;
 use super::library_yaml::read_with_library;
-use super::node::Node;
-
-/// A YAML document.
-#[derive(Debug, Default)]
-pub(in crate::parse) struct Document<'a> {
-    /// `None` for a document without content.
-    pub root: Option<Node<'a>>,
-    /// Offsets of the keys that replaced an earlier, equal key.
-    pub replacing_keys: Vec<usize>,
-}
+use super::node::Document;
 
 /// Reads the only document of a text.
 ///
@@ -22,17 +13,16 @@ pub(in crate::parse) fn read_yaml(text: &str) -> Result<Document<'_>, YamlError>
     if text.len() > MAX_BYTES {
         return Err(YamlError {
             offset: 0,
-            problem: Problem::Bytes,
+            kind: YamlErrorKind::TooManyBytes,
         });
     }
     if let Some(root) = read_fast(text) {
         return Ok(Document {
             root: Some(root),
-            replacing_keys: Vec::new(),
+            duplicate_keys: Vec::new(),
         });
     }
-    let (root, replacing_keys) = read_with_library(text)?;
-    Ok(Document { root, replacing_keys })
+    read_with_library(text)
 }
 
 #[cfg(test)]
@@ -77,9 +67,9 @@ mod tests {
             if let Some(root) = read_fast(&text) {
                 let result = read_with_library(&text);
                 prop_assert!(result.is_ok(), "{text:?} {result:?}");
-                let (by_library, replacing_keys) = result.unwrap();
-                prop_assert_eq!(by_library.as_ref(), Some(&root), "{:?}", text);
-                prop_assert!(replacing_keys.is_empty());
+                let by_library = result.unwrap();
+                prop_assert_eq!(by_library.root.as_ref(), Some(&root), "{:?}", text);
+                prop_assert!(by_library.duplicate_keys.is_empty());
             }
         }
 
@@ -97,7 +87,7 @@ mod tests {
             "name: a\ndescription: |\n  b\n  c\nallowed-tools:\n- Read\n- Bash(git *)\nmodel:\n",
             "name: a\ndescription: >-\n  b\n  c\nuser-invocable: true\n",
         ] {
-            assert_eq!(read_fast(text), read_with_library(text).unwrap().0, "{text}");
+            assert_eq!(read_fast(text), read_with_library(text).unwrap().root, "{text}");
             assert!(read_fast(text).is_some(), "{text}");
         }
     }

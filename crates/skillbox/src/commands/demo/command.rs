@@ -2,7 +2,7 @@
 
 use clap::Args;
 use skillbox_model::{ErrorCode, ExitCode};
-use skillbox_repository::{BUILT_IN, Source};
+use skillbox_repository::{BUILT_IN_SKILLS, Source};
 use skillbox_sandbox::SpawnerOptions;
 
 use super::catalog_steps::open_catalog;
@@ -23,7 +23,7 @@ pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure
     let spawner = runtime_setup::fork_spawner(SpawnerOptions::default());
     let mut tour = Tour::new(terminal, context.as_json);
     tour.print_introduction()?;
-    let built_in = open_catalog(Source::Embedded(&BUILT_IN));
+    let built_in = open_catalog(Source::Embedded(&BUILT_IN_SKILLS));
     let directory = tempfile::tempdir().map_err(|error| storage_failure("a temporary directory", &error))?;
     let skills = directory.path().join("skills");
     tour.show_paths_relative_to(directory.path());

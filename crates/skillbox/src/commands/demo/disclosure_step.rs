@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use skillbox_model::ErrorCode;
 use skillbox_repository::{Catalog, SkillReadError};
-use skillbox_runtime::{AgentName, AgentOptions, AgentSession, AgentStart, Dialect, History, Runtime, ToolCall};
+use skillbox_runtime::{
+    AgentName, AgentOptions, AgentSession, AgentSpec, Dialect, HistoryCompleteness, Runtime, ToolCall,
+};
 
 use super::tour::{PromptLayer, Tour};
 use crate::commands::agent_session::tool_failure;
@@ -74,9 +76,11 @@ fn measure_layers(
     let session = AgentSession::open(Arc::new(runtime), options).map_err(|error| internal_failure(&error))?;
     let failure = |error| tool_failure(&error, &session);
     let agent = AgentName::default();
-    session.before_agent(&AgentStart::main()).map_err(failure)?;
+    session.before_agent(&AgentSpec::main()).map_err(failure)?;
     let prompt = || -> Result<String, Failure> {
-        let section = session.modify_request(&agent, History::Whole).map_err(failure)?;
+        let section = session
+            .modify_request(&agent, HistoryCompleteness::Complete)
+            .map_err(failure)?;
         Ok(section.map(|section| section.text).unwrap_or_default())
     };
     let call = |tool: &str, arguments| session.call(&ToolCall::new(tool, arguments)).map_err(failure);
@@ -131,9 +135,9 @@ fn catalog_size(catalog: &Catalog) -> Result<CatalogSize, SkillReadError> {
     };
     for entry in catalog.skills() {
         let dir = entry.open()?;
-        size.bodies += dir.instructions()?.body.chars().count();
+        size.bodies += dir.read_skill_md()?.body.chars().count();
         for document in dir.docs()? {
-            let text = dir.read(&document, 1 << 20)?;
+            let text = dir.read_file(&document, 1 << 20)?;
             size.documents += String::from_utf8_lossy(&text).chars().count();
             size.document_count += 1;
         }

@@ -20,9 +20,9 @@ pub fn unpack_skills(catalog: &Catalog, target: &Path) -> Result<Vec<PathBuf>, F
         let dir = target.join(entry.name().as_str());
         let unreadable = |error| Failure::from_error(ErrorCode::SkillUnreadable, &error);
         let skill = entry.open().map_err(unreadable)?;
-        for file in skill.files().map_err(unreadable)? {
+        for file in skill.tree_entries().map_err(unreadable)? {
             if let TreeEntryKind::File { is_executable, .. } = file.kind {
-                let bytes = skill.read(&file.path, MAX_FILE_BYTES).map_err(unreadable)?;
+                let bytes = skill.read_file(&file.path, MAX_FILE_BYTES).map_err(unreadable)?;
                 write_file(&dir, &file.path, &bytes, is_executable).map_err(|error| {
                     Failure::new(
                         ErrorCode::Storage,

@@ -1,4 +1,4 @@
-//! The spawner itself: what it leaves behind, and what dies with it.
+//! The spawner process: what it cleans up, and what dies with it.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -8,13 +8,13 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process};
 use skillbox_model::ErrorCode;
 use skillbox_sandbox::{LaunchError, Spawner, SpawnerError, SpawnerOptions};
 
-use crate::trial::{Run, is_root, spawner, spawner_program, wait_for};
+use crate::fixture::{TestRun, is_root, spawner, spawner_program, wait_for};
 
 fn kill_spawner(spawner: &Spawner) {
     kill_process(Pid::from_raw(spawner.pid().unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// Directories of control groups that a spawner made.
+/// The directories of the control groups that a spawner created.
 fn groups_of(pid: i32) -> Vec<String> {
     let mut found = Vec::new();
     for controller in ["memory", "pids", "cpuacct", "cpu"] {
@@ -40,22 +40,22 @@ fn groups_of(pid: i32) -> Vec<String> {
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
-        assert!(Instant::now() < deadline, "{what} does not come true");
+        assert!(Instant::now() < deadline, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
-fn a_killed_spawner_takes_its_sandboxes_along() {
+fn the_sandboxes_of_a_killed_spawner_die() {
     let spawner = spawner();
-    let started = Run::bash("sleep 300").start(&spawner).unwrap();
+    let started = TestRun::bash("sleep 300").start(&spawner).unwrap();
     let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
     kill_spawner(&spawner);
     assert!(
         wait_for(pidfd.as_fd(), Duration::from_secs(30)),
         "the sandbox outlives its spawner"
     );
-    let error = Run::bash("true").start(&spawner).err().unwrap();
+    let error = TestRun::bash("true").start(&spawner).err().unwrap();
     assert!(
         matches!(
             error,
@@ -67,13 +67,13 @@ fn a_killed_spawner_takes_its_sandboxes_along() {
 }
 
 #[test]
-fn a_dropped_spawner_ends_orderly() {
+fn a_dropped_spawner_cleans_up() {
     let spawner = spawner();
     let pid = spawner.pid().unwrap();
-    let started = Run::bash("sleep 300").start(&spawner).unwrap();
+    let started = TestRun::bash("sleep 300").start(&spawner).unwrap();
     let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
     if is_root() {
-        assert!(!groups_of(pid).is_empty(), "the test looks at the wrong place");
+        assert!(!groups_of(pid).is_empty(), "the test looks in the wrong directory");
     }
     drop(spawner);
     assert!(wait_for(pidfd.as_fd(), Duration::from_secs(30)));
@@ -82,17 +82,17 @@ fn a_dropped_spawner_ends_orderly() {
 }
 
 #[test]
-fn a_new_spawner_sweeps_what_a_killed_one_left() {
+fn a_new_spawner_removes_the_groups_of_a_killed_one() {
     if !is_root() {
         return;
     }
     let first = spawner();
     let pid = first.pid().unwrap();
-    Run::bash("true").launch(&first).ok();
-    let started = Run::bash("sleep 300").start(&first).unwrap();
+    TestRun::bash("true").launch(&first).ok();
+    let started = TestRun::bash("sleep 300").start(&first).unwrap();
     let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
-    // Looked at while it lives: spawners of other tests sweep as well.
-    assert!(!groups_of(pid).is_empty(), "the test looks at the wrong place");
+    // Checked while it lives, because the spawners of other tests remove stale groups as well.
+    assert!(!groups_of(pid).is_empty(), "the test looks in the wrong directory");
     kill_spawner(&first);
     assert!(wait_for(pidfd.as_fd(), Duration::from_secs(30)));
     drop((started, first));
@@ -102,32 +102,32 @@ fn a_new_spawner_sweeps_what_a_killed_one_left() {
 }
 
 #[test]
-fn hundreds_of_runs_leave_nothing_behind() {
+fn hundreds_of_runs_leak_nothing() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
-    let before = Held::at_rest(&spawner);
+    TestRun::bash("true").launch(&spawner).ok();
+    let before = HeldResources::at_rest(&spawner);
     for _ in 0..200 {
-        Run::bash("true").launch(&spawner).ok();
+        TestRun::bash("true").launch(&spawner).ok();
     }
     let slots = usize::from(SpawnerOptions::DEFAULT_SLOTS);
-    // What waits for the next run is not left behind.
+    // Parked sandboxes are no leak.
     eventually("the end of all runs", || {
         children_of(spawner.pid().unwrap()).len() <= slots
     });
-    let after = Held::at_rest(&spawner);
+    let after = HeldResources::at_rest(&spawner);
     assert!(after.is_within(&before), "{after:?} instead of {before:?}");
 }
 
-/// What a spawner holds, and what is held of it here.
+/// The resources of a spawner, and the open descriptors of this process.
 #[derive(Debug, PartialEq, Eq)]
-struct Held {
+struct HeldResources {
     descriptors: usize,
     groups: usize,
     mounts: usize,
     own: usize,
 }
 
-impl Held {
+impl HeldResources {
     fn now(pid: i32) -> Self {
         let count = |path: &str| std::fs::read_dir(path).unwrap().count();
         Self {
@@ -138,7 +138,7 @@ impl Held {
         }
     }
 
-    /// Without anything that is parked, and once nothing changes any more.
+    /// The resources without parked sandboxes, once they are stable.
     fn at_rest(spawner: &Spawner) -> Self {
         let pid = spawner.pid().unwrap();
         spawner.set_slot_limit(0).unwrap();
@@ -177,7 +177,7 @@ fn children_of(pid: i32) -> Vec<String> {
 }
 
 #[test]
-fn the_spawner_has_no_environment_no_arguments_and_no_strange_descriptors() {
+fn the_spawner_has_no_environment_no_arguments_and_no_foreign_descriptors() {
     let spawner = spawner();
     spawner.facts().unwrap();
     let pid = spawner.pid().unwrap();
@@ -210,16 +210,16 @@ fn the_spawner_has_no_environment_no_arguments_and_no_strange_descriptors() {
 }
 
 #[test]
-fn a_program_that_is_no_spawner_is_an_error_and_not_a_hang() {
+fn a_program_that_is_no_spawner_is_an_error() {
     let error = Spawner::start(Path::new("/no/such/program")).err().unwrap();
     assert!(matches!(error, SpawnerError::Start { .. }), "{error:?}");
-    let deaf = Spawner::start(Path::new("/bin/true")).and_then(|spawner| spawner.facts().cloned());
-    assert!(matches!(deaf, Err(SpawnerError::Exited)), "{deaf:?}");
+    let facts = Spawner::start(Path::new("/bin/true")).and_then(|spawner| spawner.facts().cloned());
+    assert!(matches!(facts, Err(SpawnerError::Exited)), "{facts:?}");
 }
 
 #[test]
-fn want_of_descriptors_fails_one_launch_and_not_the_spawner() {
-    // Workspaces of an ordinary user are made by the spawner too.
+fn a_lack_of_descriptors_fails_one_launch_and_not_the_spawner() {
+    // The spawner of an ordinary user also creates the workspaces.
     if !is_root() {
         return;
     }
@@ -231,7 +231,7 @@ fn want_of_descriptors_fails_one_launch_and_not_the_spawner() {
         },
     )
     .unwrap();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     let pid = Pid::from_raw(spawner.pid().unwrap());
     // The hard limit is inherited, and not everybody may raise it.
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
@@ -239,16 +239,19 @@ fn want_of_descriptors_fails_one_launch_and_not_the_spawner() {
     let most = allow(Some(4));
     assert_eq!(
         most.current, maximum,
-        "a spawner takes every descriptor that it may have"
+        "the spawner raises its limit of descriptors to the maximum"
     );
     let mut failed = 0;
-    // From none at all, over some but not enough, to almost enough.
+    // From no free descriptor to almost enough.
     for few in 4..40 {
         allow(Some(few));
-        failed += usize::from(Run::bash("true").start(&spawner).is_err());
-        assert!(spawner.is_alive(), "the want of one beyond {few} ended the spawner");
+        failed += usize::from(TestRun::bash("true").start(&spawner).is_err());
+        assert!(
+            spawner.is_alive(),
+            "the spawner exited with a limit of {few} descriptors"
+        );
     }
-    assert!(failed > 0, "the control: so few are enough");
+    assert!(failed > 0, "the control: no launch failed");
     allow(maximum);
-    assert_eq!(Run::bash("echo here").launch(&spawner).ok(), "here");
+    assert_eq!(TestRun::bash("echo here").launch(&spawner).ok(), "here");
 }

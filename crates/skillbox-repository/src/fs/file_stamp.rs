@@ -4,15 +4,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 
-/// Kernels update file times in ticks, so a later write within this time may leave the change time as it is.
+/// An upper bound of the resolution of file times. The kernel updates them in ticks, so two writes within one tick may
+/// have the same change time.
 const TICK_NANOS: i64 = 20_000_000;
-/// File systems without fractions of seconds have a resolution of at most two seconds (FAT).
+/// The resolution on file systems that do not store fractions of seconds: two seconds on FAT, one on others.
 const COARSE_TICK_NANOS: i64 = 2_000_000_000;
 
 /// Size, times and identity of a file at one moment.
 ///
-/// The change time is the decisive one: a program may set the modification time back, but only the kernel sets the
-/// change time. Both are stored, because a restored backup may differ in only one of them.
+/// The change time detects most writes: a program can reset the modification time, but only the kernel sets the change
+/// time. Both are stored, because a restored backup may differ in only one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     device: u64,
@@ -20,16 +21,16 @@ pub(crate) struct FileStamp {
     size: u64,
     modified: i64,
     changed: i64,
-    /// Whether any later write must change the stamp.
+    /// Whether every later write is certain to change the stamp.
     is_settled: bool,
 }
 
 /// The result of comparing a stamp with a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum StampComparison {
     /// The file was not written in between.
     Same,
-    /// The stamps are equal, but the first was taken so soon after a write that a second write may not show.
+    /// The stamps are equal, but the first was taken so soon after a write that it may hide a second write.
     Uncertain,
     /// The file was written, or it is another file.
     Different,
@@ -41,7 +42,7 @@ impl FileStamp {
         Self::taken_at(stat, now_nanos())
     }
 
-    /// A stamp for use as the later one in [`Self::compare`]; it saves reading the clock.
+    /// A stamp to pass as `later` to [`Self::compare`], which does not need the current time.
     pub(crate) fn for_comparison(stat: &Stat) -> Self {
         Self::taken_at(stat, 0)
     }
@@ -61,13 +62,14 @@ impl FileStamp {
             size: stat.st_size as u64,
             modified: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
             changed,
-            // A change time in the future means a wrong clock; never trusting it would make every check a read.
+            // A change time in the future means that a clock is wrong. The stamp counts as settled, because otherwise
+            // every check would read the file again.
             is_settled: changed.saturating_add(tick) < now || changed > now.saturating_add(COARSE_TICK_NANOS),
         }
     }
 
     /// Compares this earlier stamp with a later one.
-    pub(crate) fn compare(&self, later: &Self) -> Comparison {
+    pub(crate) fn compare(&self, later: &Self) -> StampComparison {
         let is_same = Self {
             is_settled: false,
             ..*self
@@ -76,9 +78,9 @@ impl FileStamp {
             ..*later
         };
         match (is_same, self.is_settled) {
-            (false, _) => Comparison::Different,
-            (true, true) => Comparison::Same,
-            (true, false) => Comparison::Uncertain,
+            (false, _) => StampComparison::Different,
+            (true, true) => StampComparison::Same,
+            (true, false) => StampComparison::Uncertain,
         }
     }
 
@@ -125,10 +127,13 @@ mod tests {
         let first = FileStamp::new(&stat(&file));
         fs::write(&file, "three").unwrap();
         let second = FileStamp::new(&stat(&file));
-        assert_eq!(first.compare(&second), Comparison::Different);
+        assert_eq!(first.compare(&second), StampComparison::Different);
         fs::write(dir.path().join("g"), "three").unwrap();
         fs::rename(dir.path().join("g"), &file).unwrap();
-        assert_eq!(second.compare(&FileStamp::new(&stat(&file))), Comparison::Different);
+        assert_eq!(
+            second.compare(&FileStamp::new(&stat(&file))),
+            StampComparison::Different
+        );
     }
 
     #[test]
@@ -138,8 +143,8 @@ mod tests {
         fs::write(&file, "one").unwrap();
         let stat = stat(&file);
         let fresh = FileStamp::new(&stat);
-        assert_eq!(fresh.compare(&FileStamp::new(&stat)), Comparison::Uncertain);
+        assert_eq!(fresh.compare(&FileStamp::new(&stat)), StampComparison::Uncertain);
         let later = FileStamp::taken_at(&stat, now_nanos() + TICK_NANOS);
-        assert_eq!(later.compare(&fresh), Comparison::Same);
+        assert_eq!(later.compare(&fresh), StampComparison::Same);
     }
 }

@@ -1,4 +1,5 @@
-//! Adapts a staged job to a script that sees the host's own mounts: mounts become copies, and paths become real ones.
+//! Adapts a staged job to a script that sees the host's mounts: skills and linked inputs are copied instead of mounted,
+//! and `/workspace` is replaced by its path on the host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd};
@@ -13,7 +14,7 @@ use crate::layout;
 use crate::workspace::{Workspace, WorkspaceError, copy_tree};
 
 impl StagedJob {
-    /// Copies skills and links into the workspace, and replaces `/workspace` by its real path.
+    /// Copies skills and links into the workspace, and replaces `/workspace` by its path on the host.
     pub(super) fn with_host_paths(self, workspace: &Workspace) -> Result<Self, LocalError> {
         for (name, snapshot) in &self.skills {
             copy_into_workspace(workspace, snapshot.root(), &layout::skill_directory(name))?;
@@ -24,14 +25,14 @@ impl StagedJob {
         let handle = format!("/proc/self/fd/{}", workspace.root().as_raw_fd());
         let root = rustix::fs::readlink(handle, Vec::new()).map_err(|error| LocalError::Descriptor(error.into()))?;
         let root = OsString::from_vec(root.into_bytes());
-        let real = |text: &OsStr| rewrite_workspace_path(&root, text);
-        let cwd = real(OsStr::new(&self.cwd)).into_string();
+        let to_host = |text: &OsStr| rewrite_workspace_path(&root, text);
+        let cwd = to_host(OsStr::new(&self.cwd)).into_string();
         Ok(Self {
-            argv: self.argv.iter().map(|word| real(word)).collect(),
+            argv: self.argv.iter().map(|word| to_host(word)).collect(),
             env: self
                 .env
                 .iter()
-                .map(|(name, value)| (name.clone(), real(value)))
+                .map(|(name, value)| (name.clone(), to_host(value)))
                 .collect(),
             cwd: cwd.map_err(|_| LocalError::Descriptor(std::io::Error::from(Errno::ILSEQ)))?,
             mount_points: None,
@@ -42,7 +43,7 @@ impl StagedJob {
 }
 
 fn copy_into_workspace(workspace: &Workspace, source: std::os::fd::BorrowedFd<'_>, to: &str) -> Result<(), LocalError> {
-    let destination = RelPath::parse(to).map_err(|_| WorkspaceError::new("name", to)(Errno::INVAL));
+    let destination = RelPath::parse(to).map_err(|_| WorkspaceError::io("name", to)(Errno::INVAL));
     destination
         .and_then(|destination| copy_tree(workspace, source, &destination))
         .map_err(LocalError::Workspace)

@@ -1,4 +1,4 @@
-//! Formats texts as Python does: `str`, `repr`, `json.dumps`, `html.escape`.
+//! Formats values and texts as Python does: `str`, `repr`, `json.dumps`, `html.escape`.
 
 use std::fmt::Write as _;
 

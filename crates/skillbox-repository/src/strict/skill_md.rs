@@ -6,15 +6,15 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags};
 
-use super::python::to_str;
+use super::python_format::to_str;
 use super::value::{Value, read_mapping};
 use crate::fs::{ContainedDir, OpenError};
-use crate::parse::{MAX_SKILL_MD_BYTES, SKILL_MD_NAMES, strip};
+use crate::parse::{MAX_SKILL_MD_BYTES, SKILL_MD_NAMES, python_strip};
 
 /// The fields of the frontmatter in source order.
 pub(super) type Fields = Vec<(String, Value)>;
 
-/// Returns the skill directory for a command-line argument, in the spelling of the reference tool.
+/// Returns the skill directory for a command-line argument, written as in the messages of the reference tool.
 ///
 /// Doubled slashes, `.` components and a trailing slash are removed. A path to a file named SKILL.md, in any letter
 /// case, becomes its directory. Links and `..` are kept.
@@ -69,25 +69,25 @@ pub(super) fn find_skill_md(directory: &Path) -> Option<PathBuf> {
 
 /// Reads the fields of the frontmatter.
 pub(super) fn read_fields(skill_md: &Path) -> Result<Fields, String> {
-    parse_bytes(read_bytes(skill_md)?)
+    parse_skill_md(read_skill_md(skill_md)?)
 }
 
-/// Reads the fields of the content of a file.
-pub(super) fn parse_bytes(bytes: Vec<u8>) -> Result<Fields, String> {
+/// Reads the fields from the content of a SKILL.md.
+pub(super) fn parse_skill_md(bytes: Vec<u8>) -> Result<Fields, String> {
     if bytes.len() as u64 > MAX_SKILL_MD_BYTES {
         return Err("SKILL.md has more than 10 MiB".to_owned());
     }
     let text = String::from_utf8(bytes).map_err(|_| "SKILL.md is not valid UTF-8".to_owned())?;
     if text.contains('\r') {
-        parse_fields(&text.replace("\r\n", "\n").replace('\r', "\n"))
+        parse_frontmatter(&text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
-        parse_fields(&text)
+        parse_frontmatter(&text)
     }
 }
 
-/// Reads the file. Unlike the reference tool, this does not follow a link that points outside the skill, and reads at most
-/// one byte more than the limit.
-fn read_bytes(skill_md: &Path) -> Result<Vec<u8>, String> {
+/// Reads the file. Unlike the reference tool, this does not follow a link that points outside the skill, and reads at
+/// most one byte more than the limit.
+fn read_skill_md(skill_md: &Path) -> Result<Vec<u8>, String> {
     let (Some(directory), Some(name)) = (skill_md.parent(), skill_md.file_name()) else {
         return Err("Missing required file: SKILL.md".to_owned());
     };
@@ -109,8 +109,9 @@ fn read_bytes(skill_md: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Reads the frontmatter between the dashes at the start and the next three dashes, at any position in a line.
-fn parse_fields(text: &str) -> Result<Fields, String> {
+/// Reads the frontmatter: the text between the three dashes at the start and the next three dashes, which may be
+/// anywhere in a line.
+fn parse_frontmatter(text: &str) -> Result<Fields, String> {
     let Some(rest) = text.strip_prefix("---") else {
         return Err("SKILL.md must start with YAML frontmatter (---)".to_owned());
     };
@@ -142,7 +143,7 @@ pub(super) fn get_field<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value>
 /// Returns the text of a value, unless it is blank or not a text.
 pub(super) fn non_blank_text(value: &Value) -> Option<&str> {
     match value {
-        Value::Text(text) if !strip(text).is_empty() => Some(text),
+        Value::Text(text) if !python_strip(text).is_empty() => Some(text),
         _ => None,
     }
 }

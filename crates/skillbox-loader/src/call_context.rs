@@ -1,4 +1,4 @@
-//! The context of one call: settings, catalog, state and agent.
+//! The context of one call: settings, catalog, state, agent and caller.
 
 use std::sync::Arc;
 
@@ -14,37 +14,38 @@ use crate::skill_view::SkillView;
 use crate::state::SkillsState;
 use crate::turn_text_cache::TurnTextCache;
 
-/// The operations behind the tools. An operation reads the state, changes nothing, and returns a delta.
+/// The context of one call. Its methods are the operations behind the tools: an operation reads the state, changes
+/// nothing, and returns a delta.
 #[derive(Clone, Copy, Debug)]
-pub struct Engine<'e> {
+pub struct CallContext<'c> {
     /// The settings of the session.
-    pub settings: &'e Settings,
+    pub settings: &'c Settings,
     /// The catalog, to open skills.
-    pub catalog: &'e Catalog,
+    pub catalog: &'c Catalog,
     /// The state of the session.
-    pub state: &'e SkillsState,
+    pub state: &'c SkillsState,
     /// The texts that this turn has read.
-    pub texts: &'e TurnTextCache,
+    pub texts: &'c TurnTextCache,
     /// The agent that makes the call.
-    pub agent: &'e AgentName,
-    /// On whose behalf the agent makes the call.
+    pub agent: &'c AgentName,
+    /// Who asked for the call.
     pub caller: Caller,
 }
 
-/// On whose behalf a call is made.
+/// Who asked for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caller {
-    /// The model's own decision.
+    /// The model.
     #[default]
     Model,
-    /// A request of the user.
+    /// The user.
     User,
 }
 
-/// The outcome of an operation.
+/// The result of an operation, and its change of the state.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer<T> {
+pub struct OperationOutcome<T> {
     /// The result, for programs.
     pub result: T,
     /// The result as the dialect's text, for the model.
@@ -53,10 +54,10 @@ pub struct Answer<T> {
     pub delta: StateDelta,
 }
 
-impl<T> Answer<T> {
+impl<T> OperationOutcome<T> {
     /// Converts the result and keeps the rest.
-    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Answer<U> {
-        Answer {
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> OperationOutcome<U> {
+        OperationOutcome {
             result: convert(self.result),
             text: self.text,
             delta: self.delta,
@@ -64,12 +65,12 @@ impl<T> Answer<T> {
     }
 }
 
-impl<'e> Engine<'e> {
+impl<'c> CallContext<'c> {
     /// Finds a skill by name; it must be visible to the agent and enabled.
-    pub(crate) fn find_skill(&self, name: &str) -> Result<&'e Arc<SkillView>, LoaderError> {
+    pub(crate) fn find_skill(&self, name: &str) -> Result<&'c Arc<SkillView>, LoaderError> {
         let skill = self
             .state
-            .known_skill(self.agent, name)
+            .skill_in_filter(self.agent, name)
             .ok_or_else(|| self.unknown_skill(name))?;
         if self.state.disabled().contains(&skill.name) {
             // A dialect without a tool that enables skills reports a disabled skill as unknown.
@@ -82,7 +83,7 @@ impl<'e> Engine<'e> {
     }
 
     /// The catalog entry of a skill, to open it.
-    pub(crate) fn catalog_entry(&self, skill: &SkillView) -> Result<&'e SkillEntry, LoaderError> {
+    pub(crate) fn catalog_entry(&self, skill: &SkillView) -> Result<&'c SkillEntry, LoaderError> {
         self.catalog
             .get(skill.name.as_str())
             .ok_or_else(|| LoaderError::SkillMissing {

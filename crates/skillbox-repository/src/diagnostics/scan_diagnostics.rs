@@ -8,12 +8,17 @@ use skillbox_model::Diagnostic;
 use super::codes::{ParseCode, ScanCode};
 use super::new_diagnostic::{Code, Hint, Position, new_diagnostic};
 
-fn about(code: impl Into<Code>, path: &Path, message: impl Into<String>, hint: impl Into<Hint>) -> Diagnostic {
+fn whole_file_diagnostic(
+    code: impl Into<Code>,
+    path: &Path,
+    message: impl Into<String>,
+    hint: impl Into<Hint>,
+) -> Diagnostic {
     new_diagnostic(code, path, Position::WholeFile, message, hint)
 }
 
 pub(crate) fn source_missing(path: &Path) -> Diagnostic {
-    about(
+    whole_file_diagnostic(
         ScanCode::SourceMissing,
         path,
         "the source does not exist",
@@ -23,7 +28,7 @@ pub(crate) fn source_missing(path: &Path) -> Diagnostic {
 
 pub(crate) fn source_not_a_directory(path: &Path) -> Diagnostic {
     let hint = "pass the directory that contains the file";
-    about(
+    whole_file_diagnostic(
         ScanCode::SourceNotADirectory,
         path,
         "the source is not a directory",
@@ -36,17 +41,17 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
         io::ErrorKind::PermissionDenied => Some("grant read access, or use another source"),
         _ => None,
     };
-    about(ScanCode::Unreadable, path, format!("cannot be read: {error}"), hint)
+    whole_file_diagnostic(ScanCode::Unreadable, path, format!("cannot be read: {error}"), hint)
 }
 
 pub(crate) fn not_a_file(path: &Path, file_type: &str) -> Diagnostic {
     let message = format!("is {file_type}, not a regular file");
-    about(ScanCode::NotAFile, path, message, ())
+    whole_file_diagnostic(ScanCode::NotAFile, path, message, ())
 }
 
 pub(crate) fn too_large(path: &Path, size: u64, limit: u64) -> Diagnostic {
     let message = format!("the file has {size} bytes; the limit is {limit}");
-    about(
+    whole_file_diagnostic(
         ParseCode::TooLarge,
         path,
         message,
@@ -57,12 +62,12 @@ pub(crate) fn too_large(path: &Path, size: u64, limit: u64) -> Diagnostic {
 pub(crate) fn link_leaves_skill(path: &Path) -> Diagnostic {
     let message = "is a link that points outside its skill; such links are never followed";
     let hint = "copy the file into the skill, or link the whole skill directory";
-    about(ScanCode::LinkLeavesSkill, path, message, hint)
+    whole_file_diagnostic(ScanCode::LinkLeavesSkill, path, message, hint)
 }
 
 pub(crate) fn dangling_link(path: &Path) -> Diagnostic {
     let message = "is a link whose target does not exist";
-    about(
+    whole_file_diagnostic(
         ScanCode::DanglingLink,
         path,
         message,
@@ -72,17 +77,17 @@ pub(crate) fn dangling_link(path: &Path) -> Diagnostic {
 
 pub(crate) fn link_loop(path: &Path) -> Diagnostic {
     let message = "is a link that points back to itself or to a directory above it; it is not followed";
-    about(ScanCode::LinkLoop, path, message, "remove the link")
+    whole_file_diagnostic(ScanCode::LinkLoop, path, message, "remove the link")
 }
 
 pub(crate) fn vanished(path: &Path) -> Diagnostic {
-    about(ScanCode::Vanished, path, "was removed while it was being read", ())
+    whole_file_diagnostic(ScanCode::Vanished, path, "was removed while it was being read", ())
 }
 
 pub(crate) fn nested_skill(path: &Path, outer: &Path) -> Diagnostic {
     let message = format!("is inside the skill {} and is not loaded", outer.display());
     let hint = "move it next to the outer skill, or rename it if it is a template";
-    about(ScanCode::NestedSkill, path, message, hint)
+    whole_file_diagnostic(ScanCode::NestedSkill, path, message, hint)
 }
 
 pub(crate) fn duplicate_name(name: &str, used: &Path, shadowed: &Path) -> Diagnostic {
@@ -90,7 +95,7 @@ pub(crate) fn duplicate_name(name: &str, used: &Path, shadowed: &Path) -> Diagno
         "has the same name {name:?} as {}, which is used instead",
         used.display()
     );
-    about(ScanCode::DuplicateName, shadowed, message, "rename one of them")
+    whole_file_diagnostic(ScanCode::DuplicateName, shadowed, message, "rename one of them")
 }
 
 pub(crate) fn depth_limit(first: &Path, count: usize, max_depth: u8) -> Diagnostic {
@@ -99,7 +104,7 @@ pub(crate) fn depth_limit(first: &Path, count: usize, max_depth: u8) -> Diagnost
         others => format!("; the same applies to {others} more"),
     };
     let message = format!("has directories more than {max_depth} levels deep, which were not searched{others}");
-    about(
+    whole_file_diagnostic(
         ScanCode::DepthLimit,
         first,
         message,
@@ -110,21 +115,21 @@ pub(crate) fn depth_limit(first: &Path, count: usize, max_depth: u8) -> Diagnost
 pub(crate) fn directory_limit(path: &Path, limit: usize) -> Diagnostic {
     let message = format!("has more than {limit} directories; the others were not searched");
     let hint = "use the directory that contains the skills, not one above it";
-    about(ScanCode::DirectoryLimit, path, message, hint)
+    whole_file_diagnostic(ScanCode::DirectoryLimit, path, message, hint)
 }
 
 pub(crate) fn special_file(path: &Path) -> Diagnostic {
     let message = "is a FIFO, a socket or a device; it is ignored";
-    about(ScanCode::SpecialFile, path, message, ())
+    whole_file_diagnostic(ScanCode::SpecialFile, path, message, ())
 }
 
 pub(crate) fn hidden_by_workspace(path: &Path, name: &str) -> Diagnostic {
     let message = format!("is hidden when the skill runs: `{name}` then refers to the workspace's own entry");
-    about(ScanCode::HiddenByWorkspace, path, message, "rename it")
+    whole_file_diagnostic(ScanCode::HiddenByWorkspace, path, message, "rename it")
 }
 
 pub(crate) fn deep_reference(path: &Path) -> Diagnostic {
-    let message = "is more than one level below `references/`, where agents seldom look";
+    let message = "is more than one level below `references/`, where agents rarely look";
     let hint = "keep references one level deep, linked from SKILL.md";
-    about(ScanCode::DeepReference, path, message, hint)
+    whole_file_diagnostic(ScanCode::DeepReference, path, message, hint)
 }

@@ -2,44 +2,44 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kind::Dialect;
+use super::dialects::Dialect;
 use crate::agent::AgentName;
 use crate::skill_view::SkillView;
 use crate::state::{DocSelection, SkillsState};
 
-/// Renders an agent's state as the dialect's host would store it.
-pub fn state_keys(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
-    let mut keys = session_keys(dialect, state, agent);
+/// Renders an agent's state under the keys under which the dialect's hosts store it.
+pub fn render_state(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
+    let mut keys = render_state_without_skills(dialect, state, agent);
     if dialect == Dialect::Deepagents && state.snapshot().is_some() {
-        let skills: Vec<Value> = state.visible(agent).map(|skill| metadata(skill)).collect();
+        let skills: Vec<Value> = state.visible(agent).map(|skill| render_metadata(skill)).collect();
         keys.insert("skills_metadata".to_owned(), json!(skills));
     }
     keys
 }
 
 /// Renders everything but the list of skills, which is long and rarely changes.
-fn session_keys(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
+fn render_state_without_skills(dialect: Dialect, state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     match dialect {
-        Dialect::Deepagents => deepagents(state, agent),
-        Dialect::Trpc => trpc(state, agent),
-        Dialect::Saa => saa(state, agent),
-        Dialect::Skillbox | Dialect::Agentskills => skillbox(state, agent),
+        Dialect::Deepagents => render_deepagents(state, agent),
+        Dialect::Trpc => render_trpc(state, agent),
+        Dialect::Saa => render_saa(state, agent),
+        Dialect::Skillbox | Dialect::Agentskills => render_skillbox(state, agent),
     }
 }
 
 /// Renders the keys whose values differ between two states; a removed key has the value null.
-pub fn changed_keys(
+pub fn render_state_changes(
     dialect: Dialect,
     before: &SkillsState,
     after: &SkillsState,
     agent: &AgentName,
 ) -> Map<String, Value> {
-    let keys = if before.snapshot() == after.snapshot() {
-        session_keys
+    let render = if before.snapshot() == after.snapshot() {
+        render_state_without_skills
     } else {
-        state_keys
+        render_state
     };
-    let (old, new) = (keys(dialect, before, agent), keys(dialect, after, agent));
+    let (old, new) = (render(dialect, before, agent), render(dialect, after, agent));
     let removed = old
         .keys()
         .filter(|key| !new.contains_key(*key))
@@ -50,21 +50,21 @@ pub fn changed_keys(
 }
 
 /// Before the first turn the keys are absent, because the host checks for their existence.
-fn deepagents(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
+fn render_deepagents(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let mut keys = Map::new();
     let Some(snapshot) = state.snapshot() else { return keys };
     let loaded: Vec<&str> = state.loaded(agent).map(|loaded| loaded.skill.as_str()).collect();
     let resources: Map<String, Value> = loaded
         .iter()
         .filter_map(|name| snapshot.get(name))
-        .filter_map(|skill| Some((skill.name.to_string(), resources(state, skill)?)))
+        .filter_map(|skill| Some((skill.name.to_string(), render_resources(state, skill)?)))
         .collect();
     keys.insert("skills_loaded".to_owned(), json!(loaded));
     keys.insert("skill_resources".to_owned(), Value::Object(resources));
     keys
 }
 
-fn metadata(skill: &SkillView) -> Value {
+fn render_metadata(skill: &SkillView) -> Value {
     json!({
         "path": skill.path,
         "name": skill.name,
@@ -76,7 +76,7 @@ fn metadata(skill: &SkillView) -> Value {
     })
 }
 
-fn resources(state: &SkillsState, skill: &SkillView) -> Option<Value> {
+fn render_resources(state: &SkillsState, skill: &SkillView) -> Option<Value> {
     let found = state.resources(&skill.name)?.iter().map(|resource| {
         let path = format!("{}/{}", skill.directory(), resource.path);
         json!({"path": path, "type": resource.kind, "skill_name": skill.name})
@@ -85,7 +85,7 @@ fn resources(state: &SkillsState, skill: &SkillView) -> Option<Value> {
 }
 
 /// All values are strings in this dialect: "1", "*", or an array serialised as JSON.
-fn trpc(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
+fn render_trpc(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let mut keys = Map::new();
     for loaded in state.loaded(agent) {
         keys.insert(format!("temp:skill:loaded:{}", loaded.skill), json!("1"));
@@ -101,7 +101,7 @@ fn trpc(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     keys
 }
 
-fn saa(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
+fn render_saa(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let read: Vec<&str> = state.loaded(agent).map(|loaded| loaded.skill.as_str()).collect();
     let mut keys = Map::new();
     keys.insert("read_skills".to_owned(), json!(read));
@@ -109,7 +109,7 @@ fn saa(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     keys
 }
 
-fn skillbox(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
+fn render_skillbox(state: &SkillsState, agent: &AgentName) -> Map<String, Value> {
     let loaded: Vec<Value> = state
         .loaded(agent)
         .map(|loaded| {

@@ -1,7 +1,7 @@
-//! Finds names similar to a misspelled one.
+//! Finds the names most similar to a misspelled one.
 
-/// Returns the `count` names most similar to `wanted`, best first. There is no minimum similarity: the requested name
-/// does not exist, and any existing name helps the caller.
+/// Returns the `count` names most similar to `wanted`, best first. There is no minimum similarity: `wanted` does not
+/// exist, and any existing name helps the caller.
 pub fn nearest_names<'a, N: AsRef<str> + ?Sized>(
     wanted: &str,
     names: impl Iterator<Item = &'a N>,

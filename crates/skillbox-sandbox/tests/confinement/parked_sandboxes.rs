@@ -1,4 +1,4 @@
-//! Sandboxes made ahead: each is used once, by a run of its kind, and shows nothing of the time it waited.
+//! Parked sandboxes: each serves one run, and the run sees nothing of the time before.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use skillbox_model::{Layer, LayerState};
 use skillbox_sandbox::{Need, Op, PrepareOp, ScriptEnd, Spawner, SpawnerOptions, TemplateOp, VisiblePath};
 
-use crate::trial::{Run, is_root, spawner, spawner_program};
+use crate::fixture::{TestRun, is_root, spawner, spawner_program};
 
 fn with_slots(slots: u8) -> Spawner {
     let options = SpawnerOptions {
@@ -23,13 +23,15 @@ fn children(spawner: &Spawner) -> Vec<i32> {
     list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Waits until at least so many children are there and nothing changes any more, and gives them.
+/// Waits until there are at least this many children and their list is stable, and returns them.
 fn parked(spawner: &Spawner, count: usize) -> Vec<i32> {
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut before = Vec::new();
     loop {
-        let now = children(spawner);
-        // A parked child sleeps: one that is being prepared runs, and one that is dying is a zombie.
+        // A killed slot stays a zombie until the spawner takes it.
+        let mut now = children(spawner);
+        now.retain(|pid| !status(*pid, "State").starts_with('Z'));
+        // A parked child sleeps; one that is being prepared runs.
         let are_asleep = now.iter().all(|pid| status(*pid, "State").starts_with('S'));
         if now.len() >= count && now == before && are_asleep {
             return now;
@@ -59,9 +61,9 @@ fn a_used_slot_is_never_used_again() {
     let mut seen = BTreeSet::new();
     for _ in 0..12 {
         let before = parked_now(&spawner);
-        let run = Run::bash(look).launch(&spawner);
+        let run = TestRun::bash(look).launch(&spawner);
         assert_eq!(run.ok().replace('\n', " "), "/dev/shm:  /workspace/work: skillbox");
-        // The one that ran is gone, and comes back under no number.
+        // The sandbox of the run has ended, and no other one has its pid.
         for used in before.difference(&parked(&spawner, 1).into_iter().collect()) {
             assert!(seen.insert(*used), "{used} was used twice");
         }
@@ -76,9 +78,9 @@ fn parked_now(spawner: &Spawner) -> BTreeSet<i32> {
 #[test]
 fn a_run_takes_the_parked_child() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     let waiting = parked(&spawner, 1);
-    let started = Run::bash("sleep 2").start(&spawner).unwrap();
+    let started = TestRun::bash("sleep 2").start(&spawner).unwrap();
     assert!(children(&spawner).contains(&waiting[0]), "the slot was not used");
     started.wait().ok();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -91,12 +93,12 @@ fn a_run_takes_the_parked_child() {
 #[test]
 fn a_slot_serves_runs_that_bring_more_than_the_one_before() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     let waiting = parked(&spawner, 1);
     let place = tempfile::tempdir().unwrap();
-    let run = Run::bash("ls -d /workspace/skill").with_skill(place.path());
+    let run = TestRun::bash("ls -d /workspace/skill").with_skill(place.path());
     assert_eq!(run.launch(&spawner).ok(), "/workspace/skill");
-    // One that was made for this run alone would leave all that waited where they are.
+    // A sandbox that was created for this run alone would leave all parked ones in place.
     let deadline = Instant::now() + Duration::from_secs(60);
     while waiting.iter().all(|slot| children(&spawner).contains(slot)) {
         assert!(Instant::now() < deadline, "none of {waiting:?} was used");
@@ -114,7 +116,7 @@ fn status(pid: i32, name: &str) -> String {
 #[test]
 fn the_reaper_is_confined_before_there_is_a_run() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     for reaper in parked(&spawner, 1) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while status(reaper, "Seccomp") != "2" {
@@ -129,37 +131,37 @@ fn the_reaper_is_confined_before_there_is_a_run() {
 }
 
 #[test]
-fn a_step_that_fails_in_a_parked_sandbox_is_told_by_its_number() {
+fn a_step_that_fails_in_a_parked_sandbox_is_reported_with_its_number() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     for name in ["first", "second"] {
         parked(&spawner, 1);
-        let mut run = Run::bash("echo it ran");
+        let mut run = TestRun::bash("echo it ran");
         run.job.cwd = format!("/workspace/{name}");
         let plan = run.plan(&spawner).unwrap().to_string();
-        // It may be told before the launch is, or after.
+        // The child may report it before or after the spawner reports the launch.
         let error = match run.start(&spawner) {
             Ok(mut started) => started.sandbox.finish(&started.plan).unwrap_err(),
             Err(error) => error,
         };
         assert_eq!(error.code(), skillbox_model::ErrorCode::InvalidRequest);
-        let told = error.to_string();
-        let number = told.split_whitespace().nth(1).unwrap();
+        let message = error.to_string();
+        let number = message.split_whitespace().nth(1).unwrap();
         let step = format!("  {number}  chdir        /workspace/{name}");
         assert!(
-            plan.contains(&step) && told.contains("enter the working directory"),
-            "{told}"
+            plan.contains(&step) && message.contains("enter the working directory"),
+            "{message}"
         );
     }
 }
 
 #[test]
-fn a_layer_that_failed_while_a_sandbox_was_parked_is_not_called_enforced() {
+fn a_layer_that_failed_while_a_sandbox_parked_is_not_reported_as_enforced() {
     let spawner = spawner();
     let launch = || {
-        let run = Run::bash("true");
+        let run = TestRun::bash("true");
         let mut plan = run.plan(&spawner).unwrap();
-        // A file that cannot be covered, where the profile would go on without.
+        // A file that cannot be covered, where the step is only preferred.
         let mut steps = plan.steps.to_vec();
         let mask = steps
             .iter_mut()
@@ -174,7 +176,7 @@ fn a_layer_that_failed_while_a_sandbox_was_parked_is_not_called_enforced() {
         run.start_by(plan, &spawner).unwrap().wait()
     };
     for _ in 0..3 {
-        let applied = launch().ended.enforcement;
+        let applied = launch().result.enforcement;
         let LayerState::Absent { reason } = &applied.layers[&Layer::Proc] else {
             panic!("{applied:?}");
         };
@@ -186,7 +188,7 @@ fn a_layer_that_failed_while_a_sandbox_was_parked_is_not_called_enforced() {
 #[test]
 fn the_next_launch_reports_that_a_sandbox_could_not_be_parked() {
     let spawner = spawner();
-    let mut plan = Run::bash("true").plan(&spawner).unwrap();
+    let mut plan = TestRun::bash("true").plan(&spawner).unwrap();
     let mut steps = plan.steps.to_vec();
     let bind = steps.iter_mut().find_map(|step| match &mut step.op {
         Op::Template(TemplateOp::BindHost { path, optional, .. }) => Some((path, optional)),
@@ -197,7 +199,7 @@ fn the_next_launch_reports_that_a_sandbox_could_not_be_parked() {
     *optional = false;
     plan.steps = steps.into();
     spawner.park_sandbox(&plan).unwrap();
-    let launch = || Run::bash("true").start(&spawner).unwrap();
+    let launch = || TestRun::bash("true").start(&spawner).unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
     let reported = loop {
         let started = launch();
@@ -224,31 +226,33 @@ fn the_next_launch_reports_that_a_sandbox_could_not_be_parked() {
 fn without_a_pid_namespace_nothing_is_parked() {
     let spawner = with_slots(2);
     let directory = tempfile::tempdir().unwrap();
-    let run = Run::bash("true").only(&[Layer::Seccomp]).in_directory(directory.path());
+    let run = TestRun::bash("true")
+        .only(&[Layer::Seccomp])
+        .in_directory(directory.path());
     let plan = run.plan(&spawner).unwrap();
     spawner.park_sandbox(&plan).unwrap();
-    // Whatever is asked later is answered later.
+    // The spawner serves requests in order.
     spawner.create_workspace(skillbox_model::ByteSize::mib(1), 16).unwrap();
     assert_no_slots(&spawner);
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_by_a_parked_sandbox_too() {
+fn a_parked_sandbox_reports_a_command_that_does_not_exist() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     parked(&spawner, 1);
-    let done = Run::argv(&["no-such-program"]).launch(&spawner);
+    let done = TestRun::argv(&["no-such-program"]).launch(&spawner);
     assert_eq!(
-        (done.ended.end, done.ended.exec_error),
+        (done.result.end, done.result.exec_error),
         (ScriptEnd::Exited(127), Some(libc::ENOENT))
     );
 }
 
 #[test]
-fn without_slots_nothing_waits() {
+fn without_slots_nothing_is_parked() {
     let spawner = with_slots(0);
     for _ in 0..3 {
-        Run::bash("true").launch(&spawner).ok();
+        TestRun::bash("true").launch(&spawner).ok();
     }
     assert_no_slots(&spawner);
 }
@@ -259,36 +263,36 @@ fn a_slot_that_died_is_replaced() {
         return;
     }
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     for pid in parked(&spawner, 1) {
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-        // A death takes its time; a run that comes in the middle of it is killed as well.
+        // A kill is not immediate, and a run that starts meanwhile is killed as well.
         let deadline = Instant::now() + Duration::from_secs(60);
         while !matches!(status(pid, "State").chars().next(), None | Some('Z')) {
             assert!(Instant::now() < deadline, "{pid} does not die");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    assert_eq!(Run::bash("echo here").launch(&spawner).ok(), "here");
+    assert_eq!(TestRun::bash("echo here").launch(&spawner).ok(), "here");
     parked(&spawner, 1);
 }
 
 #[test]
-fn what_a_run_brings_is_mounted_when_it_comes() {
+fn the_mounts_of_a_run_are_attached_when_it_starts() {
     let spawner = spawner();
     let place = tempfile::tempdir().unwrap();
     let show = |name: &str| {
         let directory = place.path().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("content"), name).unwrap();
-        Run::bash("cat /workspace/skill/content").with_skill(&directory)
+        TestRun::bash("cat /workspace/skill/content").with_skill(&directory)
     };
     std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for name in ["first", "second", "third"] {
         assert_eq!(show(name).launch(&spawner).ok(), name);
         parked(&spawner, 1);
         let mut again = show(name);
-        // The same directory, changed while a slot waits.
+        // The same directory, changed while a sandbox is parked.
         std::fs::write(place.path().join(name).join("content"), "changed").unwrap();
         again.job.cwd = "/workspace".to_owned();
         assert_eq!(again.launch(&spawner).ok(), "changed");
@@ -296,7 +300,7 @@ fn what_a_run_brings_is_mounted_when_it_comes() {
 }
 
 #[test]
-fn a_slot_made_before_the_host_changed_is_not_used() {
+fn a_sandbox_that_was_parked_before_the_host_changed_is_not_used() {
     if !is_root() {
         return;
     }
@@ -315,7 +319,7 @@ fn a_slot_made_before_the_host_changed_is_not_used() {
         std::fs::rename(&new, &visible).unwrap();
     };
     let show = || {
-        let mut run = Run::bash(&format!("cat {}/content", visible.display()));
+        let mut run = TestRun::bash(&format!("cat {}/content", visible.display()));
         run.profile.filesystem.visible.push(VisiblePath {
             path: visible.to_str().unwrap().to_owned(),
             ..run.profile.filesystem.visible[0].clone()
@@ -326,14 +330,14 @@ fn a_slot_made_before_the_host_changed_is_not_used() {
     assert_eq!(show().launch(&spawner).ok(), "old");
     let waiting = parked(&spawner, 1);
     make("new");
-    // Paths of the host are looked at again after a second.
+    // The spawner checks paths of the host at most once a second.
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(show().launch(&spawner).ok(), "new");
     assert!(!parked(&spawner, 1).contains(&waiting[0]));
 }
 
 #[test]
-fn two_hundred_at_once_all_come_through() {
+fn two_hundred_runs_at_once_all_succeed() {
     let spawner = spawner();
     let begin = Instant::now();
     let times: Vec<Duration> = std::thread::scope(|scope| {
@@ -342,8 +346,8 @@ fn two_hundred_at_once_all_come_through() {
                 let spawner = &spawner;
                 scope.spawn(move || {
                     let begin = Instant::now();
-                    let told = Run::bash(&format!("echo {number}")).launch(spawner);
-                    assert_eq!(told.ok(), number.to_string());
+                    let message = TestRun::bash(&format!("echo {number}")).launch(spawner);
+                    assert_eq!(message.ok(), number.to_string());
                     begin.elapsed()
                 })
             })
@@ -353,13 +357,13 @@ fn two_hundred_at_once_all_come_through() {
     let whole = begin.elapsed();
     let slowest = times.into_iter().max().unwrap();
     println!("200 runs in {whole:?}, the slowest took {slowest:?}");
-    // Far above what a busy machine needs: only a run that was forgotten waits so long.
-    assert!(slowest < Duration::from_secs(120), "one of them starved: {slowest:?}");
+    // Far above the time on a busy machine: only a run that the spawner lost takes so long.
+    assert!(slowest < Duration::from_secs(120), "a run starved: {slowest:?}");
     let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_SLOTS));
     assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_SLOTS), "{left:?}");
 }
 
-/// What a process holds a pidfd of.
+/// The processes that a process has a pidfd of.
 fn watched_by(pid: i32) -> Vec<i32> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
     let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
@@ -371,12 +375,12 @@ fn watched_by(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// The kernel tells of a parent's death only who asked before it. A child that comes later has to look, and at the right
-/// one: a spawner that was killed early used to leave a sandbox that nobody ended.
+/// The kernel reports the death of a parent only to a child that asked before. A child that asks later has to check, and it
+/// has to check the spawner: a spawner that was killed early used to leave a sandbox behind.
 #[test]
 fn a_child_watches_its_spawner_and_not_itself() {
     let spawner = spawner();
-    Run::bash("true").launch(&spawner).ok();
+    TestRun::bash("true").launch(&spawner).ok();
     let waiting = parked(&spawner, 1);
     assert_eq!(watched_by(waiting[0]), [spawner.pid().unwrap()]);
 }

@@ -7,8 +7,8 @@ use crate::layout;
 
 /// The longest argument that the kernel accepts (MAX_ARG_STRLEN, execve(2)).
 const MAX_ARGUMENT_BYTES: usize = 128 << 10;
-/// The maximum for all arguments together, well below ARG_MAX.
-const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
+/// The maximum size of all arguments together, well below ARG_MAX.
+const MAX_TOTAL_ARGUMENT_BYTES: usize = 1 << 20;
 
 /// The command of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Invocation {
         if request.script.is_none() && !request.args.is_empty() {
             return Err(RequestError::invalid(
                 "args",
-                "`args` requires `script`, which is missing",
+                "`args` requires `script`",
             ));
         }
         check_arguments("args", &request.args)?;
@@ -59,7 +59,7 @@ impl Invocation {
         }
         if let Some(script) = &request.script {
             return Ok(Self::Script {
-                path: RelPath::parse_typed(script).map_err(|error| RequestError::path("script", &error))?,
+                path: RelPath::parse_typed(script).map_err(|error| RequestError::invalid_path("script", &error))?,
                 args: request.args.clone(),
             });
         }
@@ -80,9 +80,9 @@ impl Invocation {
             Self::Argv(argv) => Ok(argv.iter().map(|word| word.as_bytes().to_vec()).collect()),
             Self::Script { path, args } => {
                 let directory = format!("{}/{}/", layout::ROOT, layout::skill_directory(skill));
-                let full = [directory.as_bytes(), path.as_bytes()].concat();
-                let mut argv = find_interpreter(path, head)?;
-                argv.push(full);
+                let script_path = [directory.as_bytes(), path.as_bytes()].concat();
+                let mut argv = choose_interpreter(path, head)?;
+                argv.push(script_path);
                 argv.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
                 Ok(argv)
             }
@@ -104,7 +104,7 @@ fn check_arguments(field: &str, words: &[String]) -> Result<(), RequestError> {
         if word.contains('\0') {
             return Err(RequestError::invalid(field(), "an argument cannot contain a NUL byte"));
         }
-        if word.len() >= MAX_ARGUMENT_BYTES || total > MAX_ARGUMENTS_BYTES {
+        if word.len() >= MAX_ARGUMENT_BYTES || total > MAX_TOTAL_ARGUMENT_BYTES {
             return Err(
                 RequestError::invalid(field(), "the arguments exceed the kernel's size limit")
                     .with_hint("pass large data as an input or on stdin"),
@@ -114,8 +114,9 @@ fn check_arguments(field: &str, words: &[String]) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Chooses an interpreter by the `#!` line, then by the suffix. An ELF file needs none. The executable bit is ignored.
-fn find_interpreter(path: &RelPath, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
+/// Returns the interpreter and its argument: those of the `#!` line, otherwise the interpreter for the suffix. The list
+/// is empty for an ELF file. The executable bit is ignored.
+fn choose_interpreter(path: &RelPath, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
         if !line.is_empty() {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tool::Tool;
 
-/// A set of tool names, parameters, texts and state keys. All dialects share one engine.
+/// A set of tool names, parameters, texts and state keys. All dialects share the same operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {

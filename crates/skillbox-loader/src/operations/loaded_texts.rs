@@ -4,41 +4,43 @@ use std::io::Read;
 use std::sync::Arc;
 
 use skillbox_model::RelPath;
-use skillbox_repository::{SkillDir, SkillReadError, SkillText};
+use skillbox_repository::{SkillDir, SkillMdText, SkillReadError};
 
 use super::substitute_arguments::substitute_arguments;
+use crate::call_context::CallContext;
 use crate::dialect::Dialect;
-use crate::engine::Engine;
 use crate::loader_error::LoaderError;
-use crate::prompt::{DocBody, LoadedBody, shown_directory};
+use crate::prompt::{LoadedSkillText, PromptDoc, shown_directory};
 use crate::skill_view::SkillView;
 use crate::state::{DocSelection, LoadedSkill};
-use crate::turn_text_cache::DocExcerpt;
+use crate::turn_text_cache::CachedDocStart;
 
-impl Engine<'_> {
+impl CallContext<'_> {
     /// Reads the texts of all skills that the agent has loaded, in loading order.
-    pub(crate) fn loaded_bodies(&self) -> Vec<LoadedBody> {
+    pub(crate) fn read_loaded_skills(&self) -> Vec<LoadedSkillText> {
         let loaded = self.state.loaded_views(self.agent);
-        loaded.map(|(loaded, skill)| self.loaded_body(loaded, skill)).collect()
+        loaded
+            .map(|(loaded, skill)| self.read_loaded_skill(loaded, skill))
+            .collect()
     }
 
-    fn loaded_body(&self, loaded: &LoadedSkill, skill: &SkillView) -> LoadedBody {
+    fn read_loaded_skill(&self, loaded: &LoadedSkill, skill: &SkillView) -> LoadedSkillText {
         let text = self.read_instructions(skill);
         let selection = self.state.docs(self.agent, &skill.name).cloned().unwrap_or_default();
-        LoadedBody {
+        LoadedSkillText {
             name: skill.name.to_string(),
             directory: shown_directory(self.settings, skill).into_owned(),
             instructions: match text {
                 Ok(text) => Ok(self.shown_instructions(&text, loaded.arguments.as_deref())),
-                Err(error) => Err(error.body(self.settings.dialect).message),
+                Err(error) => Err(error.to_error_body(self.settings.dialect).message),
             },
             allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
-            docs: self.doc_bodies(skill, &selection).0,
+            docs: self.read_docs(skill, &selection).0,
         }
     }
 
     /// The part of a SKILL.md that the dialect shows: all of it, or what follows the frontmatter.
-    pub(crate) fn shown_instructions(&self, text: &SkillText, arguments: Option<&str>) -> String {
+    pub(crate) fn shown_instructions(&self, text: &SkillMdText, arguments: Option<&str>) -> String {
         let shown = match self.settings.dialect {
             Dialect::Deepagents => &text.whole,
             _ => &text.body,
@@ -47,7 +49,7 @@ impl Engine<'_> {
     }
 
     /// Reads the instructions of a skill, at most once per turn.
-    pub(crate) fn read_instructions(&self, skill: &SkillView) -> Result<Arc<SkillText>, LoaderError> {
+    pub(crate) fn read_instructions(&self, skill: &SkillView) -> Result<Arc<SkillMdText>, LoaderError> {
         let entry = self.catalog_entry(skill)?;
         let text = self.texts.instructions(&skill.name, || entry.open());
         text.map_err(|source| super::list_docs::unreadable_skill(skill, source))
@@ -55,13 +57,13 @@ impl Engine<'_> {
 
     /// Reads the selected documents, within the limits. A document that cannot be read is skipped and becomes one of the
     /// returned problems; its skill works without it.
-    pub(crate) fn doc_bodies(&self, skill: &SkillView, selection: &DocSelection) -> (Vec<DocBody>, Vec<String>) {
+    pub(crate) fn read_docs(&self, skill: &SkillView, selection: &DocSelection) -> (Vec<PromptDoc>, Vec<String>) {
         if selection.is_empty() {
             return (Vec::new(), Vec::new());
         }
         let dir = match self.open_dir(skill) {
             Ok(dir) => dir,
-            Err(error) => return (Vec::new(), vec![error.body(self.settings.dialect).message]),
+            Err(error) => return (Vec::new(), vec![error.to_error_body(self.settings.dialect).message]),
         };
         let selected: Arc<[RelPath]> = match selection {
             DocSelection::Chosen(docs) => docs.clone().into(),
@@ -72,9 +74,9 @@ impl Engine<'_> {
         };
         let mut docs = Vec::new();
         let mut problems = Vec::new();
-        let mut budget = self.settings.max_docs_bytes;
+        let mut budget = self.settings.max_doc_bytes_per_skill;
         for path in selected.iter() {
-            let read = || read_excerpt(&dir, path, self.settings.max_doc_bytes);
+            let read = || read_doc_start(&dir, path, self.settings.max_bytes_per_doc);
             match self.texts.doc(&skill.name, path, read) {
                 Ok(doc) => docs.push(truncate_doc(&mut budget, path, &doc)),
                 Err(error) => {
@@ -88,10 +90,10 @@ impl Engine<'_> {
 }
 
 /// Truncates a document to the remaining budget, and subtracts its length from the budget.
-fn truncate_doc(budget: &mut usize, path: &RelPath, doc: &DocExcerpt) -> DocBody {
+fn truncate_doc(budget: &mut usize, path: &RelPath, doc: &CachedDocStart) -> PromptDoc {
     let end = doc.text.floor_char_boundary(*budget);
     *budget -= end;
-    DocBody {
+    PromptDoc {
         path: path.to_string(),
         text: doc.text[..end].to_owned(),
         truncated_from: (doc.is_truncated() || end < doc.text.len()).then_some(doc.size),
@@ -99,7 +101,7 @@ fn truncate_doc(budget: &mut usize, path: &RelPath, doc: &DocExcerpt) -> DocBody
 }
 
 /// Reads the beginning of a document as text. Invalid UTF-8 is replaced.
-fn read_excerpt(dir: &SkillDir, path: &RelPath, limit: usize) -> Result<DocExcerpt, SkillReadError> {
+fn read_doc_start(dir: &SkillDir, path: &RelPath, limit: usize) -> Result<CachedDocStart, SkillReadError> {
     let mut file = dir.open_file(path)?;
     let size = file.size();
     let mut bytes = Vec::new();
@@ -112,7 +114,7 @@ fn read_excerpt(dir: &SkillDir, path: &RelPath, limit: usize) -> Result<DocExcer
         bytes.truncate(complete_chars_length(&bytes));
     }
     let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok(DocExcerpt { text, size })
+    Ok(CachedDocStart { text, size })
 }
 
 /// How many bytes to keep so that truncation does not split a character.
