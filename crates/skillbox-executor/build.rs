@@ -81,8 +81,8 @@ fn build_runner(workspace: &Path) -> PathBuf {
     let status = command.status().expect("cargo starts");
     assert!(
         status.success(),
-        "cannot build the runner: install the static C library (libc.a, in libc6-dev on Debian and glibc-static on \
-         Fedora), or set SKILLBOX_RUNNER to the path of a built runner"
+        "cannot build the runner: see the errors above. If the static C library is missing (libc.a), install libc6-dev on \
+         Debian or glibc-static on Fedora, or set SKILLBOX_RUNNER to the path of a built runner"
     );
     directory.join(target).join("runner/skillbox-runner")
 }

@@ -16,12 +16,12 @@ mod profile {
     pub(crate) mod compiled;
     mod diagnostics;
     mod document;
-    mod extend;
+    mod duration;
+    mod merge;
+    mod merge_syscalls;
     mod name_list;
     pub(crate) mod policy;
     pub(crate) mod profiles;
-    mod seconds;
-    mod syscalls;
     mod yaml;
 }
 

@@ -8,7 +8,7 @@ use skillbox_model::RelPath;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(typed) = std::str::from_utf8(bytes)
-        && let Ok(path) = RelPath::parse_typed(typed)
+        && let Ok(path) = RelPath::parse_user_input(typed)
     {
         check_invariants(&path);
     }

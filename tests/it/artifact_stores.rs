@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Instant;
 
-use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store};
+use skillbox_artifacts::{Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Scope, Store};
 use skillbox_model::{ErrorCode, SessionId};
 
 use crate::harness::{AzuriteServer, S3Server};
@@ -99,7 +99,9 @@ fn put(store: &Store, text: &str, content: &[u8]) -> Artifact {
 }
 
 fn put_in(store: &Store, scope: &Scope, text: &str, mut content: &[u8]) -> Artifact {
-    store.put(scope, &name(text), &mut content, ArtifactMetadata::default()).unwrap()
+    store
+        .put(scope, &name(text), &mut content, ArtifactMetadata::default())
+        .unwrap()
 }
 
 fn read(store: &Store, text: &str) -> Vec<u8> {
@@ -283,7 +285,12 @@ impl Read for FailingReader {
 fn failing_reader(store: &Store) {
     // Within the first buffer, and within the second part of an upload.
     for length in [100, 9 << 20] {
-        let put = store.put(&Scope::User, &name("x"), &mut FailingReader(length), ArtifactMetadata::default());
+        let put = store.put(
+            &Scope::User,
+            &name("x"),
+            &mut FailingReader(length),
+            ArtifactMetadata::default(),
+        );
         let error = put.unwrap_err();
         assert!(error.to_string().contains("to store as x"), "{error}");
         assert_eq!(names(store, &Scope::User), [""; 0]);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use skillbox_artifacts::{ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store, StoreError};
+use skillbox_artifacts::{ArtifactMetadata, ArtifactName, ArtifactRef, Scope, Store, StoreError};
 use skillbox_model::ErrorCode;
 
 use crate::harness::{S3Server, assert_within, store_at};

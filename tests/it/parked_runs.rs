@@ -70,7 +70,7 @@ impl Server {
             session,
             events: EventSink::silent(),
             cancel: CancelToken::new().unwrap(),
-            export: None,
+            export_dir: None,
         };
         self.runtime.run(&request, context).unwrap()
     }
@@ -154,7 +154,7 @@ fn two_hundred_concurrent_runs_leave_nothing_and_none_starves() {
         last < 6 * median + Duration::from_secs(2),
         "starved: {last:?} against a median of {median:?}"
     );
-    server.wait_for_slots(usize::from(SpawnerOptions::DEFAULT_SLOTS));
+    server.wait_for_slots(usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT));
     wait_until("no more descriptors than before", || descriptor_count() <= before);
 }
 
@@ -243,7 +243,7 @@ fn a_run_whose_export_fails_leaves_no_zombie() {
         events: EventSink::silent(),
         cancel: CancelToken::new().unwrap(),
         // The export needs a directory, and this is a file.
-        export: Some(file),
+        export_dir: Some(file),
     };
     server.runtime.run(&request, context).unwrap_err();
     wait_until("no child of the spawner is a zombie", || {

@@ -17,7 +17,7 @@ use crate::{ArtifactName, StoreError, layout};
 /// How long the garbage collector waits for writers.
 const EXCLUSIVE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Longer than any write takes.
+/// The age after which an unfinished file counts as abandoned. It is longer than any write.
 const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// A directory of blobs.
@@ -38,18 +38,19 @@ impl BlobDirectory {
         Ok(temp_directory)
     }
 
-    /// Locks out the garbage collector during a write. The content may exist already, and no record may name it yet.
+    /// Locks out the garbage collector during a write. Otherwise it could remove the blob before a record refers to it.
+    /// Writers share the lock.
     pub(crate) fn lock_for_write(&self) -> Result<File, StoreError> {
         let temp_directory = self.temp_directory()?;
         let directory = File::open(&temp_directory).map_err(io_error("open", &temp_directory))?;
         match directory.lock_shared() {
-            // A file system without locks cannot be collected, so no lock is needed.
+            // On a file system without locks the garbage collector always fails, so no lock is needed.
             Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(io_error("lock", &temp_directory)(error)),
             _ => Ok(directory),
         }
     }
 
-    /// Waits until there are no writers, and locks them out. Returns none if that takes too long.
+    /// Waits until no writer is active, and locks out new ones. Returns none if that takes too long.
     pub(crate) fn lock_for_collection(&self) -> Result<Option<File>, StoreError> {
         let temp_directory = self.temp_directory()?;
         let directory = File::open(&temp_directory).map_err(io_error("open", &temp_directory))?;
@@ -86,20 +87,20 @@ impl BlobDirectory {
         Ok(old)
     }
 
-    pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
-        self.root.join(layout::blob(digest))
+    pub(crate) fn blob_path(&self, digest: &Digest) -> PathBuf {
+        self.root.join(layout::blob_path(digest))
     }
 
-    /// Stores the content of `reader`. Errors name the artifact.
+    /// Stores the content of `reader`. `name` is used only in errors.
     pub(crate) fn write(&self, name: &ArtifactName, reader: &mut dyn Read) -> Result<(Digest, u64), StoreError> {
         let temp_directory = self.temp_directory()?;
         let mut temp =
             tempfile::NamedTempFile::new_in(&temp_directory).map_err(io_error("create a file in", &temp_directory))?;
         let path = temp.path().to_owned();
         let (digest, size) = copy_and_hash(name, reader, temp.as_file_mut(), &path)?;
-        let path = self.path(&digest);
+        let path = self.blob_path(&digest);
         if !path.exists() {
-            // Syncing before the rename ensures that a record never names a blob that a crash can lose.
+            // Syncing before the rename ensures that a record never refers to a blob that a crash can lose.
             temp.as_file().sync_data().map_err(io_error("sync", temp.path()))?;
             let parent = path.parent().unwrap_or(&self.root);
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
@@ -110,7 +111,7 @@ impl BlobDirectory {
     }
 
     pub(crate) fn open(&self, digest: &Digest) -> Result<File, StoreError> {
-        let path = self.path(digest);
+        let path = self.blob_path(digest);
         File::open(&path).map_err(io_error("open", &path))
     }
 }
@@ -127,7 +128,7 @@ fn list_directory(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     }
 }
 
-/// Copies the whole content. Returns its digest and size. Errors of the reader and of the disk are distinguished.
+/// Copies the whole content. Returns its digest and size. Errors of the reader and of `into` are distinguished.
 pub(crate) fn copy_and_hash(
     name: &ArtifactName,
     content: &mut dyn Read,

@@ -1,4 +1,4 @@
-//! Reads stored content: the whole with verification, or a range.
+//! Reads stored content: all of it with verification, or a range without.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use crate::bucket::Download;
 pub(crate) enum Content {
     File(File),
     Download(Download),
-    /// An empty range. Object stores reject requests for one.
+    /// An empty range, which object stores reject.
     Empty,
 }
 
@@ -27,7 +27,7 @@ impl Read for Content {
     }
 }
 
-/// Content that is verified while it is read: the end gives an error if the digest does not match.
+/// Content that is verified while it is read: if the digest does not match, reading fails at the end.
 #[derive(Debug)]
 pub struct CheckedContent {
     content: Content,
@@ -69,7 +69,8 @@ impl Read for CheckedContent {
 
 /// A range of stored content: exactly the requested number of bytes, or an error.
 ///
-/// The digest covers the whole content, so a range is *not* verified. Callers that need verification read the whole.
+/// The digest covers the whole content, so a range is *not* verified. Callers that need verification read the whole
+/// content.
 #[derive(Debug)]
 pub struct RangeContent {
     content: Content,

@@ -98,7 +98,7 @@ pub enum StoreError {
         /// The timeout.
         timeout: Duration,
     },
-    /// An upload failed, and its parts could not be removed. Nothing of it is visible.
+    /// An upload failed, and the parts that were already sent could not be removed. They are not visible as an object.
     #[error("{cause}; the parts that were sent to {location} could not be removed")]
     PartsNotRemoved {
         /// Why the upload failed.
@@ -162,7 +162,8 @@ impl StoreError {
     }
 }
 
-/// The error of an object store in one line. The library's errors repeat each other and contain whole XML documents.
+/// An error of the object store library, displayed in one line. The library's own text repeats itself and contains
+/// whole XML documents.
 #[derive(Debug)]
 pub struct RemoteCause(Box<object_store::Error>);
 
@@ -175,9 +176,9 @@ impl RemoteCause {
         *self.0
     }
 
-    pub(crate) fn failure(&self) -> RemoteFailure {
+    pub(crate) fn classify(&self) -> RemoteFailure {
         let text = self.0.to_string();
-        // These responses have the status of a missing object. Only their body names the bucket.
+        // These responses have the same status as for a missing object. Only their body mentions the bucket.
         let missing_bucket_phrases = [
             "NoSuchBucket",
             "ContainerNotFound",
@@ -186,7 +187,7 @@ impl RemoteCause {
         if missing_bucket_phrases.iter().any(|word| text.contains(word)) {
             return RemoteFailure::BucketMissing;
         }
-        // The library requests credentials from these hosts if none are set. They serve nothing else.
+        // If no credentials are set, the library requests them from these hosts, which serve nothing else.
         let credential_hosts = [
             "169.254.169.254",
             "169.254.170.2",
@@ -208,7 +209,7 @@ impl RemoteCause {
             {
                 RemoteFailure::Denied
             }
-            // The store did respond.
+            // The store responded, so it is reachable.
             object_store::Error::Generic { .. }
                 if text.contains("status code:") || text.contains("error response:") =>
             {
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn failures_are_classified_by_their_text() {
-        let check = |text: &str, failure: RemoteFailure| assert_eq!(cause(text).failure(), failure, "{text}");
+        let check = |text: &str, failure: RemoteFailure| assert_eq!(cause(text).classify(), failure, "{text}");
         check(
             "PUT http://169.254.169.254/latest/api/token - HTTP error: error sending request",
             RemoteFailure::Denied,

@@ -1,4 +1,4 @@
-//! Frees content on a local disk that no record names.
+//! Removes blobs on a local disk that no record refers to.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,18 +12,19 @@ use crate::error::io_error;
 use crate::local_store::{LocalStore, for_each_record};
 use crate::{StoreError, layout};
 
-/// The amount of freed content.
+/// The amount of content that the garbage collector freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FreedContent {
-    /// The number of blobs.
-    pub contents: usize,
+    /// The number of freed blobs.
+    #[serde(rename = "contents")]
+    pub blobs: usize,
     /// Their total size.
     pub bytes: u64,
 }
 
 impl LocalStore {
-    /// Frees blobs without a record, and the remains of interrupted writers. Nothing is freed if a record cannot be
-    /// read, because it may name any blob, or if writers hold their lock for too long.
+    /// Removes blobs without a record, and the remains of interrupted writers. Nothing is removed if a record cannot be
+    /// read, because it may refer to any blob, or if writers hold their lock for too long.
     pub(crate) fn collect_garbage(&self) -> Result<FreedContent, StoreError> {
         if self.unreferenced_blobs()?.is_empty() && self.blobs().abandoned_temp_files()?.is_empty() {
             return Ok(FreedContent::default());
@@ -31,16 +32,16 @@ impl LocalStore {
         let Some(_lock) = self.blobs().lock_for_collection()? else {
             return Ok(FreedContent::default());
         };
-        // There are no writers now. Those that were active before have created their records.
+        // No writer is active now, and earlier writers have created their records.
         for path in self.blobs().abandoned_temp_files()? {
-            remove(&path)?;
+            remove_if_present(&path)?;
         }
         let mut report = FreedContent::default();
         for digest in self.unreferenced_blobs()? {
-            let path = self.blobs().path(&digest);
+            let path = self.blobs().blob_path(&digest);
             report.bytes += fs::metadata(&path).map_or(0, |meta| meta.len());
-            report.contents += 1;
-            remove(&path)?;
+            report.blobs += 1;
+            remove_if_present(&path)?;
         }
         Ok(report)
     }
@@ -56,7 +57,7 @@ impl LocalStore {
     }
 }
 
-fn remove(path: &Path) -> Result<(), StoreError> {
+fn remove_if_present(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", path)(error)),
         _ => Ok(()),
@@ -73,7 +74,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{Artifact, ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store};
+    use crate::{Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Scope, Store};
 
     struct Fixture {
         directory: TempDir,
@@ -99,7 +100,7 @@ mod tests {
             self.store.remove(&Scope::User, &reference).unwrap();
         }
 
-        fn contents(&self) -> Vec<PathBuf> {
+        fn blob_paths(&self) -> Vec<PathBuf> {
             let below = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
             below(&self.directory.path().join("cas/sha256"))
                 .flat_map(|entry| below(&entry.path()))
@@ -120,11 +121,11 @@ mod tests {
         fixture.remove("a");
         assert_eq!(fixture.store.collect_garbage().unwrap(), FreedContent::default());
         fixture.remove("deep/b@0");
-        let report = |contents, bytes| FreedContent { contents, bytes };
+        let report = |blobs, bytes| FreedContent { blobs, bytes };
         assert_eq!(fixture.store.collect_garbage().unwrap(), report(1, 6));
         fixture.store.remove_scope(&session).unwrap();
         assert_eq!(fixture.store.collect_garbage().unwrap(), report(1, 14));
-        assert_eq!(fixture.contents().len(), 1);
+        assert_eq!(fixture.blob_paths().len(), 1);
         // The same content can be stored again, as the next version.
         assert_eq!(fixture.put(&Scope::User, "a", "shared").version, 1);
     }
@@ -132,17 +133,17 @@ mod tests {
     #[test]
     fn an_unreadable_record_prevents_collection() {
         let fixture = Fixture::new();
-        fixture.put(&Scope::User, "gone", "unnamed");
-        fixture.put(&Scope::User, "odd", "named");
-        fixture.remove("gone");
-        let record = fixture.directory.path().join("artifacts/user/n-odd/v000000.json");
+        fixture.put(&Scope::User, "removed", "unreferenced");
+        fixture.put(&Scope::User, "damaged", "referenced");
+        fixture.remove("removed");
+        let record = fixture.directory.path().join("artifacts/user/n-damaged/v000000.json");
         let text = fs::read(&record).unwrap();
         fs::write(&record, "{").unwrap();
         let error = fixture.store.collect_garbage().unwrap_err();
         assert!(matches!(error, StoreError::Record { .. }), "{error}");
-        assert_eq!(fixture.contents().len(), 2);
+        assert_eq!(fixture.blob_paths().len(), 2);
         fs::write(&record, text).unwrap();
-        assert_eq!(fixture.store.collect_garbage().unwrap().contents, 1);
+        assert_eq!(fixture.store.collect_garbage().unwrap().blobs, 1);
     }
 
     #[test]
@@ -160,8 +161,8 @@ mod tests {
         assert!(!old.exists() && new.exists());
     }
 
-    /// Every writer stores the same content and finds it already present. If the collector freed it at that moment, the
-    /// record would name a missing blob.
+    /// Every writer stores the same content, which usually exists already. If the collector removed it at that moment,
+    /// the record would refer to a missing blob.
     #[test]
     fn content_of_concurrent_writers_is_not_freed() {
         let fixture = Fixture::new();
@@ -185,6 +186,6 @@ mod tests {
             });
         });
         fixture.store.collect_garbage().unwrap();
-        assert_eq!(fixture.contents(), [] as [PathBuf; 0]);
+        assert_eq!(fixture.blob_paths(), [] as [PathBuf; 0]);
     }
 }

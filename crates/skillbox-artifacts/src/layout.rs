@@ -7,9 +7,10 @@
 //! tmp/                                                            unfinished files
 //! tenants/<tenant>/                                               the same layout for one tenant of a server
 //! ```
-//! The parts of a name have a prefix, so that a name cannot collide with a record. Object stores use the same keys, with
-//! special characters escaped (`bucket/keys.rs`). There an *empty* record marks a removed version, because replacing an
-//! object is atomic, and creating a second object would be a separate step.
+//!
+//! The parts of a name have a prefix, so that a name cannot collide with a record. In an object store, the keys follow
+//! the same layout, with special characters escaped (`bucket/keys.rs`). There an *empty* record marks a removed version,
+//! because one object can be replaced atomically, but two objects cannot be changed together.
 
 use std::path::{Path, PathBuf};
 
@@ -19,18 +20,23 @@ use crate::{ArtifactName, Scope};
 
 /// Contains the scopes.
 pub(crate) const ARTIFACTS: &str = "artifacts";
+/// Contains the blobs.
 pub(crate) const BLOBS: &str = "cas/sha256";
+/// The extension of a record.
 pub(crate) const RECORD_EXTENSION: &str = "json";
+/// The extension of the mark of a removed version.
 pub(crate) const REMOVED_EXTENSION: &str = "removed";
+/// Contains the stores of tenants.
 pub(crate) const TENANTS: &str = "tenants";
+/// The prefix of the directory of one part of a name.
 pub(crate) const NAME_PART_PREFIX: &str = "n-";
 
-pub(crate) fn blob(digest: &Digest) -> PathBuf {
+pub(crate) fn blob_path(digest: &Digest) -> PathBuf {
     let hex = digest.hex();
     Path::new(BLOBS).join(&hex[..2]).join(hex)
 }
 
-pub(crate) fn scope(scope: &Scope) -> PathBuf {
+pub(crate) fn scope_path(scope: &Scope) -> PathBuf {
     let base = Path::new(ARTIFACTS);
     match scope {
         Scope::User => base.join("user"),
@@ -38,8 +44,9 @@ pub(crate) fn scope(scope: &Scope) -> PathBuf {
     }
 }
 
-pub(crate) fn versions(of: &Scope, name: &ArtifactName) -> PathBuf {
-    let mut path = scope(of);
+/// The directory that contains the versions of a name.
+pub(crate) fn versions_path(scope: &Scope, name: &ArtifactName) -> PathBuf {
+    let mut path = scope_path(scope);
     path.extend(name.as_str().split('/').map(|part| format!("{NAME_PART_PREFIX}{part}")));
     path
 }
@@ -66,8 +73,8 @@ pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (at, byte) in text.bytes().enumerate() {
         // Leading and trailing dots are special: `.`, `..`, and names that Azure rejects.
-        let is_dot_at_end = byte == b'.' && (at == 0 || at + 1 == text.len());
-        if byte.is_ascii_alphanumeric() || (b"._-".contains(&byte) && !is_dot_at_end) {
+        let is_outer_dot = byte == b'.' && (at == 0 || at + 1 == text.len());
+        if byte.is_ascii_alphanumeric() || (b"._-".contains(&byte) && !is_outer_dot) {
             escaped.push(char::from(byte));
         } else {
             escaped.push_str(&format!("={byte:02X}"));
@@ -113,8 +120,8 @@ mod tests {
             assert_eq!(escape(text), component);
             assert_eq!(unescape(component).as_deref(), Some(text));
         }
-        for strange in ["=", "=2", "=ZZ", "=FF"] {
-            assert_eq!(unescape(strange), None, "{strange}");
+        for invalid in ["=", "=2", "=ZZ", "=FF"] {
+            assert_eq!(unescape(invalid), None, "{invalid}");
         }
     }
 

@@ -9,7 +9,9 @@ use crate::blobs::BlobDirectory;
 use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
-use crate::{Artifact, ArtifactName, ArtifactRef, CheckedContent, ArtifactMetadata, RangeContent, Scope, StoreError, layout};
+use crate::{
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, CheckedContent, RangeContent, Scope, StoreError, layout,
+};
 
 /// A store below one directory. Threads and processes can share it.
 #[derive(Clone, Debug)]
@@ -47,7 +49,7 @@ impl LocalStore {
         content: &mut dyn Read,
         metadata: ArtifactMetadata,
     ) -> Result<Artifact, StoreError> {
-        // Prevents that the content is freed before its record exists.
+        // Keeps the garbage collector from removing the content before its record exists.
         let _lock = self.blobs.lock_for_write()?;
         let (sha256, size_bytes) = self.blobs.write(name, content)?;
         let mut artifact = Artifact {
@@ -81,7 +83,7 @@ impl LocalStore {
     }
 
     pub(crate) fn open_checked_file(&self, artifact: &Artifact) -> Result<File, StoreError> {
-        let path = self.blobs.path(&artifact.sha256);
+        let path = self.blobs.blob_path(&artifact.sha256);
         let mut content = self.open(artifact)?;
         io::copy(&mut content, &mut io::sink()).map_err(io_error("read", &path))?;
         self.blobs.open(&artifact.sha256)
@@ -89,7 +91,7 @@ impl LocalStore {
 
     pub(crate) fn open_range(&self, artifact: &Artifact, range: &Range<u64>) -> Result<RangeContent, StoreError> {
         let mut file = self.blobs.open(&artifact.sha256)?;
-        let path = self.blobs.path(&artifact.sha256);
+        let path = self.blobs.blob_path(&artifact.sha256);
         file.seek(SeekFrom::Start(range.start))
             .map_err(io_error("read", &path))?;
         Ok(RangeContent::new(Content::File(file), range.end - range.start))
@@ -98,7 +100,7 @@ impl LocalStore {
     pub(crate) fn versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Vec<Artifact>, StoreError> {
         let mut found = Vec::new();
         for version in self.stored_versions(scope, name)? {
-            // A version that is missing now was removed after the listing.
+            // A record that is missing here was removed after the versions were listed.
             found.extend(self.read_record(scope, name, version)?);
         }
         Ok(found)
@@ -106,7 +108,7 @@ impl LocalStore {
 
     pub(crate) fn list(&self, scope: &Scope) -> Result<Vec<Artifact>, StoreError> {
         let mut names = Vec::new();
-        collect_names(&self.root.join(layout::scope(scope)), "", &mut names)?;
+        collect_names(&self.root.join(layout::scope_path(scope)), "", &mut names)?;
         names.sort_unstable();
         let mut found = Vec::new();
         for name in names {
@@ -125,7 +127,7 @@ impl LocalStore {
         if removed.is_empty() {
             return Err(StoreError::Missing(reference.clone()));
         }
-        let directory = self.root.join(layout::versions(scope, &reference.name));
+        let directory = self.root.join(layout::versions_path(scope, &reference.name));
         for artifact in &removed {
             let mark = directory.join(layout::version_file(artifact.version, layout::REMOVED_EXTENSION));
             File::create(&mark).map_err(io_error("create", &mark))?;
@@ -136,7 +138,7 @@ impl LocalStore {
     }
 
     pub(crate) fn remove_scope(&self, scope: &Scope) -> Result<bool, StoreError> {
-        let path = self.root.join(layout::scope(scope));
+        let path = self.root.join(layout::scope_path(scope));
         match fs::remove_dir_all(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -146,7 +148,7 @@ impl LocalStore {
 
     /// Creates the record. If another writer claimed the version first, tries the next one.
     fn claim_version(&self, scope: &Scope, artifact: &mut Artifact) -> Result<(), StoreError> {
-        let directory = self.root.join(layout::versions(scope, &artifact.name));
+        let directory = self.root.join(layout::versions_path(scope, &artifact.name));
         fs::create_dir_all(&directory).map_err(io_error("create", &directory))?;
         loop {
             let path = directory.join(layout::version_file(artifact.version, layout::RECORD_EXTENSION));
@@ -172,18 +174,20 @@ impl LocalStore {
         Ok(used.iter().map(|(version, _)| version + 1).max().unwrap_or(0))
     }
 
+    /// The versions that are not removed, oldest first.
     fn stored_versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Vec<u64>, StoreError> {
         let mut stored: Vec<u64> = self
             .used_versions(scope, name)?
             .into_iter()
-            .filter_map(|(version, is_record)| is_record.then_some(version))
+            .filter_map(|(version, is_stored)| is_stored.then_some(version))
             .collect();
         stored.sort_unstable();
         Ok(stored)
     }
 
+    /// All version numbers that were ever used, and whether each is still stored.
     fn used_versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Vec<(u64, bool)>, StoreError> {
-        let path = self.root.join(layout::versions(scope, name));
+        let path = self.root.join(layout::versions_path(scope, name));
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -200,7 +204,7 @@ impl LocalStore {
     }
 
     fn read_record(&self, scope: &Scope, name: &ArtifactName, version: u64) -> Result<Option<Artifact>, StoreError> {
-        let directory = self.root.join(layout::versions(scope, name));
+        let directory = self.root.join(layout::versions_path(scope, name));
         read_record_file(&directory.join(layout::version_file(version, layout::RECORD_EXTENSION)))
     }
 }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 pub enum Location {
     /// A directory of this host.
     Directory(PathBuf),
-    /// In an object store.
+    /// A prefix in a bucket of an object store.
     Bucket(Bucket),
 }
 
-/// A prefix in an object store.
+/// A prefix in a bucket of an object store.
 ///
 /// Invariants: the authority names a bucket or container and contains no password; the prefix has no empty, `.` or `..`
 /// component, no control character, and no slash at either end.
@@ -97,7 +97,7 @@ impl Location {
     }
 }
 
-/// Characters that a user does not intend as part of a key, such as those of a query or an encoded URL.
+/// Characters that indicate a mistake, such as those of a query or an encoded URL.
 fn is_invalid_character(c: char) -> bool {
     c.is_control() || matches!(c, '?' | '#' | '%' | '\\')
 }

@@ -7,16 +7,16 @@ use skillbox_model::{Digest, RunId, SessionId};
 
 use crate::{ArtifactName, ArtifactRef};
 
-/// The scope of artifacts: one session, or the user across all sessions.
+/// The sessions that share artifacts: one session, or all sessions of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// The user, across sessions.
+    /// All sessions of the user.
     User,
     /// One session.
     Session(SessionId),
 }
 
-/// The origin of a file, stored with it.
+/// What the caller knows about a file, stored with its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArtifactMetadata {
     /// The MIME type, as determined at collection.
@@ -47,7 +47,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// The reference for inputs of later runs.
+    /// The reference by which later runs can use this version as an input.
     pub fn reference(&self) -> String {
         let exact = ArtifactRef {
             name: self.name.clone(),

@@ -17,7 +17,9 @@ use crate::bucket::{BucketOptions, Download, SpooledContent, records};
 use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
-use crate::{Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, ArtifactMetadata, RangeContent, Scope, StoreError};
+use crate::{
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, RangeContent, Scope, StoreError,
+};
 
 /// A store in a bucket, which other hosts may use as well.
 #[derive(Clone)]
@@ -62,12 +64,12 @@ impl RemoteStore {
         content: &mut dyn Read,
         metadata: ArtifactMetadata,
     ) -> Result<Artifact, StoreError> {
-        let versions = self.keys.versions(scope, name)?;
+        let versions = self.keys.versions_prefix(scope, name)?;
         let connection = self.connection()?;
         let content = SpooledContent::read(&self.shared.scratch, name, content)?;
         let (sha256, size_bytes) = (content.sha256, content.size);
-        // The blob is stored first: a record must never name missing content.
-        content.send(&connection, &self.keys.blob(&sha256))?;
+        // The blob is stored first, because a record must never refer to missing content.
+        content.upload(&connection, &self.keys.blob_key(&sha256))?;
         let next = records::list_versions(&connection, &versions)?
             .last()
             .map_or(0, |entry| entry.version.saturating_add(1));
@@ -85,7 +87,7 @@ impl RemoteStore {
 
     pub(crate) fn resolve(&self, scope: &Scope, reference: &ArtifactRef) -> Result<Artifact, StoreError> {
         let missing = || StoreError::Missing(reference.clone());
-        let versions = self.keys.versions(scope, &reference.name)?;
+        let versions = self.keys.versions_prefix(scope, &reference.name)?;
         let connection = self.connection()?;
         let version = match reference.version {
             Some(version) => version,
@@ -95,7 +97,7 @@ impl RemoteStore {
                 newest.ok_or_else(missing)?.version
             }
         };
-        let found = records::read_record(&connection, &keys::record(&versions, version))?;
+        let found = records::read_record(&connection, &keys::record_key(&versions, version))?;
         found.ok_or_else(missing)
     }
 
@@ -113,10 +115,11 @@ impl RemoteStore {
         Ok(RangeContent::new(content, length))
     }
 
-    /// Downloads the content to a file of this host, which a workspace can mount. The file stays for later calls.
+    /// Downloads the content to a file of this host, which can be mounted into a workspace. The file is kept for later
+    /// calls.
     pub(crate) fn open_checked_file(&self, artifact: &Artifact) -> Result<File, StoreError> {
         let scratch = &self.shared.scratch;
-        let path = scratch.path(&artifact.sha256);
+        let path = scratch.blob_path(&artifact.sha256);
         if let Ok(file) = scratch.open(&artifact.sha256) {
             let mut cached = CheckedContent::new(Content::File(file), artifact.sha256);
             match io::copy(&mut cached, &mut io::sink()) {
@@ -130,17 +133,17 @@ impl RemoteStore {
     }
 
     pub(crate) fn versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Vec<Artifact>, StoreError> {
-        let versions = self.keys.versions(scope, name)?;
+        let versions = self.keys.versions_prefix(scope, name)?;
         let connection = self.connection()?;
         let entries = records::list_versions(&connection, &versions)?;
         let stored = entries.iter().filter(|entry| entry.is_stored);
-        let keys = stored.map(|entry| keys::record(&versions, entry.version)).collect();
+        let keys = stored.map(|entry| keys::record_key(&versions, entry.version)).collect();
         records::read_records(&connection, self.keys.prefix(), keys)
     }
 
     pub(crate) fn list(&self, scope: &Scope) -> Result<Vec<Artifact>, StoreError> {
         let connection = self.connection()?;
-        let prefix = self.keys.scope(scope);
+        let prefix = self.keys.scope_prefix(scope);
         let (owned_prefix, own_keys, own_scope) = (prefix.clone(), self.keys.clone(), scope.clone());
         let newest = connection.send_request("list", &prefix, RequestSize::ManyObjects, |client| async move {
             let mut newest = BTreeMap::new();
@@ -158,7 +161,7 @@ impl RemoteStore {
         })?;
         let mut keys = Vec::new();
         for (name, version) in newest {
-            keys.push(keys::record(&self.keys.versions(scope, &name)?, version));
+            keys.push(keys::record_key(&self.keys.versions_prefix(scope, &name)?, version));
         }
         records::read_records(&connection, self.keys.prefix(), keys)
     }
@@ -171,10 +174,10 @@ impl RemoteStore {
         if removed.is_empty() {
             return Err(StoreError::Missing(reference.clone()));
         }
-        let versions = self.keys.versions(scope, &reference.name)?;
+        let versions = self.keys.versions_prefix(scope, &reference.name)?;
         let connection = self.connection()?;
         for artifact in &removed {
-            let key = keys::record(&versions, artifact.version);
+            let key = keys::record_key(&versions, artifact.version);
             // An empty record marks the version as removed in one atomic step.
             let owned_key = key.clone();
             connection.send_request("remove", &key, RequestSize::OneObject, |client| async move {
@@ -185,7 +188,7 @@ impl RemoteStore {
     }
 
     pub(crate) fn remove_scope(&self, scope: &Scope) -> Result<(), StoreError> {
-        let prefix = self.keys.scope(scope);
+        let prefix = self.keys.scope_prefix(scope);
         let connection = self.connection()?;
         let owned_prefix = prefix.clone();
         connection.send_request("remove", &prefix, RequestSize::ManyObjects, |client| async move {
@@ -198,7 +201,7 @@ impl RemoteStore {
     }
 
     fn download(&self, artifact: &Artifact, range: Option<GetRange>) -> Result<Download, StoreError> {
-        let key = self.keys.blob(&artifact.sha256);
+        let key = self.keys.blob_key(&artifact.sha256);
         let connection = self.connection()?;
         let owned_key = key.clone();
         let answer = connection.send_request("read", &key, RequestSize::OneObject, |client| async move {

@@ -10,8 +10,8 @@ use crate::bucket::BucketOptions;
 use crate::local_store::LocalStore;
 use crate::remote_store::RemoteStore;
 use crate::{
-    Artifact, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location, ArtifactMetadata, RangeContent, Scope,
-    StoreError,
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location,
+    RangeContent, Scope, StoreError,
 };
 
 /// A store of artifacts. It is cheap to clone. Threads, processes and, in a bucket, hosts can share it.
@@ -31,7 +31,7 @@ impl Store {
         Self(Backend::Local(LocalStore::new(root)))
     }
 
-    /// Creates a store in a bucket. The first request starts the thread and connects.
+    /// Creates a store in a bucket. The first request starts its thread and connects.
     pub fn in_bucket(bucket: Bucket, options: BucketOptions) -> Self {
         Self(Backend::Remote(RemoteStore::new(bucket, options)))
     }
@@ -44,7 +44,7 @@ impl Store {
         }
     }
 
-    /// The part of this store that belongs to one tenant. References of other tenants do not resolve in it.
+    /// The part of this store that belongs to one tenant. It does not contain the artifacts of other tenants.
     pub fn for_tenant(&self, tenant: &str) -> Self {
         Self(match &self.0 {
             Backend::Local(store) => Backend::Local(store.for_tenant(tenant)),
@@ -130,8 +130,8 @@ impl Store {
         }
     }
 
-    /// Frees content without a version. Writers wait only while there is something to free. In a bucket nothing is
-    /// freed: without locks, a writer on another host may be about to use the content.
+    /// Removes content that no version uses. Writers wait only while there is something to remove. In a bucket nothing
+    /// is removed: there are no locks, so a writer on another host may be about to use the content.
     pub fn collect_garbage(&self) -> Result<FreedContent, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.collect_garbage(),
@@ -139,7 +139,8 @@ impl Store {
         }
     }
 
-    /// Removes a scope with all its versions and used version numbers. Returns whether there may be content to free.
+    /// Removes a scope with all its versions. Version numbers start at 0 again. Returns whether there may be content
+    /// for the garbage collector.
     pub fn remove_scope(&self, scope: &Scope) -> Result<bool, StoreError> {
         match &self.0 {
             Backend::Local(store) => store.remove_scope(scope),

@@ -1,4 +1,4 @@
-//! `all`: every measurement, and one table of all targets.
+//! `all`: makes every measurement and lists all targets together.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 #![expect(
     clippy::disallowed_methods,
@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::claim::{Bound, Claim};
-use crate::peers::Peers;
+use crate::peers::PeerOptions;
 use crate::report::{OutputOptions, Report};
+use crate::target::{Bound, Target};
 use crate::{chart, collect, run, serve, session, stdout, throughput};
 
 #[derive(clap::Args)]
@@ -20,25 +20,25 @@ pub(crate) struct Arguments {
     /// Number of rounds
     #[arg(long, default_value_t = 200, value_name = "N")]
     rounds: usize,
-    /// Number of runs in sequence, whose first and last hundred are compared
+    /// Number of consecutive runs; the first and the last hundred are compared
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     sequence: usize,
-    /// The skillbox program for one-shot runs; by default the one beside this program
+    /// The skillbox program for one-shot runs; by default the one in the directory of this program
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
-    /// Draw the times as SVG into this file
+    /// Write a bar chart of the times to this file, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Measure runs only, without catalog, prompts and Docker
+    /// Skip the subcommands `catalog`, `prompt` and `docker`
     #[arg(long)]
     runs_only: bool,
     #[command(flatten)]
-    peers: Peers,
+    peers: PeerOptions,
     #[command(flatten)]
     output: OutputOptions,
 }
 
-/// Subcommands with their own reports.
+/// Subcommands that print reports of their own format, with their arguments.
 const SEPARATE_COMMANDS: [(&str, &[&str]); 3] = [
     ("catalog", &["catalog", "--json", "--check"]),
     ("prompt", &["prompt", "--json"]),
@@ -76,51 +76,52 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.svg {
         std::fs::write(path, chart::draw(&report.tables))?;
     }
-    let mut others = serde_json::Map::new();
+    let mut separate_results = serde_json::Map::new();
     for (name, args) in SEPARATE_COMMANDS {
         if arguments.runs_only {
             continue;
         }
-        let (claim, result) = run_separately(name, args)?;
-        report.claims.push(claim);
-        others.insert(name.to_owned(), result);
+        let (target, result) = run_separately(name, args)?;
+        report.targets.push(target);
+        separate_results.insert(name.to_owned(), result);
     }
-    print_all(&report, Value::Object(others), arguments.output)
+    print_report_and_results(&report, Value::Object(separate_results), arguments.output)
 }
 
-/// Runs a subcommand. Whether it met its own targets is one claim.
-fn run_separately(name: &str, args: &[&str]) -> anyhow::Result<(Claim, Value)> {
+/// Runs a subcommand in a separate process. The returned target is met if the subcommand succeeds; with `--check` it
+/// succeeds only if it meets its own targets.
+fn run_separately(name: &str, args: &[&str]) -> anyhow::Result<(Target, Value)> {
     let output = Command::new(std::env::current_exe()?)
         .args(args)
         .stdin(Stdio::null())
         .output()?;
     let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    // No result means that the measurement is not possible: no daemon, no image.
-    let share = if output.status.success() { 1.0 } else { 0.0 };
-    let claim = Claim {
-        what: format!("targets of {name}"),
-        against: "their limits".to_owned(),
-        measured: (!result.is_null()).then_some(share),
-        bound: Bound::AtLeast(1.0),
+    // Without JSON the measurement was not possible, for example without a Docker daemon or image.
+    let score = if output.status.success() { 1.0 } else { 0.0 };
+    let target = Target {
+        subject: format!("targets of {name}"),
+        reference: "their limits".to_owned(),
+        measured: (!result.is_null()).then_some(score),
+        bound: Bound::RatioAtLeast(1.0),
     };
-    Ok((claim, result))
+    Ok((target, result))
 }
 
-fn print_all(report: &Report, others: Value, output: OutputOptions) -> anyhow::Result<()> {
+fn print_report_and_results(report: &Report, separate_results: Value, output: OutputOptions) -> anyhow::Result<()> {
     if output.json {
         let mut whole = report.to_json();
-        whole["others"] = others;
+        whole["others"] = separate_results;
         println!("{whole:#}");
     } else {
         report.print();
-        println!("\n{}", machine());
+        println!("\n{}", describe_machine());
     }
     anyhow::ensure!(!output.check || report.is_met(), "a target was missed");
     Ok(())
 }
 
-/// The machine of the measurement, in one line.
-fn machine() -> String {
+/// Returns the number of cores and the kernel version as one line of JSON.
+fn describe_machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({"cores": cores, "kernel": kernel.trim()}).to_string()

@@ -1,4 +1,4 @@
-//! The runtime of a server with skills to run.
+//! A runtime as in a server, with skills to run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::Profiles;
 
-/// Whether sandboxes are parked ahead of runs.
+/// When sandboxes are created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Slots {
-    /// Parked, as in a server.
+pub(crate) enum SandboxMode {
+    /// Before the run, as in a server: the run takes a parked sandbox.
     Parked,
-    /// Created by each run.
+    /// By the run itself.
     OnDemand,
 }
 
-/// A runtime, and the directory of its skills and state.
+/// A runtime and the temporary directory of its skills and state.
 pub(crate) struct BenchRuntime {
     runtime: Runtime,
     directory: tempfile::TempDir,
@@ -31,20 +31,21 @@ pub(crate) struct BenchRuntime {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RunSpec<'a> {
     pub command: &'a str,
-    /// `small` by default.
+    /// The name of the skill; `small` by default.
     pub skill: Option<&'a str>,
-    pub globs: &'a [&'a str],
+    /// The output files that are collected.
+    pub output_globs: &'a [&'a str],
     pub session: Option<&'a str>,
 }
 
 impl BenchRuntime {
-    pub(crate) fn new(slots: Slots) -> anyhow::Result<Self> {
+    pub(crate) fn new(mode: SandboxMode) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir()?;
         write_skill(directory.path(), "small", 3)?;
         write_skill(directory.path(), "large", 1_000)?;
-        fs::write(directory.path().join("skills/small/scripts/fib.py"), FIB)?;
-        let spawner = start_spawner(&std::env::current_exe()?).context("the spawner did not start")?;
-        if slots == Slots::OnDemand {
+        fs::write(directory.path().join("skills/small/scripts/fib.py"), FIBONACCI_SCRIPT)?;
+        let spawner = start_spawner(&std::env::current_exe()?).context("cannot start the spawner")?;
+        if mode == SandboxMode::OnDemand {
             spawner.set_slot_limit(0)?;
         }
         let profiles = Profiles::shipped();
@@ -70,7 +71,7 @@ impl BenchRuntime {
         self.directory.path()
     }
 
-    /// Runs a command of the small skill.
+    /// Runs a command with the skill `small`.
     pub(crate) fn run(&self, command: &str) -> anyhow::Result<()> {
         let spec = RunSpec {
             command,
@@ -84,13 +85,13 @@ impl BenchRuntime {
         self.run_with_events(spec, EventSink::silent())
     }
 
-    /// Runs a command with a receiver of its events.
+    /// Runs a command, sends its events to `events`, and returns the report.
     pub(crate) fn run_with_events(&self, spec: RunSpec<'_>, events: EventSink<'_>) -> anyhow::Result<RunReport> {
         let request = RunRequest {
             skill: spec.skill.unwrap_or("small").to_owned(),
             command: Some(spec.command.to_owned()),
-            outputs: (!spec.globs.is_empty()).then(|| OutputSpec {
-                globs: spec.globs.iter().map(|glob| (*glob).to_owned()).collect(),
+            outputs: (!spec.output_globs.is_empty()).then(|| OutputSpec {
+                globs: spec.output_globs.iter().map(|glob| (*glob).to_owned()).collect(),
                 inline: false,
                 max_total_bytes: 1 << 30,
                 ..OutputSpec::default()
@@ -101,7 +102,7 @@ impl BenchRuntime {
             session: spec.session.map(SessionId::parse).transpose()?,
             events,
             cancel: CancelToken::new()?,
-            export: None,
+            export_dir: None,
         };
         let report = self.runtime.run(&request, context)?;
         ensure!(
@@ -113,12 +114,12 @@ impl BenchRuntime {
         Ok(report)
     }
 
-    /// The path of the Python script on the host.
-    pub(crate) fn fib_script(&self) -> PathBuf {
+    /// The path of the Python script `fib.py` on the host.
+    pub(crate) fn fibonacci_script(&self) -> PathBuf {
         self.directory.path().join("skills/small/scripts/fib.py")
     }
 
-    /// Runs the command line program once.
+    /// Runs `true` with `skillbox run` in a new process.
     #[expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
     pub(crate) fn run_cli(&self, program: &Path) -> anyhow::Result<()> {
         let output = Command::new(program)
@@ -134,8 +135,9 @@ impl BenchRuntime {
     }
 }
 
-/// Prints Fibonacci numbers, which takes little time compared with the start of the interpreter.
-const FIB: &str = "import sys\na, b = 0, 1\nfor _ in range(int(sys.argv[1])):\n    print(a)\n    a, b = b, a + b\n";
+/// Prints Fibonacci numbers. This takes little time compared with the start of the interpreter.
+const FIBONACCI_SCRIPT: &str =
+    "import sys\na, b = 0, 1\nfor _ in range(int(sys.argv[1])):\n    print(a)\n    a, b = b, a + b\n";
 
 fn write_skill(directory: &Path, name: &str, files: usize) -> anyhow::Result<()> {
     let skill = directory.join("skills").join(name);

@@ -1,4 +1,4 @@
-//! A bar chart as SVG: one bar for each candidate of a table, as long as its median.
+//! Draws a bar chart as SVG: one bar for each candidate of a table, whose length is the median.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,16 +14,16 @@ const TITLE_HEIGHT: f64 = 34.0;
 
 /// Draws a chart of several tables, one below the other, each with its own scale.
 pub(crate) fn draw(tables: &[Timings]) -> String {
-    let parts: Vec<_> = tables.iter().map(Timings::medians).collect();
-    let rows: usize = parts.iter().map(|(_, candidates)| candidates.len()).sum();
-    let height = parts.len() as f64 * (TITLE_HEIGHT + 10.0) + rows as f64 * ROW_HEIGHT;
+    let tables_with_medians: Vec<_> = tables.iter().map(Timings::medians).collect();
+    let rows: usize = tables_with_medians.iter().map(|(_, candidates)| candidates.len()).sum();
+    let height = tables_with_medians.len() as f64 * (TITLE_HEIGHT + 10.0) + rows as f64 * ROW_HEIGHT;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"system-ui, sans-serif\" font-size=\"13\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
     let mut y = 0.0;
-    for (title, candidates) in &parts {
+    for (title, candidates) in &tables_with_medians {
         draw_table(&mut svg, title, candidates, &mut y);
     }
     svg.push_str("</svg>\n");
@@ -35,41 +35,41 @@ fn draw_table(svg: &mut String, title: &str, candidates: &[(&str, Duration)], y:
         .iter()
         .map(|(_, time)| time.as_secs_f64())
         .fold(0.0, f64::max);
-    let mut put = |text: String| svg.push_str(&text);
-    put(format!(
+    let mut push = |text: String| svg.push_str(&text);
+    push(format!(
         "<text x=\"8\" y=\"{:.0}\" font-weight=\"600\" fill=\"#1f2328\">{}</text>\n",
         *y + 22.0,
-        escaped(title)
+        escape_markup(title)
     ));
     *y += TITLE_HEIGHT;
     for (name, time) in candidates {
-        let share = time.as_secs_f64() / longest.max(f64::MIN_POSITIVE);
-        let length = (share * (WIDTH - LABEL_WIDTH - VALUE_WIDTH)).max(1.0);
-        // Bars of skillbox have another colour.
-        let is_ours = ["skill", "n-th", "python, parked"]
+        let fraction = time.as_secs_f64() / longest.max(f64::MIN_POSITIVE);
+        let length = (fraction * (WIDTH - LABEL_WIDTH - VALUE_WIDTH)).max(1.0);
+        // The bars of skillbox are green, the others grey.
+        let is_skillbox = ["skill", "n-th", "python, parked"]
             .iter()
-            .any(|start| name.starts_with(start));
-        let colour = if is_ours { "#1a7f5a" } else { "#9aa4af" };
-        let middle = *y + BAR_HEIGHT - 4.0;
+            .any(|prefix| name.starts_with(prefix));
+        let colour = if is_skillbox { "#1a7f5a" } else { "#9aa4af" };
+        let baseline = *y + BAR_HEIGHT - 4.0;
         let mut row = String::new();
         let _ = writeln!(
             row,
-            "<text x=\"{:.0}\" y=\"{middle:.0}\" text-anchor=\"end\" fill=\"#1f2328\">{}</text>\
+            "<text x=\"{:.0}\" y=\"{baseline:.0}\" text-anchor=\"end\" fill=\"#1f2328\">{}</text>\
              <rect x=\"{LABEL_WIDTH:.0}\" y=\"{:.0}\" width=\"{length:.1}\" height=\"{BAR_HEIGHT:.0}\" rx=\"2\" fill=\"{colour}\"/>\
-             <text x=\"{:.1}\" y=\"{middle:.0}\" fill=\"#1f2328\">{}</text>",
+             <text x=\"{:.1}\" y=\"{baseline:.0}\" fill=\"#1f2328\">{}</text>",
             LABEL_WIDTH - 8.0,
-            escaped(name),
+            escape_markup(name),
             *y,
             LABEL_WIDTH + length + 6.0,
-            shown(*time)
+            format_time(*time)
         );
-        put(row);
+        push(row);
         *y += ROW_HEIGHT;
     }
     *y += 10.0;
 }
 
-fn shown(time: Duration) -> String {
+fn format_time(time: Duration) -> String {
     let millis = time.as_secs_f64() * 1e3;
     if millis < 10.0 {
         format!("{millis:.2} ms")
@@ -78,7 +78,7 @@ fn shown(time: Duration) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_markup(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -1,18 +1,18 @@
-//! Several candidates for the same work, measured in turns, so that a busy moment of the machine affects all of them.
+//! Measures several candidates, which do the same work, in turns, so that a busy machine slows all of them.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::claim::{Bound, Claim};
+use crate::target::{Bound, Target};
 
-/// Rounds before the measurement, which do not count.
+/// The number of unmeasured rounds before the measurement.
 const WARM_UP_ROUNDS: usize = 10;
 
-/// The pause before each candidate, as between the requests of an agent. Clean-up and preparation by the previous
-/// candidate take place in it.
-const PAUSE: Duration = Duration::from_millis(4);
+/// The pause before each candidate, as between the requests of an agent. In this time the previous candidate finishes
+/// its clean-up and prepares its next run.
+const PAUSE_BEFORE_CANDIDATE: Duration = Duration::from_millis(4);
 
 /// One candidate with its times.
 struct Candidate<'a> {
@@ -21,7 +21,7 @@ struct Candidate<'a> {
     times: Vec<Duration>,
 }
 
-/// Candidates that are going to be measured.
+/// Candidates to be measured.
 pub(crate) struct Comparison<'a> {
     title: String,
     candidates: Vec<Candidate<'a>>,
@@ -52,12 +52,12 @@ impl<'a> Comparison<'a> {
         });
     }
 
-    /// Measures every candidate in turns, for this number of rounds.
+    /// Measures the candidates in turns, for this number of rounds.
     pub(crate) fn measure(mut self, rounds: usize) -> anyhow::Result<Timings> {
         let warm_up = WARM_UP_ROUNDS.min(rounds);
         for round in 0..rounds + warm_up {
             for candidate in &mut self.candidates {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(PAUSE_BEFORE_CANDIDATE);
                 let begin = Instant::now();
                 (candidate.work)()?;
                 if round >= warm_up {
@@ -77,24 +77,24 @@ impl<'a> Comparison<'a> {
 }
 
 impl Timings {
-    /// A percentile of the times.
+    /// A percentile of the times of a candidate.
     pub(crate) fn percentile(&self, name: &str, percent: usize) -> Option<Duration> {
-        let (_, times) = self.candidates.iter().find(|(known, _)| known == name)?;
+        let (_, times) = self.candidates.iter().find(|(candidate, _)| candidate == name)?;
         times.get(times.len() * percent / 100).copied()
     }
 
-    /// The ratio of two medians.
-    pub(crate) fn ratio(&self, name: &str, against: &str) -> Option<f64> {
-        Some(self.percentile(name, 50)?.as_secs_f64() / self.percentile(against, 50)?.as_secs_f64())
+    /// The ratio of the median of a candidate to that of a reference.
+    pub(crate) fn ratio(&self, name: &str, reference: &str) -> Option<f64> {
+        Some(self.percentile(name, 50)?.as_secs_f64() / self.percentile(reference, 50)?.as_secs_f64())
     }
 
-    /// The claim that a median is at most a multiple of another.
-    pub(crate) fn claim(&self, name: &str, against: &str, at_most: f64) -> Claim {
-        Claim {
-            what: name.to_owned(),
-            against: against.to_owned(),
-            measured: self.ratio(name, against),
-            bound: Bound::AtMost(at_most),
+    /// The target that the median of a candidate is at most this multiple of the median of a reference.
+    pub(crate) fn target(&self, name: &str, reference: &str, at_most: f64) -> Target {
+        Target {
+            subject: name.to_owned(),
+            reference: reference.to_owned(),
+            measured: self.ratio(name, reference),
+            bound: Bound::RatioAtMost(at_most),
         }
     }
 
@@ -117,7 +117,7 @@ impl Timings {
             .map(|(name, _)| name.as_str())
             .unwrap_or_default();
         for (name, _) in &self.candidates {
-            let shown = |percent| {
+            let format_percentile = |percent| {
                 self.percentile(name, percent)
                     .map_or_else(String::new, |time| format!("{:.3} ms", time.as_secs_f64() * 1e3))
             };
@@ -126,19 +126,19 @@ impl Timings {
                 .map_or_else(String::new, |ratio| format!("{ratio:.2}"));
             println!(
                 "  {name:<42}{:>11}{:>11}{:>11}{ratio:>9}",
-                shown(50),
-                shown(95),
-                shown(99)
+                format_percentile(50),
+                format_percentile(95),
+                format_percentile(99)
             );
         }
     }
 
     /// The times as JSON.
     pub(crate) fn to_json(&self) -> Value {
-        let ways = self.candidates.iter().map(|(name, times)| {
+        let candidates = self.candidates.iter().map(|(name, times)| {
             let micros = |percent| self.percentile(name, percent).map(|time| time.as_secs_f64() * 1e6);
             json!({"name": name, "rounds": times.len(), "p50_us": micros(50), "p95_us": micros(95), "p99_us": micros(99)})
         });
-        json!({"title": self.title, "ways": ways.collect::<Vec<_>>()})
+        json!({"title": self.title, "ways": candidates.collect::<Vec<_>>()})
     }
 }

@@ -1,4 +1,4 @@
-//! `docker`: the cost of a run in a container compared with the Docker client, with the same image and command.
+//! `docker`: the cost of a run in a container, compared with the Docker client for the same image and command.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
 
@@ -14,25 +14,25 @@ use skillbox_executor::{CancelToken, DockerExecutor, DockerOptions, EventSink, E
 use skillbox_model::{ExecutorKind, RunRequest};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Unconfined};
+use skillbox_sandbox::{Profiles, UnconfinedPolicy};
 
-/// The limit of a run in an idle container, as a multiple of `docker run`.
-const WARM_LIMIT: f64 = 1.0 / 20.0;
-/// The limit of a run that creates its container.
-const COLD_LIMIT: f64 = 1.2;
+/// The limit for a warm run, in an idle container of the pool, as a multiple of `docker run`.
+const WARM_RATIO_LIMIT: f64 = 1.0 / 20.0;
+/// The limit for a cold run, which creates its container, as a multiple of `docker run`.
+const COLD_RATIO_LIMIT: f64 = 1.2;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Number of bursts
+    /// Number of rounds, each with one burst of runs
     #[arg(long, default_value_t = 8, value_name = "N")]
     rounds: usize,
-    /// Size of the pool, and number of runs of a burst
+    /// Size of the container pool and number of runs in a burst
     #[arg(long, default_value_t = 4, value_name = "N")]
     pool: usize,
-    /// The daemon
+    /// Address of the Docker daemon
     #[arg(long, default_value = "unix:///var/run/docker.sock", value_name = "ADDRESS")]
     host: String,
-    /// The image of runs
+    /// Image of the containers
     #[arg(long, default_value = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION")), value_name = "IMAGE")]
     image: String,
     /// Print JSON
@@ -45,24 +45,24 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir()?;
-    let warm = Server::new(directory.path().join("warm"), arguments, arguments.pool)?;
-    let cold = Server::new(directory.path().join("cold"), arguments, 0)?;
+    let warm = DockerRuntime::new(directory.path().join("warm"), arguments, arguments.pool)?;
+    let cold = DockerRuntime::new(directory.path().join("cold"), arguments, 0)?;
     let container = RunningContainer::start(arguments)?;
-    let mut times = Timings::default();
-    // The first run of each candidate fills caches.
+    let mut times = DockerTimings::default();
+    // The first, unmeasured run of each candidate fills caches.
     cold.run()?;
-    container.exec(arguments)?;
+    container.exec()?;
     docker_run(arguments)?;
     for _ in 0..arguments.rounds {
         warm.wait_until_full(arguments.pool)?;
         for _ in 0..arguments.pool {
             times.warm.push(timed(|| warm.run())?);
         }
-        // The pool is full again before the other candidates are measured.
+        // The pool is refilled before the other candidates are measured, so that it does not slow them.
         warm.wait_until_full(arguments.pool)?;
         times.cold.push(timed(|| cold.run())?);
         times.docker_run.push(timed(|| docker_run(arguments))?);
-        times.docker_exec.push(timed(|| container.exec(arguments))?);
+        times.docker_exec.push(timed(|| container.exec())?);
     }
     times.print(arguments)
 }
@@ -74,14 +74,14 @@ fn timed(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> 
 }
 
 #[derive(Default)]
-struct Timings {
+struct DockerTimings {
     warm: Vec<Duration>,
     cold: Vec<Duration>,
     docker_run: Vec<Duration>,
     docker_exec: Vec<Duration>,
 }
 
-impl Timings {
+impl DockerTimings {
     fn print(mut self, arguments: &Arguments) -> anyhow::Result<()> {
         let rows = [
             ("skill_run, idle container", &mut self.warm),
@@ -91,15 +91,19 @@ impl Timings {
         ];
         let rows = rows.map(|(name, times)| {
             times.sort_unstable();
-            let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
-            (name, at(50), at(95))
+            let percentile_ms =
+                |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
+            (name, percentile_ms(50), percentile_ms(95))
         });
         let reference = rows[2].1;
         let (warm, cold) = (rows[0].1 / reference, rows[1].1 / reference);
-        let is_met = warm <= WARM_LIMIT && cold <= COLD_LIMIT;
+        let is_met = warm <= WARM_RATIO_LIMIT && cold <= COLD_RATIO_LIMIT;
         if arguments.json {
-            let ways = rows.map(|(name, p50, p95)| json!({"name": name, "p50_ms": p50, "p95_ms": p95}));
-            println!("{:#}", json!({"ways": ways, "warm": warm, "cold": cold, "met": is_met}));
+            let candidates = rows.map(|(name, p50, p95)| json!({"name": name, "p50_ms": p50, "p95_ms": p95}));
+            println!(
+                "{:#}",
+                json!({"ways": candidates, "warm": warm, "cold": cold, "met": is_met})
+            );
         } else {
             println!("`true` in a container, bursts of {}", arguments.pool);
             println!("  {:<34}{:>12}{:>12}", "", "p50", "p95");
@@ -108,12 +112,12 @@ impl Timings {
             }
             let verdict = |ratio: f64, at_most: f64| if ratio <= at_most { "met" } else { "MISSED" };
             println!(
-                "  warm is {warm:.3}x docker run (at most {WARM_LIMIT:.3}x): {}",
-                verdict(warm, WARM_LIMIT)
+                "  warm is {warm:.3}x docker run (at most {WARM_RATIO_LIMIT:.3}x): {}",
+                verdict(warm, WARM_RATIO_LIMIT)
             );
             println!(
-                "  cold is {cold:.3}x docker run (at most {COLD_LIMIT:.3}x): {}",
-                verdict(cold, COLD_LIMIT)
+                "  cold is {cold:.3}x docker run (at most {COLD_RATIO_LIMIT:.3}x): {}",
+                verdict(cold, COLD_RATIO_LIMIT)
             );
         }
         ensure!(is_met || !arguments.check, "a target was missed");
@@ -121,15 +125,15 @@ impl Timings {
     }
 }
 
-/// The runtime of a server.
-struct Server {
+/// A runtime with the Docker executor, as in a server.
+struct DockerRuntime {
     runtime: Runtime,
     docker: Arc<DockerExecutor>,
 }
 
-impl Server {
-    fn new(place: PathBuf, arguments: &Arguments, pool: usize) -> anyhow::Result<Self> {
-        let skill = place.join("skills/small");
+impl DockerRuntime {
+    fn new(directory: PathBuf, arguments: &Arguments, pool_size: usize) -> anyhow::Result<Self> {
+        let skill = directory.join("skills/small");
         fs::create_dir_all(skill.join("scripts"))?;
         fs::write(
             skill.join("SKILL.md"),
@@ -139,23 +143,23 @@ impl Server {
         let docker = Arc::new(DockerExecutor::new(DockerOptions {
             host: arguments.host.clone(),
             image: arguments.image.clone(),
-            pool,
-            scratch: place.join("scratch"),
-            unconfined: Unconfined::Refuse,
+            pool_size,
+            scratch: directory.join("scratch"),
+            unconfined: UnconfinedPolicy::Refuse,
         }));
         let profiles = Profiles::shipped();
-        if pool > 0 {
-            docker.fill_pool(profiles.get("default").context("the default profile")?)?;
+        if pool_size > 0 {
+            docker.fill_pool(profiles.get("default").context("the default profile is missing")?)?;
         }
         let source = Source::Directory {
-            path: place.join("skills"),
+            path: directory.join("skills"),
             scope: Scope::Project,
         };
         let repository = Arc::new(Repository::open(vec![source], ScanOptions::default()));
         let settings = RuntimeSettings {
             default_executor: ExecutorKind::Docker,
             watch_skills: true,
-            ..RuntimeSettings::at(place.join("state"))
+            ..RuntimeSettings::at(directory.join("state"))
         };
         let executors = vec![Executor::Docker(docker.clone())];
         Ok(Self {
@@ -165,9 +169,9 @@ impl Server {
     }
 
     fn wait_until_full(&self, size: usize) -> anyhow::Result<()> {
-        let end = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while self.docker.idle_containers() < size {
-            ensure!(Instant::now() < end, "the pool does not fill");
+            ensure!(Instant::now() < deadline, "the container pool was not full after 60 s");
             std::thread::sleep(Duration::from_millis(20));
         }
         // The daemon may still be starting the last container.
@@ -185,28 +189,28 @@ impl Server {
             session: None,
             events: EventSink::silent(),
             cancel: CancelToken::new()?,
-            export: None,
+            export_dir: None,
         };
         let report = self.runtime.run(&request, context)?;
-        ensure!(report.exit_code == Some(0), "true failed");
+        ensure!(report.exit_code == Some(0), "`true` failed");
         Ok(())
     }
 }
 
-fn docker(arguments: &Arguments, words: &[&str]) -> anyhow::Result<String> {
+fn docker(arguments: &Arguments, args: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("docker");
     command
-        .args(words)
+        .args(args)
         .env("DOCKER_HOST", &arguments.host)
         .stdin(Stdio::null());
-    let output = command.output().context("the docker client does not start")?;
+    let output = command.output().context("cannot start the Docker client")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn docker_run(arguments: &Arguments) -> anyhow::Result<()> {
     let image = arguments.image.as_str();
-    let words = [
+    let args = [
         "run",
         "--rm",
         "--network",
@@ -217,7 +221,7 @@ fn docker_run(arguments: &Arguments) -> anyhow::Result<()> {
         "-c",
         "true",
     ];
-    docker(arguments, &words).map(drop)
+    docker(arguments, &args).map(drop)
 }
 
 /// A running container for `docker exec`.
@@ -229,7 +233,7 @@ struct RunningContainer<'a> {
 impl<'a> RunningContainer<'a> {
     fn start(arguments: &'a Arguments) -> anyhow::Result<Self> {
         let image = arguments.image.as_str();
-        let words = [
+        let args = [
             "run",
             "--rm",
             "--detach",
@@ -240,18 +244,18 @@ impl<'a> RunningContainer<'a> {
             image,
             "3600",
         ];
-        let id = docker(arguments, &words)?;
+        let id = docker(arguments, &args)?;
         Ok(Self { id, arguments })
     }
 
-    fn exec(&self, arguments: &Arguments) -> anyhow::Result<()> {
-        docker(arguments, &["exec", &self.id, "bash", "-c", "true"]).map(drop)
+    fn exec(&self) -> anyhow::Result<()> {
+        docker(self.arguments, &["exec", &self.id, "bash", "-c", "true"]).map(drop)
     }
 }
 
 impl Drop for RunningContainer<'_> {
     fn drop(&mut self) {
-        // The container ends by itself within an hour.
+        // If the removal fails, the container ends by itself within an hour.
         let _removed = docker(self.arguments, &["rm", "--force", &self.id]);
     }
 }

@@ -1,25 +1,25 @@
-//! The benchmark program: one subcommand and one module for each subject.
+//! The benchmark program: one subcommand, with one module, for each subject.
 //!
-//! Every measurement alternates with its reference in the same process, round by round, so that a busy machine slows
-//! both. The tables contain percentiles, ratios, and whether the targets are met. Use a release build.
+//! Each round measures both the subject and its reference, so that a busy machine slows both. The output contains
+//! percentiles, ratios, and whether the targets are met. Use a release build.
 
 mod all;
 mod bench_runtime;
 mod catalog;
 mod chart;
-mod claim;
 mod collect;
 mod comparison;
 mod docker;
-mod measure;
 mod peers;
 mod prompt;
 mod report;
 mod run;
+mod samples;
 mod serve;
 mod session;
 mod stdout;
 mod stepped_server;
+mod target;
 mod throughput;
 
 use clap::{Parser, Subcommand};
@@ -36,30 +36,30 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// All measurements, with one table of all targets
+    /// All measurements, with a list of all targets
     All(all::Arguments),
-    /// One isolated run beside a bare spawn, bubblewrap and others
+    /// One isolated run, compared with a bare spawn, bubblewrap and other sandboxes
     Run(run::Arguments),
     /// Later runs of one session
     Session(session::Arguments),
     /// Runs per second with every core busy
     Throughput(throughput::Arguments),
-    /// Collecting 100 files with 64 MiB
+    /// Collecting 100 files of 64 MiB in total
     Collect(collect::Arguments),
-    /// Memory during a gigabyte of output
+    /// Memory growth while a script writes 1 GiB of output
     Stdout(stdout::Arguments),
     /// Scanning and refreshing thousands of skills, and their memory
     Catalog(catalog::Arguments),
     /// Prompts, the tool policy, and loading a skill
     Prompt(prompt::Arguments),
-    /// One run in a container beside `docker run` and `docker exec`
+    /// One run in a container, compared with `docker run` and `docker exec`
     Docker(docker::Arguments),
-    /// Prints the memory of a catalog; started by `catalog` as a separate process
+    /// Prints the memory of a catalog; `catalog` starts it as a separate process
     #[command(hide = true)]
     CatalogMemory(catalog::memory::Arguments),
-    /// The same run over HTTP and over MCP, and the load of many clients
+    /// The same run over HTTP and over MCP, and runs of many concurrent clients
     Serve(serve::Arguments),
-    /// A server that makes one run for each line of its input; started by `run` as a separate process
+    /// A server that makes one run for each line of its input; `run` starts it as a separate process
     #[command(hide = true)]
     SteppedServer(stepped_server::Arguments),
 }

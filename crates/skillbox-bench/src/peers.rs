@@ -1,4 +1,4 @@
-//! Other ways to start a command.
+//! Other ways to run a command, which skillbox is compared with.
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
 
 use std::path::{Path, PathBuf};
@@ -6,35 +6,35 @@ use std::process::{Command, Stdio};
 
 use anyhow::ensure;
 
-/// The paths of other programs, where they are installed.
+/// Options for the programs to compare with.
 #[derive(clap::Args, Clone, Debug, Default)]
-pub(crate) struct Peers {
-    /// `srt` of @anthropic-ai/sandbox-runtime; by default the one on the PATH
+pub(crate) struct PeerOptions {
+    /// The program `srt` of @anthropic-ai/sandbox-runtime; by default the one on the PATH
     #[arg(long, value_name = "PATH")]
     pub srt: Option<PathBuf>,
-    /// The image for `docker run` and `docker exec`, which are skipped without a daemon
+    /// The image for `docker run` and `docker exec`, which are skipped if no Docker daemon is available
     #[arg(long, value_name = "IMAGE", default_value = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION")))]
     pub docker_image: String,
 }
 
-impl Peers {
-    /// The sandbox-runtime, where it is installed and works.
-    pub(crate) fn srt(&self) -> Option<PathBuf> {
+impl PeerOptions {
+    /// Returns the path of `srt` if it is installed and works.
+    pub(crate) fn find_srt(&self) -> Option<PathBuf> {
         let program = self.srt.clone().unwrap_or_else(|| PathBuf::from("srt"));
-        srt(&program).is_ok().then_some(program)
+        run_in_srt(&program).is_ok().then_some(program)
     }
 
-    /// A running container for `docker exec`, where there is a daemon with the image.
-    pub(crate) fn container(&self) -> Option<Container> {
+    /// Starts a container for `docker exec` if there is a Docker daemon with the image.
+    pub(crate) fn start_container(&self) -> Option<Container> {
         Container::start(&self.docker_image).ok()
     }
 }
 
-/// The search path, the same here and in the sandbox: a `python3` in a home directory is another program.
+/// The search path of the sandbox, so that every candidate starts the same `python3`, never one in a home directory.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Sets the same environment for every candidate: a shell with a locale takes longer to start than one without.
-fn environment(command: &mut Command) -> &mut Command {
+/// Sets the same environment for every candidate, because a shell with a locale takes longer to start than one without.
+fn set_environment(command: &mut Command) -> &mut Command {
     let variables = [
         ("PATH", PATH),
         ("LANG", "C.UTF-8"),
@@ -44,19 +44,20 @@ fn environment(command: &mut Command) -> &mut Command {
     command.env_clear().envs(variables)
 }
 
-/// Starts a shell without isolation: fork, exec, read both streams, wait.
-pub(crate) fn bare(script: &str) -> anyhow::Result<()> {
-    finish(environment(Command::new("bash").args(["-c", script])))
+/// Runs a script in a shell without isolation: fork, exec, read both streams, wait.
+pub(crate) fn run_bare(script: &str) -> anyhow::Result<()> {
+    run_to_success(set_environment(Command::new("bash").args(["-c", script])))
 }
 
 /// Whether bubblewrap is installed and works.
-pub(crate) fn has_bwrap() -> bool {
-    bwrap("true").is_ok()
+pub(crate) fn is_bwrap_available() -> bool {
+    run_in_bwrap("true").is_ok()
 }
 
-/// Starts bubblewrap with the same visible tree and every namespace, without limits, Landlock and seccomp.
-pub(crate) fn bwrap(script: &str) -> anyhow::Result<()> {
-    let tree = [
+/// Runs a script in bubblewrap, with the visible files of the sandbox and every namespace, but without limits, Landlock
+/// and seccomp.
+pub(crate) fn run_in_bwrap(script: &str) -> anyhow::Result<()> {
+    let mounts = [
         ["--ro-bind", "/usr", "/usr"],
         ["--symlink", "usr/bin", "/bin"],
         ["--symlink", "usr/lib", "/lib"],
@@ -66,7 +67,7 @@ pub(crate) fn bwrap(script: &str) -> anyhow::Result<()> {
         ["--ro-bind", "/etc/alternatives", "/etc/alternatives"],
         ["--ro-bind", "/etc/ssl/certs", "/etc/ssl/certs"],
     ];
-    let rest = [
+    let other_args = [
         "--proc",
         "/proc",
         "--dev",
@@ -83,18 +84,18 @@ pub(crate) fn bwrap(script: &str) -> anyhow::Result<()> {
         script,
     ];
     let mut command = Command::new("bwrap");
-    finish(environment(command.args(tree.as_flattened()).args(rest)))
+    run_to_success(set_environment(command.args(mounts.as_flattened()).args(other_args)))
 }
 
-/// Starts Anthropic's sandbox-runtime: bubblewrap and a seccomp filter, set up by a Node program.
-pub(crate) fn srt(program: &Path) -> anyhow::Result<()> {
-    finish(Command::new(program).args(["true"]))
+/// Runs `true` in Anthropic's sandbox-runtime: bubblewrap and a seccomp filter, set up by a Node program.
+pub(crate) fn run_in_srt(program: &Path) -> anyhow::Result<()> {
+    run_to_success(Command::new(program).args(["true"]))
 }
 
-/// Starts a new container with `docker run`.
-pub(crate) fn docker_run(image: &str) -> anyhow::Result<()> {
-    let words = ["run", "--rm", "--network", "none", "--entrypoint", "true", image];
-    finish(Command::new("docker").args(words))
+/// Runs `true` in a new container, with `docker run`.
+pub(crate) fn run_in_new_container(image: &str) -> anyhow::Result<()> {
+    let args = ["run", "--rm", "--network", "none", "--entrypoint", "true", image];
+    run_to_success(Command::new("docker").args(args))
 }
 
 /// A running container for `docker exec`.
@@ -104,7 +105,7 @@ pub(crate) struct Container {
 
 impl Container {
     fn start(image: &str) -> anyhow::Result<Self> {
-        let words = [
+        let args = [
             "run",
             "-d",
             "--rm",
@@ -115,26 +116,27 @@ impl Container {
             image,
             "3600",
         ];
-        let output = Command::new("docker").args(words).stdin(Stdio::null()).output()?;
+        let output = Command::new("docker").args(args).stdin(Stdio::null()).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(Self {
             id: String::from_utf8(output.stdout)?.trim().to_owned(),
         })
     }
 
+    /// Runs `true` with `docker exec`.
     pub(crate) fn exec(&self) -> anyhow::Result<()> {
-        finish(Command::new("docker").args(["exec", &self.id, "true"]))
+        run_to_success(Command::new("docker").args(["exec", &self.id, "true"]))
     }
 }
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // Without a daemon there is nothing to remove.
-        let _removed = finish(Command::new("docker").args(["rm", "-f", &self.id]));
+        // If the removal fails, the container ends by itself within an hour.
+        let _removed = run_to_success(Command::new("docker").args(["rm", "-f", &self.id]));
     }
 }
 
-fn finish(command: &mut Command) -> anyhow::Result<()> {
+fn run_to_success(command: &mut Command) -> anyhow::Result<()> {
     let output = command.stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())

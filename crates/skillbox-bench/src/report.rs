@@ -1,23 +1,23 @@
-//! The result of a measurement: tables of times, claims about them, and remarks.
+//! The result of a subcommand: tables of times, targets, and remarks.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use serde_json::{Value, json};
 
-use crate::claim::Claim;
 use crate::comparison::Timings;
+use crate::target::Target;
 
 /// The result of one subcommand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
-    /// Candidates with their times.
+    /// The times of candidates, one table for each comparison.
     pub tables: Vec<Timings>,
-    /// Claims about the times.
-    pub claims: Vec<Claim>,
+    /// Targets with their measured numbers.
+    pub targets: Vec<Target>,
     /// Further results, one line each.
     pub remarks: Vec<String>,
 }
 
-/// The options for the output.
+/// Options for the output of a report.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub(crate) struct OutputOptions {
     /// Print JSON
@@ -28,7 +28,7 @@ pub(crate) struct OutputOptions {
     pub check: bool,
 }
 
-/// Prints a result; with `--check`, a missed target is an error.
+/// Prints a report. With `--check`, a missed target is an error.
 pub(crate) fn print_report(report: &Report, output: OutputOptions) -> anyhow::Result<()> {
     if output.json {
         println!("{:#}", report.to_json());
@@ -40,16 +40,16 @@ pub(crate) fn print_report(report: &Report, output: OutputOptions) -> anyhow::Re
 }
 
 impl Report {
-    /// Adds another result to this one.
+    /// Appends the contents of another report.
     pub(crate) fn append(&mut self, other: Self) {
         self.tables.extend(other.tables);
-        self.claims.extend(other.claims);
+        self.targets.extend(other.targets);
         self.remarks.extend(other.remarks);
     }
 
-    /// Whether every claim that could be measured is met.
+    /// Whether every target that could be measured is met.
     pub(crate) fn is_met(&self) -> bool {
-        self.claims.iter().all(Claim::is_met)
+        self.targets.iter().all(Target::is_met)
     }
 
     /// Prints the report as text.
@@ -64,8 +64,8 @@ impl Report {
             println!("{remark}");
         }
         println!();
-        for claim in &self.claims {
-            println!("{}", claim.to_line());
+        for target in &self.targets {
+            println!("{}", target.to_line());
         }
     }
 
@@ -73,7 +73,7 @@ impl Report {
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "tables": self.tables.iter().map(Timings::to_json).collect::<Vec<_>>(),
-            "claims": self.claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
+            "claims": self.targets.iter().map(Target::to_json).collect::<Vec<_>>(),
             "remarks": self.remarks,
             "met": self.is_met(),
         })

@@ -1,6 +1,6 @@
-//! `session`: later runs of a session, which share its workspace.
+//! `session`: the cost of the second and later runs of a session, which share its workspace.
 
-use crate::bench_runtime::{BenchRuntime, RunSpec, Slots};
+use crate::bench_runtime::{BenchRuntime, RunSpec, SandboxMode};
 use crate::comparison::Comparison;
 use crate::peers;
 use crate::report::{OutputOptions, Report};
@@ -19,8 +19,11 @@ const PARKED: &str = "n-th run of a session, parked";
 const ON_DEMAND: &str = "n-th run of a session, on demand";
 
 pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    let (parked, on_demand) = (BenchRuntime::new(Slots::Parked)?, BenchRuntime::new(Slots::OnDemand)?);
-    let later = |runtime: &BenchRuntime| {
+    let (parked, on_demand) = (
+        BenchRuntime::new(SandboxMode::Parked)?,
+        BenchRuntime::new(SandboxMode::OnDemand)?,
+    );
+    let run_in_session = |runtime: &BenchRuntime| {
         let spec = RunSpec {
             command: "true",
             session: Some("measured"),
@@ -29,12 +32,12 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         runtime.run_spec(spec).map(drop)
     };
     let mut comparison = Comparison::new("later runs of one session");
-    comparison.add(BARE, || peers::bare("true"));
-    comparison.add(PARKED, || later(&parked));
-    comparison.add(ON_DEMAND, || later(&on_demand));
+    comparison.add(BARE, || peers::run_bare("true"));
+    comparison.add(PARKED, || run_in_session(&parked));
+    comparison.add(ON_DEMAND, || run_in_session(&on_demand));
     let times = comparison.measure(arguments.rounds)?;
     Ok(Report {
-        claims: vec![times.claim(PARKED, BARE, 1.3), times.claim(ON_DEMAND, BARE, 1.7)],
+        targets: vec![times.target(PARKED, BARE, 1.3), times.target(ON_DEMAND, BARE, 1.7)],
         tables: vec![times],
         remarks: Vec::new(),
     })

@@ -1,5 +1,5 @@
-//! A server in a separate process that makes one run for each line of its input, so that servers in different
-//! circumstances can be measured in turns.
+//! A server in a separate process that makes one run for each line of its input. This way servers under different
+//! conditions can be measured in turns.
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
 #![expect(clippy::print_stdout, reason = "the two processes communicate through pipes")]
 
@@ -8,22 +8,22 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::bench_runtime::{BenchRuntime, RunSpec, Slots};
+use crate::bench_runtime::{BenchRuntime, RunSpec, SandboxMode};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Additional resident memory of the server, in bytes
-    #[arg(long, default_value_t = 0)]
+    /// Additional resident memory of the server
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
     ballast: usize,
-    /// The skill that is run
+    /// The skill to run
     #[arg(long, default_value = "small")]
     skill: String,
 }
 
-/// Serves until the end of its input.
+/// Makes one run for each line of stdin and prints a line after each.
 pub(crate) fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let ballast = vec![1_u8; arguments.ballast];
-    let runtime = BenchRuntime::new(Slots::Parked)?;
+    let runtime = BenchRuntime::new(SandboxMode::Parked)?;
     for line in std::io::stdin().lock().lines() {
         line?;
         let spec = RunSpec {
@@ -37,7 +37,7 @@ pub(crate) fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Such a server as a child process.
+/// A stepped server as a child process.
 pub(crate) struct SteppedServer {
     child: Child,
     requests: Option<ChildStdin>,
@@ -45,7 +45,8 @@ pub(crate) struct SteppedServer {
 }
 
 impl SteppedServer {
-    /// Starts a server. With the arguments `--mounts N` it has N more mounts in its mount namespace.
+    /// Starts a server and makes a first run. The arguments are those of the subcommand, or only `--mounts N` for N
+    /// more mounts in the mount namespace of the server.
     pub(crate) fn start(args: &[&str]) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?;
         let mut command = match args {
@@ -66,7 +67,7 @@ impl SteppedServer {
         };
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let requests = child.stdin.take();
-        let responses = BufReader::new(child.stdout.take().context("no pipe")?);
+        let responses = BufReader::new(child.stdout.take().context("the server has no stdout pipe")?);
         let mut server = Self {
             child,
             requests,
@@ -78,18 +79,18 @@ impl SteppedServer {
 
     /// Makes one run.
     pub(crate) fn run_once(&mut self) -> anyhow::Result<()> {
-        let requests = self.requests.as_mut().context("the server has ended")?;
+        let requests = self.requests.as_mut().context("the input of the server is closed")?;
         requests.write_all(b"\n")?;
         let mut response = String::new();
         self.responses.read_line(&mut response)?;
-        ensure!(!response.is_empty(), "the server process ended");
+        ensure!(!response.is_empty(), "the server ended without a response");
         Ok(())
     }
 }
 
 impl Drop for SteppedServer {
     fn drop(&mut self) {
-        // The server ends at the end of its input.
+        // Closing its input ends the server.
         self.requests = None;
         let _ended = self.child.wait();
     }

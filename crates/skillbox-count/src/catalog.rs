@@ -1,4 +1,4 @@
-//! Cases for the catalog: from skills on disk to the prompt of an agent, and the digest of a skill.
+//! The cases `catalog`, from skills on disk to the prompt of an agent, and `digest`, the digest of a skill.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -10,16 +10,18 @@ use skillbox_loader::{AgentName, AgentSpec, Dialect, HistoryCompleteness, Sessio
 use skillbox_model::Digest;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
 
+/// The number of skills in the case `catalog`.
 const SKILL_COUNT: usize = 200;
+/// The number of scripts in the skill of the case `digest`.
 const FILE_COUNT: usize = 100;
 
-/// Scans skills and renders the prompt that lists them.
-pub(crate) fn catalog() -> anyhow::Result<()> {
+/// Scans skills and renders the prompt section that lists them.
+pub(crate) fn run_catalog_case() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     for number in 0..SKILL_COUNT {
         write_skill(directory.path(), number, 1)?;
     }
-    let prompt_bytes = counted_catalog(directory.path());
+    let prompt_bytes = counted_scan_and_prompt(directory.path());
     ensure!(
         prompt_bytes > SKILL_COUNT * 20,
         "the prompt has only {prompt_bytes} bytes"
@@ -28,7 +30,7 @@ pub(crate) fn catalog() -> anyhow::Result<()> {
 }
 
 #[inline(never)]
-fn counted_catalog(root: &Path) -> usize {
+fn counted_scan_and_prompt(root: &Path) -> usize {
     let catalog = scan(root);
     let mut settings = Settings::new(Dialect::Skillbox);
     settings.max_list_chars = 1 << 20;
@@ -40,7 +42,7 @@ fn counted_catalog(root: &Path) -> usize {
 }
 
 /// Computes the digest of a skill.
-pub(crate) fn digest() -> anyhow::Result<()> {
+pub(crate) fn run_digest_case() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     write_skill(directory.path(), 0, FILE_COUNT)?;
     let catalog = scan(directory.path());
@@ -59,7 +61,7 @@ fn scan(root: &Path) -> Catalog {
         path: root.to_owned(),
         scope: Scope::Project,
     };
-    // With one thread the count is reproducible; two threads would share the work differently each time.
+    // With one thread the count is reproducible. Two threads would divide the work differently each time.
     let options = ScanOptions {
         threads: NonZeroUsize::MIN,
         ..ScanOptions::default()
@@ -67,7 +69,7 @@ fn scan(root: &Path) -> Catalog {
     Repository::open(vec![source], options).catalog()
 }
 
-fn write_skill(root: &Path, number: usize, files: usize) -> anyhow::Result<()> {
+fn write_skill(root: &Path, number: usize, script_count: usize) -> anyhow::Result<()> {
     let skill = root.join(format!("skill-{number:03}"));
     fs::create_dir_all(skill.join("scripts"))?;
     let text = format!(
@@ -76,9 +78,9 @@ fn write_skill(root: &Path, number: usize, files: usize) -> anyhow::Result<()> {
          # Skill {number}\n\nInstructions.\n"
     );
     fs::write(skill.join("SKILL.md"), text)?;
-    for file in 0..files {
-        let content = format!("print({file})\n").repeat(64);
-        fs::write(skill.join(format!("scripts/{file:03}.py")), content)?;
+    for script in 0..script_count {
+        let content = format!("print({script})\n").repeat(64);
+        fs::write(skill.join(format!("scripts/{script:03}.py")), content)?;
     }
     Ok(())
 }

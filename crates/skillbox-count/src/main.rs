@@ -1,20 +1,21 @@
-//! Fixed pieces of the hot path, whose instructions callgrind counts. The counts do not depend on the load of a machine.
+//! Runs one fixed case of the hot path, so that callgrind can count its instructions. Unlike times, the counts do not
+//! depend on the load of the machine.
 //!
-//! `tests/counts/run` starts one case under callgrind, which counts only in functions named `counted_…`, and compares
-//! the count with the recorded one. The rest of a case is preparation.
+//! `tests/counts/run` runs each case under callgrind and compares the count with the recorded one. Callgrind counts only
+//! inside functions named `counted_…`, with the functions they call; the rest of a case prepares and checks.
 
 mod catalog;
-mod plan;
+mod sandbox;
 
 use anyhow::bail;
 
 fn main() -> anyhow::Result<()> {
     let case = std::env::args().nth(1).unwrap_or_default();
     match case.as_str() {
-        "profile" => plan::profile(),
-        "plan" => plan::plan(),
-        "catalog" => catalog::catalog(),
-        "digest" => catalog::digest(),
+        "profile" => sandbox::run_profile_case(),
+        "plan" => sandbox::run_plan_case(),
+        "catalog" => catalog::run_catalog_case(),
+        "digest" => catalog::run_digest_case(),
         other => bail!("unknown case {other:?}; the cases are profile, plan, catalog and digest"),
     }
 }

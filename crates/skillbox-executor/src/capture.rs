@@ -134,7 +134,10 @@ mod tests {
     #[test]
     fn short_streams_are_captured_whole() {
         let kept = capture(8, &[b"abcd", b"efgh"]);
-        assert_eq!((kept.text.as_str(), kept.truncated, kept.total_bytes), ("abcdefgh", false, 8));
+        assert_eq!(
+            (kept.text.as_str(), kept.truncated, kept.total_bytes),
+            ("abcdefgh", false, 8)
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skillbox_model::{Enforcement, Outcome, Usage};
+use skillbox_model::{Enforcement, ResourceUsage, RunOutcome};
 
 use crate::CapturedOutput;
 
@@ -10,7 +10,7 @@ use crate::CapturedOutput;
 #[derive(Debug)]
 pub struct ExecutionResult {
     /// How the command ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The captured standard output.
     pub stdout: CapturedOutput,
     /// The captured standard error.
@@ -18,7 +18,7 @@ pub struct ExecutionResult {
     /// The time from the start of the command to the end of the last process.
     pub duration: Duration,
     /// The consumed resources.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// The isolation layers that were enforced.
     pub enforcement: Enforcement,
     /// Warnings for the caller.

@@ -1,6 +1,6 @@
 //! Decides what ended a run: a pure function of the evidence.
 
-use skillbox_model::{EndedBy, Outcome};
+use skillbox_model::{EndedBy, RunOutcome};
 
 /// The reason why skillbox killed the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const SHELL_EXIT_CODE_SIGKILL: i32 = 128 + SIGKILL;
 const SHELL_EXIT_CODE_SIGXFSZ: i32 = 128 + SIGXFSZ;
 
 /// Decides what ended the run, and which warnings the caller gets.
-pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (Outcome, Vec<String>) {
+pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (RunOutcome, Vec<String>) {
     let mut warnings = Vec::new();
     let ended_by = match evidence.kill_reason {
         Some(KillReason::Deadline) => EndedBy::Timeout,
@@ -56,7 +56,7 @@ pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (Outcome, Vec<String>) {
         warnings.push("the workspace was full when the run ended".to_owned());
     }
     let ended_by_itself = evidence.kill_reason.is_none() && !is_memory_or_cpu_limit;
-    let outcome = Outcome {
+    let outcome = RunOutcome {
         ended_by,
         exit_code: if ended_by_itself { evidence.exit_code } else { None },
         signal: evidence.signal.or(if ended_by_itself { None } else { Some(SIGKILL) }),

@@ -113,8 +113,8 @@ fn check_cwd(
     if let Some((link, _)) = SKILL_LINKS.iter().find(|(link, _)| link.as_bytes() == first) {
         let target = if *link == "inputs" { layout::INPUTS } else { link };
         let rest = below.as_bytes()[first.len()..].to_vec();
-        let real =
-            RelPath::parse([target.as_bytes(), &rest].concat()).map_err(|error| RequestError::invalid_path("cwd", &error))?;
+        let real = RelPath::parse([target.as_bytes(), &rest].concat())
+            .map_err(|error| RequestError::invalid_path("cwd", &error))?;
         return open_directory(workspace.root(), &real)
             .map(drop)
             .map_err(|error| missing(&error));

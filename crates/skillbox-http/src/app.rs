@@ -20,28 +20,29 @@ pub(crate) struct App {
     pub runtime: Arc<Runtime>,
     pub tenants: Tenants,
     /// The options of agent sessions; a request may choose another dialect.
-    pub options: AgentOptions,
+    pub agent_options: AgentOptions,
     pub limits: Limits,
-    pub queue: RunQueue,
-    pub uploads: Arc<Semaphore>,
+    pub run_queue: RunQueue,
+    /// One permit for each concurrent upload.
+    pub upload_permits: Arc<Semaphore>,
     pub metrics: Metrics,
     /// Cancelled when the server shuts down: no new work starts, and event streams end.
     pub stopping: CancellationToken,
-    /// Cancelled when the grace period of running work is over.
+    /// Cancelled when the grace period after a shutdown signal is over: remaining runs and tool calls are killed.
     pub killing: CancellationToken,
-    /// All active runs and tool calls.
+    /// The tasks of all active runs and tool calls.
     pub work: TaskTracker,
     /// The OpenAPI document as JSON.
-    pub openapi: bytes::Bytes,
+    pub openapi_json: bytes::Bytes,
     /// The OpenAPI document as an HTML page.
-    pub docs: bytes::Bytes,
+    pub openapi_page: bytes::Bytes,
 }
 
-/// Runs blocking work (disk, scripts) outside the threads that serve connections.
-pub(crate) async fn in_background<T: Send + 'static>(
+/// Runs blocking work, such as disk access, on a separate thread and waits for its result.
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let span = tracing::Span::current();
-    let done = tokio::task::spawn_blocking(move || span.in_scope(work)).await;
-    done.unwrap_or_else(|panic| Err(ApiError::internal(&panic)))
+    let result = tokio::task::spawn_blocking(move || span.in_scope(work)).await;
+    result.unwrap_or_else(|panic| Err(ApiError::internal(&panic)))
 }

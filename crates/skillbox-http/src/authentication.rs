@@ -25,16 +25,16 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Reque
 }
 
 /// Protects a server without tokens from DNS rebinding: a page of any site could make a browser on this host send
-/// requests under a name that resolves to a loopback address. So the `Host` must be a loopback name, and an `Origin` must
-/// be one too.
+/// requests under a name that resolves to a loopback address. So the `Host` must be a loopback name, and the
+/// `Origin`, if present, must be one too.
 pub(crate) async fn reject_foreign_hosts(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let rejection = match &app.tenants {
-        Tenants::ByToken(..) => None,
+    let checked = match &app.tenants {
+        Tenants::ByToken(..) => Ok(()),
         Tenants::Local(_) => check_host(request.headers(), request.uri()),
     };
-    match rejection {
-        Some(error) => error.into_response(),
-        None => next.run(request).await,
+    match checked {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
     }
 }
 
@@ -55,26 +55,26 @@ fn tenant_of_request(tenants: &Tenants, headers: &HeaderMap) -> Result<Arc<Tenan
         .ok_or_else(|| unauthorized("the bearer token is not valid on this server"))
 }
 
-fn check_host(headers: &HeaderMap, uri: &Uri) -> Option<ApiError> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+fn check_host(headers: &HeaderMap, uri: &Uri) -> Result<(), ApiError> {
+    let header_text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = uri
         .authority()
         .map(|authority| authority.as_str())
-        .or(text(header::HOST));
-    let message = match (host, text(header::ORIGIN)) {
+        .or(header_text(header::HOST));
+    let message = match (host, header_text(header::ORIGIN)) {
         (Some(host), _) if !is_loopback(host) => format!("requests to the host {host:?} are not allowed"),
         (None, _) => "the request has no Host header".to_owned(),
         (_, Some(origin)) if !origin.strip_prefix("http://").is_some_and(is_loopback) => {
             format!("requests from the origin {origin:?} are not allowed")
         }
-        _ => return None,
+        _ => return Ok(()),
     };
     let error = ApiError::new(ErrorCode::Unauthorized, message);
     let hint = "use http://127.0.0.1, or configure tokens with `skillbox serve token TENANT`";
-    Some(error.hint(hint).with_status(StatusCode::FORBIDDEN))
+    Err(error.with_hint(hint).with_status(StatusCode::FORBIDDEN))
 }
 
-/// Whether a host, with or without a port, is a loopback name that no site can own.
+/// Whether a host, with or without a port, is a loopback address or `localhost`, which no site can own.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

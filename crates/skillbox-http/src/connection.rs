@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::app::App;
 use crate::limits::Limits;
 
-/// A connection is closed after this time if the client does not acknowledge data or keepalive probes.
+/// A connection is closed if the client acknowledges neither data nor keepalive probes for this long.
 const PEER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Serves one client until it disconnects, is too slow, or the server shuts down.
@@ -29,20 +29,20 @@ pub(crate) async fn serve_connection(guard: ConnectionGuard, router: Router, str
     let mut settings = http1::Builder::new();
     settings
         .timer(TokioTimer::new())
-        .header_read_timeout(app.limits.head_time)
+        .header_read_timeout(app.limits.head_timeout)
         .max_headers(Limits::MAX_HEADERS)
         .max_buf_size(Limits::MAX_HEAD_BYTES);
     let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
         () = app.stopping.cancelled() => {
             // The current request is completed; no further one is accepted.
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = result {
         tracing::debug!("a connection ended with an error: {error}");
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct ConnectionGuard {
 }
 
 impl ConnectionGuard {
-    /// Counts a connection from its acceptance on.
+    /// Counts a connection until the guard is dropped.
     pub(crate) fn new(app: Arc<App>, permit: OwnedSemaphorePermit) -> Self {
         app.metrics.connections.fetch_add(1, Ordering::Relaxed);
         Self { app, _permit: permit }

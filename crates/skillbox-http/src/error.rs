@@ -11,7 +11,7 @@ use skillbox_model::{ErrorBody, ErrorCode, with_causes};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{Dialect, RunError, ToolError};
 
-/// When a client may retry after 503, in seconds.
+/// The value of `Retry-After` in 503 responses.
 const RETRY_AFTER_SECONDS: &str = "1";
 
 /// An error with its HTTP status.
@@ -41,8 +41,8 @@ impl ApiError {
     }
 
     /// The same error with the name of a field.
-    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
-        self.body = self.body.in_field(field);
+    pub(crate) fn with_field(mut self, field: impl Into<String>) -> Self {
+        self.body = self.body.with_field(field);
         self
     }
 
@@ -53,7 +53,7 @@ impl ApiError {
     }
 
     /// The same error with a specific hint.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
         self
     }
@@ -68,8 +68,8 @@ impl ApiError {
         Self::new(ErrorCode::Internal, with_causes(error))
     }
 
-    /// A refused tool call, in the words of its dialect.
-    pub(crate) fn of_tool(error: &ToolError, dialect: Dialect) -> Self {
+    /// The error of a tool call, worded in its dialect.
+    pub(crate) fn from_tool_error(error: &ToolError, dialect: Dialect) -> Self {
         error.body(dialect).into()
     }
 }
@@ -91,7 +91,7 @@ fn status_for(code: ErrorCode) -> StatusCode {
         Code::SkillDisabled | Code::NotLoaded | Code::LoadLimit | Code::AlreadyExists | Code::Cancelled => {
             StatusCode::CONFLICT
         }
-        // This host cannot fulfil the request; a different request may succeed.
+        // This host cannot execute the request, but may execute a different one.
         Code::SkillUnreadable
         | Code::ProfileInvalid
         | Code::IsolationUnavailable

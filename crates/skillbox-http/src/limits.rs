@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-/// The limits that the host configures.
+/// The limits that the operator configures.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Concurrent runs and tool calls.
-    pub runs: usize,
+    pub max_runs: usize,
     /// Runs and tool calls that wait in the queue; further ones are rejected with `busy`.
-    pub queued: usize,
+    pub max_queued: usize,
     /// Open connections; further ones wait to be accepted.
-    pub connections: usize,
+    pub max_connections: usize,
     /// Bytes of a JSON body.
-    pub body: usize,
+    pub max_body_bytes: usize,
     /// Bytes of an uploaded file.
-    pub upload: u64,
-    /// How long a client may take to send the head of a request, and may be idle between two requests.
-    pub head_time: Duration,
+    pub max_upload_bytes: u64,
+    /// How long a client may take to send the head of a request, and how long it may be idle between two requests.
+    pub head_timeout: Duration,
     /// How long runs may continue after a shutdown signal, before they are killed.
-    pub grace: Duration,
+    pub grace_period: Duration,
     /// How long a session may be unused before it is removed.
-    pub session_idle: Duration,
+    pub session_idle_timeout: Duration,
 }
 
 impl Limits {
-    /// How long a client may take to send a body, or the next part of a file.
+    /// How long a client may take to send a JSON body, or the next part of an upload.
     pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
     /// Concurrent uploads.
     pub(crate) const MAX_UPLOADS: usize = 16;
@@ -34,7 +34,7 @@ impl Limits {
     pub(crate) const MAX_HEAD_BYTES: usize = 32 << 10;
     /// Sessions of one tenant.
     pub(crate) const MAX_SESSIONS: usize = 10_000;
-    /// How long a request may wait for a run, in seconds.
+    /// How long a request may wait for the result of a run, in seconds.
     pub(crate) const MAX_WAIT_SECONDS: f64 = 3_600.0;
     /// How long killed runs may take to end.
     pub(crate) const KILL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,14 +43,14 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            runs: 32,
-            queued: 256,
-            connections: 8_192,
-            body: 8 << 20,
-            upload: 1 << 30,
-            head_time: Duration::from_secs(30),
-            grace: Duration::from_secs(10),
-            session_idle: Duration::from_secs(7 * 24 * 3600),
+            max_runs: 32,
+            max_queued: 256,
+            max_connections: 8_192,
+            max_body_bytes: 8 << 20,
+            max_upload_bytes: 1 << 30,
+            head_timeout: Duration::from_secs(30),
+            grace_period: Duration::from_secs(10),
+            session_idle_timeout: Duration::from_secs(7 * 24 * 3600),
         }
     }
 }

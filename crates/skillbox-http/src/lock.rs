@@ -1,4 +1,4 @@
-//! Locks a mutex even after a panic of another holder.
+//! Locks a mutex even if another holder has panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -31,7 +31,7 @@ pub(crate) struct Metrics {
 struct Histogram {
     buckets: [AtomicU64; BUCKET_BOUNDS.len()],
     count: AtomicU64,
-    micros: AtomicU64,
+    sum_micros: AtomicU64,
 }
 
 /// Values that are read when the metrics are requested.
@@ -44,8 +44,8 @@ pub(crate) struct CurrentLoad {
 
 impl Metrics {
     pub(crate) fn record_request(&self, method: &Method, route: &str, status: u16, duration: Duration) {
-        // Clients can invent methods; they must not become labels.
-        let known = [
+        // Clients can send arbitrary methods, which must not become labels.
+        let labelled_methods = [
             Method::GET,
             Method::HEAD,
             Method::POST,
@@ -53,7 +53,7 @@ impl Metrics {
             Method::DELETE,
             Method::OPTIONS,
         ];
-        let method = if known.contains(method) {
+        let method = if labelled_methods.contains(method) {
             method.as_str()
         } else {
             "other"
@@ -63,7 +63,7 @@ impl Metrics {
         self.request_durations.observe(duration);
     }
 
-    /// Counts an ended run; without a report, it was refused.
+    /// Counts a finished run. A run without a report was refused.
     pub(crate) fn record_run(&self, report: Option<&RunReport>, duration: Duration) {
         let outcome = match report {
             Some(report) => serde_json::json!(report.ended_by)
@@ -114,7 +114,7 @@ impl Metrics {
         self.run_durations
             .render(&mut out, name, "Duration of runs, without waiting in the queue.");
         let rejected_runs = self.rejected_runs.load(Ordering::Relaxed);
-        let single = [
+        let unlabelled = [
             (
                 "skillbox_runs_rejected_total",
                 "counter",
@@ -141,7 +141,7 @@ impl Metrics {
                 self.connections.load(Ordering::Relaxed),
             ),
         ];
-        for (name, kind, help, value) in single {
+        for (name, kind, help, value) in unlabelled {
             write_header(&mut out, name, kind, help);
             write_sample(&mut out, name, "", value);
         }
@@ -165,21 +165,21 @@ impl Histogram {
             self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        self.micros.fetch_add(micros, Ordering::Relaxed);
+        self.sum_micros.fetch_add(micros, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
     fn render(&self, out: &mut String, name: &str, help: &str) {
         write_header(out, name, "histogram", help);
-        let mut sum = 0;
+        let mut cumulative = 0;
         for (bound, bucket) in BUCKET_BOUNDS.iter().zip(&self.buckets) {
-            sum += bucket.load(Ordering::Relaxed);
-            write_sample(out, &format!("{name}_bucket"), &format!("le=\"{bound}\""), sum);
+            cumulative += bucket.load(Ordering::Relaxed);
+            write_sample(out, &format!("{name}_bucket"), &format!("le=\"{bound}\""), cumulative);
         }
-        // An observation may arrive while the buckets are read: no bucket may exceed the total.
-        let count = self.count.load(Ordering::Relaxed).max(sum);
+        // An observation may be added while the buckets are read, but no bucket may exceed the total.
+        let count = self.count.load(Ordering::Relaxed).max(cumulative);
         write_sample(out, &format!("{name}_bucket"), "le=\"+Inf\"", count);
-        let seconds = self.micros.load(Ordering::Relaxed) as f64 / 1e6;
+        let seconds = self.sum_micros.load(Ordering::Relaxed) as f64 / 1e6;
         write_sample(out, &format!("{name}_sum"), "", seconds);
         write_sample(out, &format!("{name}_count"), "", count);
     }

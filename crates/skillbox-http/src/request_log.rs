@@ -1,4 +1,4 @@
-//! Adds to every request an id, a span and a count, and to every response the common headers.
+//! Middleware that logs and counts every request and adds the common headers to its response.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::app::App;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// Logs and counts a request, and adds the common headers to its response.
@@ -36,12 +36,12 @@ pub(crate) async fn log_request(State(app): State<Arc<App>>, request: Request, n
     app.metrics
         .record_request(&method, route, response.status().as_u16(), started.elapsed());
     let headers = response.headers_mut();
-    headers.insert(REQUEST_ID, id);
+    headers.insert(REQUEST_ID_HEADER, id);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    // No response may act as a web page; the HTML page sets its own policy.
+    // No response may act as a web page, except the API reference, which sets its own policy.
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(
@@ -50,10 +50,10 @@ pub(crate) async fn log_request(State(app): State<Arc<App>>, request: Request, n
     response
 }
 
-/// The client's id if it is valid, else a new one.
+/// The request ID that the client sent if it is valid, else a new one.
 fn request_id(request: &Request) -> HeaderValue {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let given = request.headers().get(REQUEST_ID).filter(|given| {
+    let given = request.headers().get(REQUEST_ID_HEADER).filter(|given| {
         let bytes = given.as_bytes();
         !bytes.is_empty() && bytes.len() <= MAX_REQUEST_ID_BYTES && bytes.iter().all(is_plain)
     });

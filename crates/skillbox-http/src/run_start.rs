@@ -13,38 +13,39 @@ use crate::error::ApiError;
 use crate::runs::{QueueTicket, RunPermit, RunRecord};
 use crate::tenant::Tenant;
 
-/// A run to start.
-#[derive(Debug)]
-pub(crate) struct NewRun {
-    pub request: RunRequest,
-    pub session: Option<SessionId>,
-}
-
 /// Adds a run to the queue and returns at once; the run executes in the background.
-pub(crate) fn start_run(app: &Arc<App>, tenant: &Arc<Tenant>, new: NewRun) -> Result<Arc<RunRecord>, ApiError> {
+pub(crate) fn start_run(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    request: RunRequest,
+    session: Option<SessionId>,
+) -> Result<Arc<RunRecord>, ApiError> {
     if app.stopping.is_cancelled() {
         return Err(ApiError::busy("the server is shutting down"));
     }
-    let ticket = app.queue.join().inspect_err(|_| app.metrics.record_rejected_run())?;
-    let record = RunRecord::new(new_run_id(), new.request.skill.clone(), new.session)
-        .map_err(|error| ApiError::internal(&error))?;
+    let ticket = app
+        .run_queue
+        .join()
+        .inspect_err(|_| app.metrics.record_rejected_run())?;
+    let record =
+        RunRecord::new(new_run_id(), request.skill.clone(), session).map_err(|error| ApiError::internal(&error))?;
     tenant.runs.add(record.clone());
     let run = QueuedRun {
         app: app.clone(),
         tenant: tenant.clone(),
         record: record.clone(),
-        request: new.request,
+        request,
         span: tracing::Span::current(),
     };
     match ticket.try_start() {
-        // An async task would only wait for the blocking thread.
+        // No async task is needed: it would only wait for the blocking thread.
         Ok(permit) => drop(app.work.spawn_blocking(move || run.execute(permit))),
         Err(ticket) => drop(app.work.spawn(run.wait_and_execute(ticket))),
     }
     Ok(record)
 }
 
-/// A run that has no result yet.
+/// A run with everything that its execution needs.
 struct QueuedRun {
     app: Arc<App>,
     tenant: Arc<Tenant>,
@@ -68,7 +69,7 @@ impl QueuedRun {
     /// Executes the run on a blocking thread.
     fn execute(self, permit: RunPermit) {
         let span = self.span.clone();
-        let _inside = span.enter();
+        let _entered = span.enter();
         self.record.mark_running();
         let started = Instant::now();
         // After a panic, clients must not wait forever for the result.
@@ -96,7 +97,7 @@ impl QueuedRun {
             session: record.session().cloned(),
             events: EventSink::with_listener(&mut listener),
             cancel: record.cancel_token().clone(),
-            export: None,
+            export_dir: None,
         };
         Ok(self
             .tenant
@@ -111,20 +112,20 @@ impl QueuedRun {
 }
 
 /// Cancels the run when the request is dropped because its client disconnected.
-pub(crate) struct CancelOnDrop(Option<Arc<RunRecord>>);
+pub(crate) struct CancelRunOnDrop(Option<Arc<RunRecord>>);
 
-impl CancelOnDrop {
+impl CancelRunOnDrop {
     pub(crate) fn new(record: Arc<RunRecord>) -> Self {
         Self(Some(record))
     }
 
-    /// The client has its response: the run may continue.
+    /// Lets the run continue, because the client has its response.
     pub(crate) fn disarm(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for CancelOnDrop {
+impl Drop for CancelRunOnDrop {
     fn drop(&mut self) {
         if let Some(record) = &self.0 {
             record.cancel();

@@ -18,19 +18,19 @@ use crate::app::App;
 use crate::connection;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::openapi::{Authentication, document, html_page};
+use crate::openapi::{Authentication, openapi_document, render_page};
 use crate::routes::{route_tables, router};
 use crate::runs::RunQueue;
 use crate::tenant::Tenants;
 use crate::token::TokenHash;
 
-/// How often idle sessions are removed.
+/// How often idle sessions and unreferenced content are removed.
 const GARBAGE_INTERVAL: Duration = Duration::from_secs(600);
 /// How long the last responses may take after the last run has ended.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of connections that the kernel queues before they are accepted.
 const LISTEN_BACKLOG: u32 = 4_096;
-/// The delay after a failed accept, most often for lack of file descriptors.
+/// The delay after a failed accept, which usually means that file descriptors are exhausted.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a server cannot start.
@@ -50,7 +50,7 @@ pub enum ServeError {
     /// Threads or signal handlers cannot be created.
     #[error("cannot start the server")]
     Start(#[source] io::Error),
-    /// Leftovers of former servers cannot be removed.
+    /// Sessions that former servers left behind cannot be removed.
     #[error("cannot remove leftover sessions of former servers")]
     Cleanup(#[source] RunError),
     /// Changes of skills cannot be detected.
@@ -67,7 +67,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares a server for the clients with one of the tokens. Without tokens, it accepts clients of this host only.
+    /// Prepares a server for clients with one of the tokens. Without tokens, it accepts only clients on this host.
     pub fn new(
         runtime: Arc<Runtime>,
         mut options: AgentOptions,
@@ -75,7 +75,7 @@ impl Server {
         limits: Limits,
     ) -> Result<Self, ServeError> {
         options.session = None;
-        // Requests have no turns, so changes on disk apply from the next request on.
+        // HTTP requests are not grouped into turns, so changes on disk apply from the next request on.
         options.refresh = RefreshPolicy::EveryCall;
         let watch = runtime.repository().watch()?;
         let authentication = if tokens.is_empty() {
@@ -84,19 +84,19 @@ impl Server {
             Authentication::BearerToken
         };
         let tables = route_tables();
-        let description = document(&tables.public, &tables.authenticated, authentication);
+        let document = openapi_document(&tables.public, &tables.authenticated, authentication);
         let app = Arc::new(App {
             tenants: Tenants::new(runtime.clone(), tokens),
             runtime,
-            options,
-            queue: RunQueue::new(limits.runs, limits.queued),
-            uploads: Arc::new(Semaphore::new(Limits::MAX_UPLOADS)),
+            agent_options: options,
+            run_queue: RunQueue::new(limits.max_runs, limits.max_queued),
+            upload_permits: Arc::new(Semaphore::new(Limits::MAX_UPLOADS)),
             metrics: Metrics::default(),
             stopping: CancellationToken::new(),
             killing: CancellationToken::new(),
             work: TaskTracker::new(),
-            openapi: description.to_string().into(),
-            docs: html_page(&description).into(),
+            openapi_json: document.to_string().into(),
+            openapi_page: render_page(&document).into(),
             limits,
         });
         for tenant in app.tenants.all() {
@@ -118,22 +118,26 @@ impl Server {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder
             .enable_all()
-            .worker_threads(connection_threads())
-            .max_blocking_threads(self.app.limits.runs + Limits::MAX_UPLOADS + 64);
-        let threads = builder.build().map_err(ServeError::Start)?;
-        let served = threads.block_on(self.listen(address, ready));
-        threads.shutdown_background();
-        served
+            .worker_threads(worker_thread_count())
+            .max_blocking_threads(self.app.limits.max_runs + Limits::MAX_UPLOADS + 64);
+        let tokio_runtime = builder.build().map_err(ServeError::Start)?;
+        let result = tokio_runtime.block_on(self.accept_until_shutdown(address, ready));
+        tokio_runtime.shutdown_background();
+        result
     }
 
-    async fn listen(self, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    async fn accept_until_shutdown(
+        self,
+        address: SocketAddr,
+        ready: impl FnOnce(SocketAddr),
+    ) -> Result<(), ServeError> {
         stop_on_signal(self.app.stopping.clone()).map_err(ServeError::Start)?;
         let listener = bind(address).map_err(|source| ServeError::Listen { address, source })?;
         ready(listener.local_addr().map_err(ServeError::Start)?);
         let garbage_collection = tokio::spawn(collect_garbage(self.app.clone()));
         let connections = TaskTracker::new();
         tokio::select! {
-            () = accept(&self.app, &self.router, listener, &connections) => {}
+            () = accept_connections(&self.app, &self.router, listener, &connections) => {}
             () = self.app.stopping.cancelled() => {}
         }
         garbage_collection.abort();
@@ -143,9 +147,9 @@ impl Server {
     }
 }
 
-/// Half of the processors: serving needs little CPU time, and runs need the rest. Every additional thread is one more
-/// that wakes up in vain when a response is ready.
-fn connection_threads() -> usize {
+/// Half of the processors: serving needs little CPU time, and runs need the rest. More threads would only cause more
+/// needless wakeups.
+fn worker_thread_count() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
@@ -161,8 +165,8 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(LISTEN_BACKLOG)
 }
 
-async fn accept(app: &Arc<App>, router: &Router, listener: TcpListener, connections: &TaskTracker) {
-    let permits = Arc::new(Semaphore::new(app.limits.connections.max(1)));
+async fn accept_connections(app: &Arc<App>, router: &Router, listener: TcpListener, connections: &TaskTracker) {
+    let permits = Arc::new(Semaphore::new(app.limits.max_connections.max(1)));
     loop {
         // Beyond the limit, clients wait in the kernel's queue.
         let Ok(permit) = permits.clone().acquire_owned().await else {
@@ -184,7 +188,10 @@ async fn accept(app: &Arc<App>, router: &Router, listener: TcpListener, connecti
 /// Waits for runs to finish, kills the remaining ones, then waits for the last responses.
 async fn shut_down(app: &App, connections: &TaskTracker) {
     app.work.close();
-    if tokio::time::timeout(app.limits.grace, app.work.wait()).await.is_err() {
+    if tokio::time::timeout(app.limits.grace_period, app.work.wait())
+        .await
+        .is_err()
+    {
         app.killing.cancel();
         for tenant in app.tenants.all() {
             tenant.runs.all().iter().for_each(|run| run.cancel());
@@ -226,7 +233,7 @@ async fn collect_garbage(app: Arc<App>) {
         let app = app.clone();
         let collected = tokio::task::spawn_blocking(move || {
             for tenant in app.tenants.all() {
-                if let Err(error) = tenant.runtime.collect_garbage(app.limits.session_idle) {
+                if let Err(error) = tenant.runtime.collect_garbage(app.limits.session_idle_timeout) {
                     tracing::warn!(tenant = tenant.label(), "garbage collection is incomplete: {error}");
                 }
             }

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, TenantName};
 use subtle::ConstantTimeEq;
 
-/// Identifies the kind of secret, for people and for secret scanners.
-const PREFIX: &str = "skb_";
+/// Marks the string as a skillbox token, for people and for secret scanners.
+const TOKEN_PREFIX: &str = "skb_";
 
 /// The configured form of a token, `TENANT:sha256:HEX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct TokenHash {
     digest: Digest,
 }
 
-/// A text that is not a token hash.
+/// The error for a string that is not a token hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not of the form TENANT:sha256:HEX, which `skillbox serve token TENANT` prints")]
 pub struct TokenError(String);
@@ -27,15 +27,15 @@ pub struct TokenError(String);
 impl TokenHash {
     /// Parses an entry of the configuration.
     pub fn parse(entry: &str) -> Result<Self, TokenError> {
-        let parts = || {
+        let parse = || {
             let (tenant, digest) = entry.split_once(':')?;
             Some(Self {
                 tenant: TenantName::parse(tenant).ok()?,
                 digest: Digest::parse(digest).ok()?,
             })
         };
-        // The entry may be a secret token by mistake, so the error does not contain all of it.
-        parts().ok_or_else(|| TokenError(entry.chars().take(12).chain("…".chars()).collect()))
+        // The entry may be a secret token given by mistake, so the error contains only its start.
+        parse().ok_or_else(|| TokenError(entry.chars().take(12).chain("…".chars()).collect()))
     }
 
     /// Compares in constant time.
@@ -81,7 +81,7 @@ impl NewToken {
         let mut secret = [0_u8; 32];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = format!("{PREFIX}{hex}");
+        let token = format!("{TOKEN_PREFIX}{hex}");
         let entry = TokenHash {
             tenant,
             digest: digest_of(&token),

@@ -1,4 +1,4 @@
-//! Work that waits for the disk, away from the threads that serve connections.
+//! Runs work that waits for the disk outside the threads that serve connections.
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;

@@ -1,5 +1,5 @@
-//! One tool call: it waits for a slot, runs on a blocking thread, reports progress and returns its result. A call that
-//! takes long continues as a task if the client supports tasks.
+//! One tool call: it waits for a slot, runs on a blocking thread, reports progress and returns its result. A long call
+//! continues as a task if the client supports tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const TASK_THRESHOLD: Duration = Duration::from_millis(500);
 /// The end of a call.
 struct CallEnd {
     result: Result<CallToolResult, ErrorData>,
-    /// Whether cancellation ended it. A call that was faster keeps its result.
+    /// Whether cancellation ended the call. It is false if the call completed first.
     is_cancelled: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn call(
     let has_listener = supports_tasks || wants_progress(context);
     let mut running = RunningCall::start(server, &resolved, request, slot, has_listener)?;
     let response = match running.wait(context, supports_tasks.then_some(TASK_THRESHOLD)).await {
-        Some(end) => result_of(end)?.into(),
+        Some(end) => into_result(end)?.into(),
         None => match resolved
             .session
             .tasks
@@ -64,7 +64,7 @@ pub(crate) async fn call(
             }
             None => {
                 let end = running.wait(context, None).await;
-                result_of(end.ok_or_else(cancelled)?)?.into()
+                into_result(end.ok_or_else(cancelled_error)?)?.into()
             }
         },
     };
@@ -79,7 +79,7 @@ fn wants_progress(context: &RequestContext<RoleServer>) -> bool {
     context.meta.get_progress_token().is_some()
 }
 
-/// Keeps the session open, and counts against the server's limit of concurrent calls.
+/// Keeps the session open, and counts towards the server's limit of concurrent calls.
 struct CallSlot {
     _session_guard: OwnedRwLockReadGuard<()>,
     _permit: OwnedSemaphorePermit,
@@ -94,8 +94,8 @@ impl CallSlot {
         let session_guard = session.begin_call()?;
         let permit = tokio::select! {
             permit = server.call_slots.clone().acquire_owned() => permit.map_err(|error| internal_error(&error))?,
-            () = context.ct.cancelled() => return Err(cancelled()),
-            () = session.ended().cancelled() => return Err(cancelled()),
+            () = context.ct.cancelled() => return Err(cancelled_error()),
+            () = session.ended().cancelled() => return Err(cancelled_error()),
         };
         Ok(Self {
             _session_guard: session_guard,
@@ -104,7 +104,7 @@ impl CallSlot {
     }
 }
 
-/// Cancels the run when the caller drops it.
+/// Cancels the run when it is dropped.
 struct CancelOnDrop(CancelToken);
 
 impl Drop for CancelOnDrop {
@@ -119,7 +119,7 @@ struct RunningCall {
     work: JoinHandle<CallEnd>,
     cancel: CancelOnDrop,
     progress: Arc<ProgressBuffer>,
-    notifications: f64,
+    sent_notifications: f64,
     handle: Option<String>,
     _slot: CallSlot,
 }
@@ -162,7 +162,7 @@ impl RunningCall {
             work,
             cancel,
             progress,
-            notifications: 0.0,
+            sent_notifications: 0.0,
             handle: resolved.handle.clone(),
             _slot: slot,
         })
@@ -204,8 +204,8 @@ impl RunningCall {
         let Some(token) = context.meta.get_progress_token() else {
             return;
         };
-        self.notifications += 1.0;
-        let notification = ProgressNotificationParam::new(token, self.notifications).with_message(text);
+        self.sent_notifications += 1.0;
+        let notification = ProgressNotificationParam::new(token, self.sent_notifications).with_message(text);
         tokio::select! {
             // The connection itself notices a client that has disconnected.
             _ = context.peer.notify_progress(notification) => {}
@@ -214,7 +214,7 @@ impl RunningCall {
         }
     }
 
-    /// Continues without a request, and stores the end of the call in its task.
+    /// Waits for the call after its request was answered, and stores its result in the task.
     async fn finish_as_task(mut self, task: String) {
         let end = tokio::select! {
             end = &mut self.work => end,
@@ -225,13 +225,13 @@ impl RunningCall {
         };
         let payload = match end {
             Ok(CallEnd { is_cancelled: true, .. }) => TaskPayload::Cancelled,
-            end => task_payload(result_of(end)),
+            end => task_payload(into_result(end)),
         };
         self.session.tasks.complete(&task, payload);
     }
 }
 
-fn result_of(end: Result<CallEnd, JoinError>) -> Result<CallToolResult, ErrorData> {
+fn into_result(end: Result<CallEnd, JoinError>) -> Result<CallToolResult, ErrorData> {
     end.map_err(|error| internal_error(&error))?.result
 }
 
@@ -300,6 +300,6 @@ fn to_object(value: &impl serde::Serialize) -> JsonObject {
     }
 }
 
-fn cancelled() -> ErrorData {
+fn cancelled_error() -> ErrorData {
     ErrorData::invalid_request("the call was cancelled before it started", None)
 }

@@ -10,15 +10,16 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
-use crate::connections::Connections;
+use crate::connection_tracker::ConnectionTracker;
 use crate::http_accept;
-use crate::server::SkillServer;
+use crate::request_handler::RequestHandler;
+use crate::serve_error::ServeError;
 use crate::server_state::ServerState;
 use crate::session_handles::SessionsToEnd;
 use crate::session_resolver::SessionResolver;
-use crate::stdio::{ServeError, stop_on_signal};
+use crate::stop_signal::stop_on_signal;
 
-/// A protocol session of the older revisions ends after this time without requests. The longest run is shorter.
+/// A protocol session of the older revisions ends after this time without requests. Longer than the longest run.
 const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(70 * 60);
 /// How often idle sessions are ended.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(30);
@@ -28,7 +29,7 @@ const ABANDONED_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves clients on a loopback address until a signal arrives; `ready` receives the actual address. Requests for other
-/// host names are refused, and requests of web pages unless `origins` contains their origin.
+/// host names are refused, and so are requests of web pages whose origin `origins` does not contain.
 pub fn serve_http(
     server: Arc<ServerState>,
     address: SocketAddr,
@@ -46,8 +47,8 @@ pub fn serve_http(
     served
 }
 
-/// Half of the processors: serving is little work, and runs need the others. A message passes through several tasks, and
-/// more threads would mostly move it from one thread to another.
+/// Half of the processors: serving needs little CPU time, and runs need the other half. A message passes through several
+/// tasks, and more threads would mostly move it from one thread to another.
 fn worker_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
@@ -78,13 +79,13 @@ async fn serve(
     let service = StreamableHttpService::new(
         {
             let server = server.clone();
-            move || Ok(SkillServer::new(server.clone(), SessionResolver::http()))
+            move || Ok(RequestHandler::new(server.clone(), SessionResolver::http()))
         },
         sessions.clone(),
         config,
     );
-    let connections = Connections::default();
-    let ending_sessions = tokio::spawn({
+    let connections = ConnectionTracker::default();
+    let session_cleanup = tokio::spawn({
         let (server, connections) = (server.clone(), connections.clone());
         async move {
             tokio::join!(
@@ -96,12 +97,12 @@ async fn serve(
     let router = Router::new()
         .nest_service("/mcp", service)
         .layer(middleware::from_fn(http_accept::buffer_body))
-        .layer(middleware::from_fn_with_state(connections, Connections::track));
+        .layer(middleware::from_fn_with_state(connections, ConnectionTracker::track));
     tokio::select! {
         () = http_accept::serve_connections(listener, router, &stopped) => {}
         () = async { stopped.cancelled().await; tokio::time::sleep(SHUTDOWN_TIMEOUT).await } => {}
     }
-    ending_sessions.abort();
+    session_cleanup.abort();
     server.handles.end_sessions(SessionsToEnd::All).await;
     server.end_sessions().await;
     Ok(())
@@ -114,7 +115,7 @@ async fn end_idle_sessions(server: &ServerState) {
     }
 }
 
-async fn end_abandoned_sessions(sessions: &LocalSessionManager, connections: &Connections) {
+async fn end_abandoned_sessions(sessions: &LocalSessionManager, connections: &ConnectionTracker) {
     loop {
         tokio::time::sleep(ABANDONED_CHECK_INTERVAL).await;
         for id in connections.take_abandoned() {

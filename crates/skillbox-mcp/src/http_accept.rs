@@ -19,18 +19,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Connections that are open at the same time; further ones wait in the kernel's queue.
+/// Maximum number of open connections; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: u64 = 12_000;
 /// Time for a client to send the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time for a client to send the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Size of a request body: enough for a file of 8 MiB as base64.
+/// Maximum size of a request body: enough for a file of 8 MiB as base64.
 pub(crate) const MAX_REQUEST_BYTES: usize = 12 << 20;
-/// Up to this size, the rest of a larger body is read and discarded: a client whose upload is interrupted does not read
-/// the response.
+/// The rest of a body that is too large is read and discarded up to this size, because a client does not read the response
+/// if its upload is interrupted.
 const MAX_DISCARDED_BYTES: usize = 8 * MAX_REQUEST_BYTES;
-/// Pause after the system refused a connection, usually for want of file descriptors.
+/// Pause after the system refused a connection, usually for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Accepts connections until the server stops, then waits for the requests in progress.
@@ -56,7 +56,7 @@ pub(crate) async fn serve_connections(listener: TcpListener, router: Router, sto
     connections.wait().await;
 }
 
-/// A part of the file descriptors of this process; runs need the others.
+/// At most three quarters of the file descriptors of this process; runs need the others.
 fn max_connections() -> usize {
     let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(MAX_CONNECTIONS.min(open_files / 4 * 3)).unwrap_or(usize::MAX)
@@ -80,7 +80,7 @@ async fn serve_connection(stream: TcpStream, router: Router, permit: OwnedSemaph
         }
     };
     if let Err(error) = ended {
-        tracing::debug!("a connection broke off: {error}");
+        tracing::debug!("a connection was interrupted: {error}");
     }
 }
 
@@ -98,7 +98,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, (StatusCode, &'static str)> {
     let mut parts = body.into_data_stream();
     let (mut bytes, mut size) = (Vec::new(), 0);
     while let Some(part) = parts.next().await {
-        let part = part.map_err(|_| (StatusCode::BAD_REQUEST, "the request broke off\n"))?;
+        let part = part.map_err(|_| (StatusCode::BAD_REQUEST, "the request was interrupted\n"))?;
         size += part.len();
         if size <= MAX_REQUEST_BYTES {
             bytes.extend_from_slice(&part);

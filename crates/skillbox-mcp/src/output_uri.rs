@@ -3,11 +3,11 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-pub(crate) const ARTIFACT: &str = "artifact://";
-pub(crate) const WORKSPACE: &str = "workspace://";
+pub(crate) const ARTIFACT_SCHEME: &str = "artifact://";
+pub(crate) const WORKSPACE_SCHEME: &str = "workspace://";
 
 /// The characters to be escaped: all but the unreserved ones and `/`.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+const ESCAPED_CHARS: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -16,19 +16,22 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The URI of a file that a report refers to.
 pub(crate) fn to_uri(reference: &str) -> String {
-    if let Some(path) = reference.strip_prefix(WORKSPACE) {
-        return format!("{WORKSPACE}{}", utf8_percent_encode(path, ENCODED));
+    if let Some(path) = reference.strip_prefix(WORKSPACE_SCHEME) {
+        return format!("{WORKSPACE_SCHEME}{}", utf8_percent_encode(path, ESCAPED_CHARS));
     }
-    let Some(artifact) = reference.strip_prefix(ARTIFACT) else {
+    let Some(artifact) = reference.strip_prefix(ARTIFACT_SCHEME) else {
         return reference.to_owned();
     };
     match artifact.rsplit_once('@') {
-        Some((name, version)) => format!("{ARTIFACT}{}@{version}", utf8_percent_encode(name, ENCODED)),
-        None => format!("{ARTIFACT}{}", utf8_percent_encode(artifact, ENCODED)),
+        Some((name, version)) => format!(
+            "{ARTIFACT_SCHEME}{}@{version}",
+            utf8_percent_encode(name, ESCAPED_CHARS)
+        ),
+        None => format!("{ARTIFACT_SCHEME}{}", utf8_percent_encode(artifact, ESCAPED_CHARS)),
     }
 }
 
-/// The references that a URI without its scheme may stand for: decoded, or exactly as a report spells it.
+/// The references that a URI without its scheme may mean: its decoded form, or its literal text.
 pub(crate) fn candidate_references(rest: &str) -> Vec<String> {
     let decoded = percent_decode_str(rest).decode_utf8();
     let mut candidates: Vec<String> = decoded.into_iter().map(|text| text.into_owned()).collect();

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::lock::lock;
 
-/// Bytes of text that wait for the client.
+/// Maximum number of bytes of text that wait for the client.
 const MAX_PENDING_BYTES: usize = 16 << 10;
 
 /// The progress of one run.
@@ -25,7 +25,7 @@ pub(crate) struct ProgressBuffer {
 struct PendingText {
     text: String,
     dropped_bytes: u64,
-    /// The first bytes of a character that is not complete yet, by stream.
+    /// The first bytes of an incomplete character, for stdout and for stderr.
     partial: [Vec<u8>; 2],
 }
 
@@ -35,7 +35,7 @@ impl ProgressBuffer {
         {
             let mut pending = lock(&self.pending);
             match event {
-                RunEvent::Output { stream, text, .. } => pending.push_output(*stream, &text.0),
+                RunEvent::Output { stream, bytes, .. } => pending.push_output(*stream, &bytes.0),
                 other => pending.push_line(other),
             }
         }
@@ -114,7 +114,7 @@ mod tests {
     fn stdout_event(bytes: &[u8]) -> RunEvent {
         RunEvent::Output {
             stream: Stream::Stdout,
-            text: OutputBytes(bytes.to_vec()),
+            bytes: OutputBytes(bytes.to_vec()),
             offset: 0,
         }
     }

@@ -1,4 +1,4 @@
-//! Skills as prompts, which the user starts by name.
+//! Skills as prompts, which the user invokes by name.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};

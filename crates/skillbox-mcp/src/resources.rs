@@ -10,15 +10,15 @@ use skillbox_model::{ErrorCode, RelPath};
 use skillbox_runtime::RunError;
 
 use crate::blocking::internal_error;
-use crate::output_uri::{ARTIFACT, WORKSPACE, candidate_references};
+use crate::output_uri::{ARTIFACT_SCHEME, WORKSPACE_SCHEME, candidate_references};
 use crate::page::{Page, paginate};
 use crate::server_state::ServerState;
 use crate::session::ClientSession;
-use crate::skills::{self, INDEX_URI, SCHEME};
+use crate::skills::{self, INDEX_URI, SKILL_SCHEME};
 use crate::tools;
 
 const PAGE_SIZE: usize = 200;
-/// Size of an output that can be read as a resource.
+/// Maximum size of an output that can be read as a resource.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
 /// The index, every SKILL.md and the files of this client's runs, sorted by URI.
@@ -40,7 +40,7 @@ pub(crate) fn list(
     paginate(resources, |resource| &resource.uri, cursor, PAGE_SIZE)
 }
 
-/// Templates of the resources that are not all listed.
+/// Templates of the resources that can be read without being listed.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("skill://{skill}/{+path}", "skill file").with_description("Any file of a skill"),
@@ -61,11 +61,12 @@ pub(crate) fn read(
     if uri == INDEX_URI {
         return Ok(skills::index_contents(server));
     }
-    if uri.starts_with(SCHEME) {
+    if uri.starts_with(SKILL_SCHEME) {
         return skills::read_file(server, uri);
     }
     let session = session.ok_or_else(unknown)?;
-    let (open, rest): (OpenOutput, &str) = match (uri.strip_prefix(ARTIFACT), uri.strip_prefix(WORKSPACE)) {
+    let (open, rest): (OpenOutput, &str) = match (uri.strip_prefix(ARTIFACT_SCHEME), uri.strip_prefix(WORKSPACE_SCHEME))
+    {
         (Some(name), _) => (open_artifact, name),
         (_, Some(path)) => (open_workspace_file, path),
         (None, None) => return Err(unknown()),
@@ -80,7 +81,7 @@ pub(crate) fn read(
 
 /// The content of an output, with its MIME type.
 type Content = (Box<dyn Read>, String);
-/// Opens an output of a session, with its MIME type.
+/// A function that opens an output of a session; `None` if the output does not exist.
 type OpenOutput = fn(&ServerState, &ClientSession, &str) -> Result<Option<Content>, ErrorData>;
 
 fn open_artifact(server: &ServerState, session: &ClientSession, reference: &str) -> Result<Option<Content>, ErrorData> {

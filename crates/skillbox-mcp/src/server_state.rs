@@ -6,8 +6,8 @@ use rmcp::ErrorData;
 use skillbox_repository::{WatchError, WatchHandle};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, CommandHooks, Delivery, Dialect, HistoryCompleteness, RefreshPolicy,
-    RunError, Runtime, Settings, ToolDefinition, ToolError,
+    AgentName, AgentOptions, AgentSession, Delivery, Dialect, HistoryCompleteness, HookRunner, RefreshPolicy, RunError,
+    Runtime, Settings, ToolDefinition, ToolError,
 };
 use tokio::sync::{Semaphore, broadcast};
 
@@ -17,7 +17,7 @@ use crate::lock::lock;
 use crate::session::ClientSession;
 use crate::session_handles::SessionHandles;
 
-/// Calls that run at the same time; further calls wait.
+/// Maximum number of calls that run at the same time; further calls wait.
 const MAX_CONCURRENT_CALLS: usize = 64;
 
 /// The reason why a server cannot start.
@@ -29,7 +29,7 @@ pub enum StartError {
     /// The sessions of earlier servers cannot be removed.
     #[error("the sessions of earlier servers cannot be removed")]
     OrphanedSessions(#[source] RunError),
-    /// Changes of the skills would go unnoticed.
+    /// The skills cannot be watched, so changes would go unnoticed.
     #[error("the skills cannot be watched")]
     Watch(#[from] WatchError),
 }
@@ -39,7 +39,7 @@ pub enum StartError {
 pub struct ServerState {
     pub(crate) runtime: Arc<Runtime>,
     options: AgentOptions,
-    /// Stays empty: shows what a client sees before it loads a skill.
+    /// Never loads a skill: shows what a client sees before it loads one.
     empty_session: AgentSession,
     pub(crate) handles: SessionHandles,
     open_sessions: Mutex<Vec<Weak<ClientSession>>>,
@@ -88,10 +88,10 @@ impl ServerState {
         section.ok().flatten().map(|section| section.text)
     }
 
-    /// A session in the dialect `skillbox` that is not stored and runs no commands of hooks.
+    /// A session in the dialect `skillbox` that is not stored and does not run the commands of hooks.
     pub(crate) fn ephemeral_session(&self) -> Result<AgentSession, SessionError> {
         let options = AgentOptions {
-            hooks: CommandHooks::Offer,
+            hook_runner: HookRunner::Host,
             refresh: RefreshPolicy::EveryCall,
             ..AgentOptions::from(Settings {
                 delivery: Some(Delivery::Result),

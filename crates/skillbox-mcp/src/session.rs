@@ -15,8 +15,8 @@ use crate::output_uri::to_uri;
 use crate::tasks::Tasks;
 
 /// Time for cancelled runs to end before the session is removed.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// Outputs that are listed as resources; older ones can still be read.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of outputs that are listed as resources; older ones can still be read.
 const MAX_LISTED_OUTPUTS: usize = 200;
 
 /// A client's session.
@@ -26,20 +26,20 @@ pub(crate) struct ClientSession {
     runtime: Arc<Runtime>,
     id: SessionId,
     ownership: Mutex<Option<Ownership>>,
-    /// Calls hold it for reading, the end of the session for writing.
+    /// Calls hold a read lock. The end of the session takes the write lock.
     calls: Arc<RwLock<()>>,
-    /// Set when the client closes its input: it may still read results, but no notifications.
+    /// Cancelled when the client closes its input: it may still read results, but no notifications.
     input_closed: CancellationToken,
-    /// Set when the client has disconnected.
+    /// Cancelled when the client has disconnected.
     ended: CancellationToken,
-    outputs: Mutex<Vec<Output>>,
+    outputs: Mutex<Vec<RunOutput>>,
     /// The calls that became tasks.
     pub(crate) tasks: Tasks,
 }
 
 /// A file that a run produced, as a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Output {
+pub(crate) struct RunOutput {
     pub uri: String,
     pub name: String,
     pub mime_type: Option<String>,
@@ -70,17 +70,17 @@ impl ClientSession {
         &self.id
     }
 
-    /// Set when the client closes its input.
+    /// Cancelled when the client closes its input.
     pub(crate) fn input_closed(&self) -> &CancellationToken {
         &self.input_closed
     }
 
-    /// Set when the client has disconnected.
+    /// Cancelled when the client has disconnected.
     pub(crate) fn ended(&self) -> &CancellationToken {
         &self.ended
     }
 
-    /// Keeps the session open during a call; refused once it has ended.
+    /// Keeps the session open during a call. Fails once the session has ended.
     pub(crate) fn begin_call(&self) -> Result<OwnedRwLockReadGuard<()>, ErrorData> {
         let ended = || ErrorData::invalid_request("the session has ended", None);
         let guard = self.calls.clone().try_read_owned().map_err(|_| ended())?;
@@ -90,13 +90,13 @@ impl ClientSession {
         Ok(guard)
     }
 
-    /// Whether a call is in progress, or the client may still ask for a task.
+    /// Whether a call is in progress, or the client may still request the result of a task.
     pub(crate) fn is_busy(&self) -> bool {
         self.calls.try_write().is_err() || self.tasks.has_any()
     }
 
     /// Records the files of a run, and returns them.
-    pub(crate) fn record_outputs(&self, report: &RunReport) -> Vec<Output> {
+    pub(crate) fn record_outputs(&self, report: &RunReport) -> Vec<RunOutput> {
         let new_outputs = outputs_of(report);
         let mut outputs = lock(&self.outputs);
         outputs.retain(|old| new_outputs.iter().all(|new| new.uri != old.uri));
@@ -107,14 +107,14 @@ impl ClientSession {
     }
 
     /// The files of the runs so far.
-    pub(crate) fn outputs(&self) -> Vec<Output> {
+    pub(crate) fn outputs(&self) -> Vec<RunOutput> {
         lock(&self.outputs).clone()
     }
 
     /// Cancels the runs of the session and removes its files.
     pub(crate) async fn end(&self) {
         self.ended.cancel();
-        let Ok(_no_calls) = tokio::time::timeout(END_TIMEOUT, self.calls.write()).await else {
+        let Ok(_no_calls) = tokio::time::timeout(CANCEL_TIMEOUT, self.calls.write()).await else {
             // The ownership lock ends with the process, and the next server removes the files.
             tracing::warn!(session = %self.id, "runs of the session did not end in time; its files are not removed");
             return;
@@ -131,19 +131,19 @@ impl ClientSession {
     }
 }
 
-/// Saved files by their artifact version, the others by their path in the workspace.
-fn outputs_of(report: &RunReport) -> Vec<Output> {
-    let collected = report.output_files.iter().map(|file| Output {
+/// The files of a report. Saved files have the URI of their artifact version, others that of their path in the workspace.
+fn outputs_of(report: &RunReport) -> Vec<RunOutput> {
+    let collected = report.output_files.iter().map(|file| RunOutput {
         uri: to_uri(&file.reference),
         name: file.name.clone(),
         mime_type: Some(file.mime_type.clone()),
         size: Some(file.size_bytes),
     });
-    let mut outputs: Vec<Output> = collected.collect();
+    let mut outputs: Vec<RunOutput> = collected.collect();
     for artifact in &report.artifact_files {
         let uri = to_uri(&artifact.reference);
         if outputs.iter().all(|output| output.uri != uri) {
-            outputs.push(Output {
+            outputs.push(RunOutput {
                 uri,
                 name: artifact.name.clone(),
                 mime_type: None,

@@ -11,7 +11,7 @@ use crate::session::ClientSession;
 
 /// A session whose handle is not used for this long ends.
 const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
-/// Sessions that can have handles at the same time.
+/// Maximum number of sessions with handles.
 const MAX_HANDLES: usize = 1000;
 
 /// Sessions by handle.
@@ -63,7 +63,7 @@ impl SessionHandles {
     pub(crate) fn find(&self, handle: &str) -> Result<Arc<ClientSession>, ErrorData> {
         let mut handles = lock(&self.0);
         let Some(entry) = handles.get_mut(handle) else {
-            let message = "this handle has no session, or no longer has one: call again without a handle";
+            let message = "the session of this handle does not exist or has ended: call again without a handle";
             return Err(ErrorData::invalid_params(message, None));
         };
         entry.last_used = Instant::now();
@@ -83,11 +83,11 @@ impl SessionHandles {
         let mut ending = Vec::new();
         lock(&self.0).retain(|_, entry| {
             let is_idle = entry.last_used.elapsed() > HANDLE_TTL && !entry.session.is_busy();
-            let stays = which == SessionsToEnd::Idle && !is_idle;
-            if !stays {
+            let is_kept = which == SessionsToEnd::Idle && !is_idle;
+            if !is_kept {
                 ending.push(entry.session.clone());
             }
-            stays
+            is_kept
         });
         for session in ending {
             session.end().await;

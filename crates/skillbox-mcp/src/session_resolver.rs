@@ -1,8 +1,8 @@
 //! Finds the session that a request belongs to.
 //!
 //! On standard input and output, the process has one session. Over HTTP, a client of the older protocol revisions has one
-//! for as long as its protocol session lives. In the stateless revision, the first call returns a handle, and later calls
-//! carry it.
+//! for the duration of its protocol session. In the stateless revision, the first call returns a handle, which later calls
+//! contain.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct HttpClient {
     runtime: tokio::runtime::Handle,
 }
 
-/// The session of a call, with the handle under which the client finds it again.
+/// The session of a call, with the handle by which later requests of the client refer to it.
 pub(crate) struct ResolvedSession {
     pub session: Arc<ClientSession>,
     pub handle: Option<String>,
@@ -58,8 +58,8 @@ impl ResolvedSession {
     }
 }
 
-/// The handle of a new session until the client receives it. If it is dropped before that, no client can use the session,
-/// and it ends.
+/// The handle of a new session, until the client receives it. If the value is dropped before that, no client can use the
+/// session, so the session ends.
 struct UnannouncedHandle {
     server: Arc<ServerState>,
     handle: Option<String>,

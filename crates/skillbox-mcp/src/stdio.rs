@@ -1,7 +1,6 @@
 //! Serves one client on standard input and output, with one session for the process.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,41 +10,17 @@ use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::SkillServer;
+use crate::request_handler::RequestHandler;
+use crate::serve_error::ServeError;
 use crate::server_state::ServerState;
 use crate::session_resolver::SessionResolver;
+use crate::stop_signal::stop_on_signal;
 
 /// Time for the last calls to end by themselves after the client has closed its input. Clients wait two seconds before
 /// they kill a server.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The reason why a server could not start or ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The threads or signal handlers of the server cannot be created.
-    #[error("the server cannot start")]
-    Start(#[source] io::Error),
-    /// The session of the client cannot be created.
-    #[error("the session cannot be opened: {0}")]
-    Session(String),
-    /// Every machine that can reach the address could run scripts.
-    #[error("{0} is reachable from other machines, and clients are not authenticated")]
-    NotLoopback(SocketAddr),
-    /// The address is not available.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The first message of the client violates the protocol.
-    #[error("the first message of the client violates the protocol")]
-    Client(#[source] Box<ServerInitializeError>),
-}
 
 /// Serves the client on standard input and output until it disconnects or a signal arrives, then removes its session.
 pub fn serve_stdio(server: Arc<ServerState>) -> Result<(), ServeError> {
@@ -79,22 +54,19 @@ async fn serve(server: Arc<ServerState>) -> Result<(), ServeError> {
         }
     });
     let resolver = SessionResolver::Stdio(session.clone());
-    let served = serve_client(SkillServer::new(server, resolver), input_closed, stopped).await;
+    let served = serve_client(RequestHandler::new(server, resolver), input_closed, stopped).await;
     session.end().await;
     served
 }
 
 async fn serve_client(
-    server: SkillServer,
+    handler: RequestHandler,
     input_closed: CancellationToken,
     stopped: CancellationToken,
 ) -> Result<(), ServeError> {
     let (reader, writer) = stdio_pipes();
-    let reader = EofNotifier {
-        reader,
-        end: input_closed,
-    };
-    match server.serve_with_ct((reader, writer), stopped).await {
+    let reader = EofNotifier { reader, input_closed };
+    match handler.serve_with_ct((reader, writer), stopped).await {
         Ok(running) => {
             // The reason makes no difference to the shutdown.
             let _reason = running.waiting().await;
@@ -106,27 +78,11 @@ async fn serve_client(
     }
 }
 
-pub(crate) fn stop_on_signal() -> io::Result<CancellationToken> {
-    let stopped = CancellationToken::new();
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::spawn({
-        let stopped = stopped.clone();
-        async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            stopped.cancel();
-        }
-    });
-    Ok(stopped)
-}
-
-/// A reader that signals the end of input at once. The protocol's own loop first waits for pending results, and with them
-/// for runs whose client has disconnected.
+/// A reader that reports the end of input at once. The loop of `rmcp` would report it only after all pending results, and
+/// runs would continue although their client has disconnected.
 struct EofNotifier<R> {
     reader: R,
-    end: CancellationToken,
+    input_closed: CancellationToken,
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for EofNotifier<R> {
@@ -139,7 +95,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for EofNotifier<R> {
             Poll::Pending => false,
         };
         if is_end {
-            self.end.cancel();
+            self.input_closed.cancel();
         }
         polled
     }

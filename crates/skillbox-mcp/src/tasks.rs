@@ -15,16 +15,17 @@ use skillbox_executor::CancelToken;
 use crate::lock::lock;
 use crate::progress::ProgressBuffer;
 
-/// Lifetime of a task. The longest run is shorter.
+/// Lifetime of a task. Longer than the longest run.
 const TASK_TTL: Duration = Duration::from_secs(70 * 60);
 /// Minimum lifetime of a result, however long the call took.
 const RESULT_TTL: Duration = Duration::from_secs(5 * 60);
 /// How often a client should poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Tasks of one session, and bytes of their results. Calls beyond either limit do not become tasks.
+/// Maximum number of tasks of one session. Further calls do not become tasks.
 const MAX_TASKS: usize = 64;
+/// Maximum number of bytes of the stored results of one session. Calls beyond it do not become tasks.
 const MAX_RESULT_BYTES: usize = 64 << 20;
-/// Characters of a script's output in the status message of its task.
+/// Maximum number of characters of a script's output in the status message of its task.
 const MAX_STATUS_CHARS: usize = 200;
 
 /// The tasks of one session.
@@ -60,7 +61,7 @@ impl Tasks {
             return None;
         }
         let now = current_timestamp();
-        // Random, because in the stateless revision the id is what proves that the task belongs to the client.
+        // Random, because in the stateless revision the id is the only proof that the task belongs to the client.
         let id = uuid::Uuid::new_v4().to_string();
         let task = Task::new(id.clone(), TaskStatus::Working, now.clone(), now)
             .with_ttl_ms(millis(TASK_TTL))
@@ -122,7 +123,7 @@ impl Tasks {
         lock(&self.0).contains_key(id)
     }
 
-    /// Whether the session has tasks that its client may still ask for.
+    /// Whether the session has tasks whose results the client may still request.
     pub(crate) fn has_any(&self) -> bool {
         let mut tasks = lock(&self.0);
         remove_expired(&mut tasks);
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(tasks.get(&id).unwrap().task.status_message, None);
         progress.push(&RunEvent::Output {
             stream: Stream::Stdout,
-            text: OutputBytes(b"one\ntwo of three\n\n".to_vec()),
+            bytes: OutputBytes(b"one\ntwo of three\n\n".to_vec()),
             offset: 0,
         });
         let working = tasks.get(&id).unwrap();

@@ -8,9 +8,9 @@ use skillbox_runtime::{Dialect, ToolDefinition, ToolFormat, ToolOutcome};
 
 use crate::blocking::internal_error;
 use crate::server_state::ServerState;
-use crate::session::{ClientSession, Output};
+use crate::session::{ClientSession, RunOutput};
 
-/// The key of a result that is not an object.
+/// The key under which a result that is not an object is returned.
 const RESULT_KEY: &str = "result";
 
 /// The tool definitions in the order of the dialect, each with the schema of its result.
@@ -44,7 +44,7 @@ pub(crate) fn success_result(mut outcome: ToolOutcome, session: &ClientSession) 
     result
 }
 
-/// Always an object: clients of the older revisions accept nothing else.
+/// The structured content of a result: always an object, because clients of the older revisions accept nothing else.
 fn structured_content(outcome: ToolOutcome) -> Value {
     if outcome.result.is_object() && has_object_schema(&outcome) {
         return outcome.into_json();
@@ -57,12 +57,12 @@ fn has_object_schema(outcome: &ToolOutcome) -> bool {
     !matches!(outcome.dialect, Dialect::Deepagents | Dialect::Saa)
 }
 
-fn resource_link(output: Output) -> ContentBlock {
+fn resource_link(output: RunOutput) -> ContentBlock {
     ContentBlock::ResourceLink(output_resource(output))
 }
 
 /// A file that a run produced, as a resource.
-pub(crate) fn output_resource(output: Output) -> Resource {
+pub(crate) fn output_resource(output: RunOutput) -> Resource {
     let mut resource = Resource::new(output.uri, output.name);
     resource.mime_type = output.mime_type;
     resource.size = output.size;

@@ -1,4 +1,4 @@
-//! Sizes as profiles and settings write them.
+//! Sizes in bytes, in the notation of profiles and settings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes, written as a number, alone or with the unit `KiB`, `MiB`, `GiB` or `TiB`.
+/// A number of bytes, written as a whole number with an optional unit: `KiB`, `MiB`, `GiB` or `TiB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "u64")]
 pub struct ByteSize(pub u64);

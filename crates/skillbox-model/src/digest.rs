@@ -31,8 +31,8 @@ impl Digest {
         }
         let mut bytes = [0_u8; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let high = nibble(pair[0]).ok_or_else(invalid)?;
-            let low = nibble(pair[1]).ok_or_else(invalid)?;
+            let high = hex_digit_value(pair[0]).ok_or_else(invalid)?;
+            let low = hex_digit_value(pair[1]).ok_or_else(invalid)?;
             *byte = high << 4 | low;
         }
         Ok(Self(bytes))
@@ -54,7 +54,7 @@ impl Digest {
     }
 }
 
-fn nibble(digit: u8) -> Option<u8> {
+fn hex_digit_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

@@ -37,17 +37,17 @@ pub enum Layer {
     Capabilities,
     /// Executing a program never raises privileges.
     NoNewPrivileges,
-    /// Limits of each process: open files, file size, core, locked memory.
+    /// Limits of each process: open files, file size, core dumps, locked memory.
     ResourceLimits,
-    /// Memory of all processes together.
+    /// Limit on the memory of all processes together.
     Memory,
-    /// The number of processes and threads.
+    /// Limit on the number of processes and threads.
     Pids,
-    /// CPU time of all processes together.
+    /// Limit on the CPU time of all processes together.
     Cpu,
-    /// Bytes and inodes of the workspace.
+    /// Limit on the bytes and inodes of the workspace.
     WorkspaceQuota,
-    /// The wall-clock deadline that kills everything.
+    /// The wall-clock deadline at which all processes are killed.
     WallClock,
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! error_codes {
-    ($($(#[doc = $doc:literal])* $variant:ident = $text:literal, $fix:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $text:literal, $remedy:literal;)*) => {
         /// A stable error code for programs. Codes may be added, but none changes its meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum ErrorCode {
@@ -27,7 +27,7 @@ macro_rules! error_codes {
 
             /// What a caller can do.
             pub fn remedy(self) -> &'static str {
-                match self { $(Self::$variant => $fix),* }
+                match self { $(Self::$variant => $remedy),* }
             }
         }
     };
@@ -117,7 +117,7 @@ impl std::fmt::Display for ErrorCode {
 pub struct ErrorBody {
     /// The stable code.
     pub code: ErrorCode,
-    /// What went wrong; names the object concerned.
+    /// What went wrong, with the name of the affected object.
     pub message: String,
     /// The remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,14 +138,14 @@ impl ErrorBody {
         }
     }
 
-    /// The same error, about one field of the request.
-    pub fn in_field(mut self, field: impl Into<String>) -> Self {
+    /// Names the request field that the error is about.
+    pub fn with_field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(shorten(field.into(), MAX_FIELD_CHARS));
         self
     }
 }
 
-/// Enough for every message of skillbox with the text it quotes.
+/// Enough for every message of skillbox, including the text that it quotes.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 const MAX_FIELD_CHARS: usize = 200;
 
@@ -182,6 +182,6 @@ mod tests {
         );
         assert!(body.message.chars().count() < 2_100);
         assert!(body.message.starts_with("no profile é") && body.message.ends_with("é here"));
-        assert!(body.in_field("f".repeat(10_000)).field.unwrap().len() < 300);
+        assert!(body.with_field("f".repeat(10_000)).field.unwrap().len() < 300);
     }
 }

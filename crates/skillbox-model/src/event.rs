@@ -14,7 +14,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// A chunk of output: exact bytes in the process; in JSON a string, with invalid UTF-8 replaced.
+/// A chunk of output: the exact bytes in memory; in JSON a string, with invalid UTF-8 replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct OutputBytes(pub Vec<u8>);
@@ -53,7 +53,8 @@ pub enum RunEvent {
         /// The stream.
         stream: Stream,
         /// The exact bytes; in JSON a string, with invalid UTF-8 replaced.
-        text: OutputBytes,
+        #[serde(rename = "text")]
+        bytes: OutputBytes,
         /// Offset of the first byte in the stream.
         offset: u64,
     },

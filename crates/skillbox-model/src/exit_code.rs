@@ -1,6 +1,7 @@
 //! Exit codes of the command line.
 
-/// The documented exit codes. From 0 to 123, `skillbox run` returns the exit code of the command.
+/// The documented exit codes. `skillbox run` otherwise returns the exit code of the command, which should stay below 124 to
+/// be distinguishable from the codes below.
 #[derive(Clone, Copy, Debug)]
 pub struct ExitCode;
 
@@ -15,7 +16,7 @@ impl ExitCode {
     pub const TIMED_OUT: u8 = 124;
     /// `run`: skillbox refused or failed.
     pub const REFUSED: u8 = 125;
-    /// `run`: the base for commands ended by a signal; signal N gives 128 + N.
+    /// `run`: signal N ended the command, and the exit code is 128 + N.
     pub const SIGNAL_BASE: u8 = 128;
     /// `run`: a limit ended the command.
     pub const LIMIT: u8 = 137;

@@ -11,7 +11,7 @@ use crate::ExitCode;
 pub enum EndedBy {
     /// The command exited by itself.
     Exit,
-    /// A signal that skillbox did not send.
+    /// A signal that skillbox did not send ended the command.
     Signal,
     /// The wall-clock deadline passed.
     Timeout,
@@ -31,16 +31,16 @@ pub enum EndedBy {
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// What ended the run.
     pub ended_by: EndedBy,
-    /// The exit code of the command; none if a signal, a limit or a timeout ended it.
+    /// The exit code of the command; `None` if a signal, a limit or a timeout ended it.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, sent by skillbox or not.
+    /// The signal that ended the command, whether skillbox sent it or not.
     pub signal: Option<i32>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The exit code of `skillbox run` for this outcome.
     pub fn process_exit_code(&self) -> u8 {
         match (self.ended_by, self.exit_code, self.signal) {
@@ -56,7 +56,8 @@ impl Outcome {
 
 /// The resources that a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
+#[schemars(rename = "Usage")]
+pub struct ResourceUsage {
     /// CPU time of all processes in the sandbox, in milliseconds.
     pub cpu_ms: u64,
     /// Peak memory use, if the host can measure it.
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn exit_codes_follow_the_documented_table() {
         let outcome = |ended_by, exit_code, signal| {
-            Outcome {
+            RunOutcome {
                 ended_by,
                 exit_code,
                 signal,

@@ -28,10 +28,10 @@ pub enum RelPathError {
     /// The path has a `..` component.
     #[error("the path {0:?} contains `..`")]
     ParentDir(String),
-    /// The path has an empty or `.` component, so that one path would have several spellings.
+    /// The path has an empty or `.` component, which would give one path several spellings.
     #[error("the path {0:?} has an empty or `.` component")]
     NotCanonical(String),
-    /// The path has a NUL byte, at which the kernel would end it.
+    /// The path has a NUL byte, at which the kernel would truncate it.
     #[error("the path {0:?} contains a NUL byte")]
     Nul(String),
     /// The path or a component is longer than the kernel accepts.
@@ -40,7 +40,7 @@ pub enum RelPathError {
 }
 
 impl RelPathError {
-    /// Whether the path would leave its directory; other errors are misspellings.
+    /// Whether the path would leave its directory. Paths with other errors are merely malformed.
     pub fn is_escape(&self) -> bool {
         matches!(self, Self::Absolute(_) | Self::ParentDir(_))
     }
@@ -74,7 +74,7 @@ impl RelPath {
     }
 
     /// Parses a path that a person or a model typed: a leading `./` and trailing slashes are removed first.
-    pub fn parse_typed(text: &str) -> Result<Self, RelPathError> {
+    pub fn parse_user_input(text: &str) -> Result<Self, RelPathError> {
         let mut rest = text;
         while let Some(stripped) = rest.strip_prefix("./") {
             rest = stripped.trim_start_matches('/');
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn typed_paths_lose_only_leading_dots_and_trailing_slashes() {
-        assert_eq!(RelPath::parse_typed("./a/b/").unwrap().to_str(), Some("a/b"));
-        assert_eq!(RelPath::parse_typed(".//a").unwrap().to_str(), Some("a"));
+        assert_eq!(RelPath::parse_user_input("./a/b/").unwrap().to_str(), Some("a/b"));
+        assert_eq!(RelPath::parse_user_input(".//a").unwrap().to_str(), Some("a"));
         for path in ["./..", "./", "//", "././../x", "a/./b"] {
-            assert!(RelPath::parse_typed(path).is_err(), "{path:?}");
+            assert!(RelPath::parse_user_input(path).is_err(), "{path:?}");
         }
     }
 

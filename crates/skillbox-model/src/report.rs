@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndedBy, Enforcement, ExecutorKind, Outcome, RunId, Usage};
+use crate::{Digest, EndedBy, Enforcement, ExecutorKind, ResourceUsage, RunId, RunOutcome};
 
 /// The result of `skill_run`, the same on every front end and every executor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct RunReport {
     pub executor: ExecutorKind,
     /// The sandbox profile.
     pub profile: String,
-    /// Standard output of the command: head and tail around a marker if it exceeds the limit.
+    /// Standard output of the command. If it exceeds the limit, its head and tail with a marker between them.
     pub stdout: String,
     /// Standard error of the command, in the same form.
     pub stderr: String,
@@ -32,13 +32,13 @@ pub struct RunReport {
     pub stderr_bytes: u64,
     /// The exit code of the command; null if a signal, a limit or a timeout ended it.
     pub exit_code: Option<i32>,
-    /// Whether the timeout ended it.
+    /// Whether the timeout ended the command.
     pub timed_out: bool,
     /// Wall-clock time from the start to the end of all processes, in milliseconds.
     pub duration_ms: u64,
-    /// What ended it.
+    /// What ended the run.
     pub ended_by: EndedBy,
-    /// The signal that ended it.
+    /// The signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// The collected files.
@@ -55,15 +55,15 @@ pub struct RunReport {
     /// Files that matched a glob but were not collected.
     pub refused_outputs: Vec<RefusedOutput>,
     /// Resources that the run used.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// Isolation that was enforced.
     pub enforcement: Enforcement,
 }
 
 impl RunReport {
     /// How the command ended.
-    pub fn outcome(&self) -> Outcome {
-        Outcome {
+    pub fn outcome(&self) -> RunOutcome {
+        RunOutcome {
             ended_by: self.ended_by,
             exit_code: self.exit_code,
             signal: self.signal,
@@ -76,13 +76,13 @@ impl RunReport {
 pub struct OutputFile {
     /// Path below the workspace.
     pub name: String,
-    /// MIME type, by content, then by extension.
+    /// MIME type, detected from the content, otherwise from the extension.
     pub mime_type: String,
     /// Size of the whole file.
     pub size_bytes: u64,
     /// Digest of the whole file.
     pub sha256: String,
-    /// The content, if it was requested and is text.
+    /// The content, if it was requested: text, or base64 for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// The encoding of `content`, if it is not plain text.
@@ -106,11 +106,11 @@ pub enum ContentEncoding {
 /// One input as it was staged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagedInput {
-    /// The source; artifacts with their resolved version.
+    /// The source reference; that of an artifact includes the resolved version.
     pub from: String,
     /// Path below the workspace.
     pub to: String,
-    /// Size of all its files.
+    /// Total size of its files.
     pub size_bytes: u64,
 }
 

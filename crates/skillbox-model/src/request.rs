@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::named_fields;
+use crate::strict_object;
 
 /// The command to run, its inputs, and the files to return.
 ///
@@ -36,7 +36,7 @@ pub struct RunRequest {
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "named_fields::unique_names"
+        deserialize_with = "strict_object::deserialize_unique_names"
     )]
     pub env: BTreeMap<String, String>,
     /// Standard input of the command; empty by default.
@@ -141,7 +141,7 @@ impl Default for OutputSpec {
     }
 }
 
-named_fields::objects_only!(RunRequest, InputSpec, OutputSpec);
+strict_object::objects_only!(RunRequest, InputSpec, OutputSpec);
 
 /// The executor of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

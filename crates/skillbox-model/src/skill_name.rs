@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// A skill name that is safe to use as one path component.
 ///
 /// Invariants: not empty, at most 255 bytes, not `.` or `..`, no `/`, no control character (NUL included).
-/// The validator checks the stricter rules of the specification. The lenient catalog accepts names that violate those, but
-/// never these.
+/// The specification has stricter rules, which the validator checks. The catalog also accepts names that violate the
+/// specification, but never names that violate these invariants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

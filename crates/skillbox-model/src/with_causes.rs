@@ -8,7 +8,7 @@ pub fn with_causes(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        // Some errors include the message of their source.
+        // Some errors already include the message of their source.
         if !message.ends_with(&text) {
             message.push_str(": ");
             message.push_str(&text);

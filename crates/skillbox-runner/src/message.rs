@@ -1,4 +1,4 @@
-//! The messages, in their order.
+//! The messages of the protocol. Their order in a run:
 //!
 //! ```text
 //! runner    Ready
@@ -14,23 +14,23 @@
 use serde::{Deserialize, Serialize};
 use skillbox_sandbox::LandlockRule;
 
-/// The version of the protocol. An image with another version cannot be used.
-pub const PROTOCOL: u32 = 1;
+/// The version of the protocol. The executor refuses an image whose runner has another version.
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// A message from the executor.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToRunner {
     /// The command to run.
     Job(Box<Job>),
-    /// An entry of the workspace; the bytes of a file follow as data.
+    /// An entry to create in the workspace; the bytes of a file follow as data.
     Entry(Entry),
-    /// Everything is sent: check it and start.
+    /// All entries were sent: check them, and start the command.
     Start,
     /// The end of standard input.
     StdinEnd,
     /// Kill every process.
     Kill,
-    /// Send the files with these indices in the list.
+    /// Send the files with these indices in the list of workspace entries.
     RequestFiles(Vec<u32>),
     /// No further files are requested.
     EndOfRequests,
@@ -43,9 +43,9 @@ pub enum ToRunner {
 pub enum ToExecutor {
     /// The runner is ready for a job.
     Ready(Box<ContainerFacts>),
-    /// The command runs, or could not be executed.
+    /// The command was executed, or could not be executed.
     Started {
-        /// The error number when it could not be executed.
+        /// The errno if the command could not be executed.
         exec_error: Option<i32>,
     },
     /// The job was refused, and no command was started.
@@ -53,13 +53,14 @@ pub enum ToExecutor {
         /// The reason.
         reason: String,
         /// Whether the workspace has no space for the files.
-        is_full: bool,
+        is_workspace_full: bool,
     },
-    /// The command read this many bytes of standard input, or they were discarded because it does not read.
+    /// The command has read this many more bytes of standard input, or they were discarded because it has closed its
+    /// input.
     StdinConsumed(u32),
-    /// Every process is dead.
-    Ended(RunEnd),
-    /// An entry of the workspace.
+    /// Every process of the command is dead.
+    Ended(CommandResult),
+    /// An entry of the workspace after the run.
     WorkspaceEntry(Entry),
     /// The list is complete.
     EndOfList {
@@ -77,17 +78,17 @@ pub enum ToExecutor {
     FileFailed {
         /// Its index in the list.
         index: u32,
-        /// The error number.
+        /// The errno.
         errno: i32,
     },
-    /// Every requested file was sent.
+    /// Every requested file was sent, or has failed.
     FilesSent,
 }
 
-/// One command.
+/// One command and its limits.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// The skills that are sent, with their digests.
+    /// The skills among the sent entries, with their expected digests.
     pub skills: Vec<SkillTree>,
     /// The program and its arguments.
     pub argv: Vec<Vec<u8>>,
@@ -95,42 +96,42 @@ pub struct Job {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// The working directory, absolute.
     pub cwd: Vec<u8>,
-    /// Whether standard input is sent.
+    /// Whether the executor sends standard input.
     pub has_stdin: bool,
-    /// The largest file that the command may write.
-    pub file_bytes: u64,
-    /// The limit of the CPU time of all processes.
-    pub cpu_ms: u64,
-    /// What the runner adds to the isolation of the container.
-    pub confinement: Confinement,
+    /// The maximum size of a file that the command writes.
+    pub max_file_bytes: u64,
+    /// The limit of the CPU time of all processes together, in milliseconds.
+    pub cpu_limit_ms: u64,
+    /// The isolation that the runner adds to that of the container.
+    pub confinement: LandlockConfinement,
 }
 
-/// Landlock, which no container engine applies.
+/// Landlock restrictions, which container engines do not apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confinement {
-    /// Rules on files.
+pub struct LandlockConfinement {
+    /// The only accesses to files that are allowed; none leaves files unrestricted.
     pub files: Option<Vec<LandlockRule>>,
     /// Whether TCP is refused.
     pub refuse_tcp: bool,
-    /// Whether signals and abstract sockets are limited to the command.
+    /// Whether signals and connections to abstract sockets are limited to processes of the run.
     pub scope: bool,
 }
 
-/// A skill below the workspace.
+/// A skill in the workspace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SkillTree {
-    /// Its path.
+    /// Its path below the workspace.
     pub path: Vec<u8>,
-    /// Its digest.
+    /// Its expected digest.
     pub digest: [u8; 32],
-    /// Names at its top that skillbox added, and that the digest does not cover.
+    /// Top-level names that skillbox added. The digest does not include them.
     pub unhashed_names: Vec<String>,
 }
 
-/// An entry of a tree.
+/// An entry of a file tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its path below the workspace.
+    /// Its path below the root of the tree.
     pub path: Vec<u8>,
     /// Its kind.
     pub kind: EntryKind,
@@ -153,11 +154,11 @@ pub enum EntryKind {
     },
     /// Another name of an earlier file.
     HardLink {
-        /// Its index in the list.
+        /// The index of the earlier file in the list.
         index: u32,
     },
     /// A symbolic link.
-    Link {
+    Symlink {
         /// Its target.
         target: Vec<u8>,
     },
@@ -169,70 +170,70 @@ pub enum EntryKind {
     Device,
 }
 
-/// The container as the runner finds it before the job.
+/// The state of the container before the job, as seen by the runner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerFacts {
-    /// The version of its protocol.
+    /// The protocol version of the runner.
     pub protocol: u32,
-    /// Its pid: only pid 1 can kill every process.
+    /// The pid of the runner, which must be 1: only pid 1 can kill every other process of the container.
     pub pid: u32,
-    /// Its user.
+    /// The user id of the runner.
     pub uid: u32,
-    /// Whether a system call filter is loaded.
-    pub seccomp: bool,
-    /// Whether no exec raises privileges.
+    /// Whether a seccomp filter is loaded.
+    pub has_seccomp_filter: bool,
+    /// Whether no_new_privs is set.
     pub no_new_privileges: bool,
-    /// Whether every capability set is empty.
+    /// Whether all capability sets are empty.
     pub no_capabilities: bool,
     /// Whether the root is read-only.
     pub read_only_root: bool,
-    /// The size of the workspace's own file system.
+    /// The size of the workspace's file system; 0 if it has none of its own.
     pub workspace_bytes: u64,
-    /// Its inodes.
+    /// The number of inodes of that file system.
     pub workspace_inodes: u64,
     /// The number of network interfaces other than loopback.
-    pub interfaces: u32,
-    /// The version of Landlock.
+    pub network_interfaces: u32,
+    /// The Landlock ABI version; 0 without Landlock.
     pub landlock_abi: u8,
-    /// The memory limit of its control group.
-    pub memory_bytes: Option<u64>,
-    /// The same with swap.
-    pub memory_and_swap_bytes: Option<u64>,
-    /// The process limit of its control group.
-    pub pids: Option<u64>,
-    /// Whether its control group counts CPU time.
-    pub has_cpu_time: bool,
-    /// The limit of open files of one process.
-    pub open_files: Option<u64>,
+    /// The memory limit of the control group.
+    pub memory_limit_bytes: Option<u64>,
+    /// The limit of memory and swap together.
+    pub memory_and_swap_limit_bytes: Option<u64>,
+    /// The process limit of the control group.
+    pub process_limit: Option<u64>,
+    /// Whether the control group measures CPU time.
+    pub counts_cpu_time: bool,
+    /// The limit of open files per process.
+    pub open_file_limit: Option<u64>,
 }
 
 /// Why the runner killed the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KillCause {
-    /// The executor asked for it.
+    /// The executor sent [`ToRunner::Kill`].
     Executor,
-    /// The CPU time was used up.
-    Cpu,
+    /// The CPU time limit was exceeded.
+    CpuLimit,
 }
 
-/// The result of a run, when every process is dead.
+/// The result of a command, after all its processes are dead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunEnd {
-    /// The command's exit code.
+pub struct CommandResult {
+    /// The exit code, unless a signal ended the command.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the command, if any.
     pub signal: Option<i32>,
-    /// Why the runner killed it.
+    /// Why the runner killed the command, if it did.
     pub killed_by: Option<KillCause>,
-    /// The time from its start to the death of every process, in microseconds.
-    pub micros: u64,
-    /// CPU time of all processes, in microseconds.
+    /// The time from the start of the command to the death of the last process, in microseconds.
+    pub duration_micros: u64,
+    /// The CPU time of all processes, in microseconds.
     pub cpu_micros: u64,
-    /// The most memory in use at once.
+    /// The peak memory use, in bytes.
     pub peak_memory: Option<u64>,
-    /// Whether the kernel killed a process over the memory limit.
+    /// Whether the kernel killed a process because of the memory limit.
     pub memory_hit: bool,
-    /// Whether the kernel refused a process over the limit of processes.
+    /// Whether the kernel refused to create a process because of the process limit.
     pub pids_hit: bool,
     /// Whether the workspace has no space left.
     pub workspace_full: bool,

@@ -1,8 +1,8 @@
 //! The digest of a skill, computed from its files on disk.
 //!
-//! The hashed text is documented with the catalog: `skillbox-tree/1` and a NUL, then for each file and link,
-//! ordered by path, `kind SP sha256-of-content SP path NUL`. This is a second implementation on purpose: it
-//! checks the first one on the other side of a stream.
+//! The catalog (`skillbox-repository`) defines the hashed text: `skillbox-tree/1` and a NUL, then for each file and
+//! link, ordered by path, `kind SP sha256-of-content SP path NUL`. This implementation is deliberately independent of
+//! the catalog's: it checks the files that the executor sent.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,15 +13,15 @@ use sha2::{Digest, Sha256};
 use crate::message::{Entry, EntryKind};
 use crate::tree_walk::{WalkOptions, open_file, walk_tree};
 
-/// The most files of a skill.
+/// The maximum number of entries of a skill.
 const MAX_ENTRIES: u64 = 1_000_000;
 
-/// The digest of a tree without the named entries at its top.
-pub fn tree_digest(root: BorrowedFd<'_>, skip: &[&[u8]]) -> io::Result<[u8; 32]> {
+/// Computes the digest of a tree, without the top-level entries in `excluded_names`.
+pub fn tree_digest(root: BorrowedFd<'_>, excluded_names: &[&[u8]]) -> io::Result<[u8; 32]> {
     let mut entries: Vec<Entry> = Vec::new();
     let options = WalkOptions {
         root,
-        skip,
+        excluded_names,
         max_entries: MAX_ENTRIES,
     };
     let skipped = walk_tree::<rustix::io::Errno>(options, &mut |entry| {
@@ -37,7 +37,7 @@ pub fn tree_digest(root: BorrowedFd<'_>, skip: &[&[u8]]) -> io::Result<[u8; 32]>
     for entry in &entries {
         let (kind, content) = match &entry.kind {
             EntryKind::Directory { .. } => continue,
-            EntryKind::Link { target } => (b'l', Sha256::digest(target).into()),
+            EntryKind::Symlink { target } => (b'l', Sha256::digest(target).into()),
             EntryKind::File { mode, .. } => {
                 let content = content_digest(File::from(open_file(root, &entry.path)?))?;
                 (if mode & 0o100 == 0 { b'f' } else { b'x' }, content)

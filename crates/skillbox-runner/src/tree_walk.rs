@@ -1,4 +1,4 @@
-//! Walks over a tree that a hostile script may have created: one open directory at a time, without following links.
+//! Walks a file tree that a hostile script may have created: one open directory at a time, without following links.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,21 +8,22 @@ use rustix::io::Errno;
 
 use crate::message::{Entry, EntryKind};
 
-/// The deepest directory that is read: a path of 4095 bytes has at most this many components.
+/// The maximum depth of a directory that is read: a path of `PATH_MAX` bytes has at most this many components.
 const MAX_DEPTH: usize = 2048;
 
-/// The tree to walk over.
+/// The tree to walk.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkOptions<'a> {
-    /// The top.
+    /// The root directory of the tree.
     pub root: BorrowedFd<'a>,
-    /// Names at the top to skip.
-    pub skip: &'a [&'a [u8]],
-    /// The most entries to report.
+    /// Top-level names that are neither reported nor counted.
+    pub excluded_names: &'a [&'a [u8]],
+    /// The maximum number of entries to report.
     pub max_entries: u64,
 }
 
-/// Reports every entry below a directory, parents first. Returns how many entries could not be reported.
+/// Calls `report` for every entry below a directory, parents first. Returns the number of skipped entries: those that
+/// cannot be read, or exceed a limit.
 pub fn walk_tree<E: From<Errno>>(
     options: WalkOptions<'_>,
     report: &mut dyn FnMut(&Entry) -> Result<(), E>,
@@ -30,7 +31,7 @@ pub fn walk_tree<E: From<Errno>>(
     let mut skipped = 0;
     let mut reported: u64 = 0;
     let mut seen: HashMap<(u64, u64), u32> = HashMap::new();
-    // Paths instead of descriptors: a deep or broad tree must not use up the open files.
+    // Paths instead of descriptors, so that a deep or wide tree does not exhaust the open files.
     let mut pending: Vec<Vec<u8>> = vec![Vec::new()];
     while let Some(directory) = pending.pop() {
         let depth = if directory.is_empty() {
@@ -45,8 +46,8 @@ pub fn walk_tree<E: From<Errno>>(
         let mut names: Vec<Vec<u8>> = Vec::new();
         for item in Dir::read_from(&open)? {
             let name = item?.file_name().to_bytes().to_vec();
-            let is_skipped = depth == 0 && options.skip.contains(&name.as_slice());
-            if name != b"." && name != b".." && !is_skipped {
+            let is_excluded = depth == 0 && options.excluded_names.contains(&name.as_slice());
+            if name != b"." && name != b".." && !is_excluded {
                 names.push(name);
             }
         }
@@ -77,7 +78,7 @@ pub fn walk_tree<E: From<Errno>>(
                     }
                     EntryKind::Directory { mode }
                 }
-                FileType::RegularFile => match first_name(&mut seen, &stat, index) {
+                FileType::RegularFile => match first_index(&mut seen, &stat, index) {
                     Some(index) => EntryKind::HardLink { index },
                     None => EntryKind::File {
                         mode,
@@ -85,7 +86,7 @@ pub fn walk_tree<E: From<Errno>>(
                     },
                 },
                 FileType::Symlink => match rustix::fs::readlinkat(&open, name.as_slice(), Vec::new()) {
-                    Ok(target) => EntryKind::Link {
+                    Ok(target) => EntryKind::Symlink {
                         target: target.into_bytes(),
                     },
                     Err(_) => {
@@ -105,8 +106,8 @@ pub fn walk_tree<E: From<Errno>>(
     Ok(skipped)
 }
 
-/// The index of the first name of a file with several names; none for the first name itself.
-fn first_name(seen: &mut HashMap<(u64, u64), u32>, stat: &rustix::fs::Stat, index: u32) -> Option<u32> {
+/// The index under which a file with several names was reported first; none if this is its first name.
+fn first_index(seen: &mut HashMap<(u64, u64), u32>, stat: &rustix::fs::Stat, index: u32) -> Option<u32> {
     if stat.st_nlink < 2 {
         return None;
     }
@@ -124,10 +125,10 @@ const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Opens a directory below `root`, one component at a time and through no link; the empty path is `root` itself. An
-/// unreadable directory is made readable: no process of the run lives any more.
+/// Opens a directory below `root` without following links; the empty path is `root` itself. An unreadable directory is
+/// made readable, which is safe because no process of the run is alive.
 pub fn open_directory(root: BorrowedFd<'_>, path: &[u8]) -> rustix::io::Result<OwnedFd> {
-    // One system call where the kernel has it. What it refuses is tried again component by component.
+    // One system call, if the kernel has openat2(2). After a failure the path is opened component by component.
     let whole = if path.is_empty() { b"." } else { path };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     if let Ok(opened) = rustix::fs::openat2(root, whole, DIRECTORY_FLAGS, Mode::empty(), resolve) {
@@ -149,7 +150,7 @@ pub fn open_directory(root: BorrowedFd<'_>, path: &[u8]) -> rustix::io::Result<O
     Ok(current)
 }
 
-/// Opens a regular file below `root` for reading, through no link and without ever blocking.
+/// Opens a regular file below `root` for reading, without following links and without blocking on a FIFO.
 pub fn open_file(root: BorrowedFd<'_>, path: &[u8]) -> rustix::io::Result<OwnedFd> {
     let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
         Some(cut) => (&path[..cut], &path[cut + 1..]),
@@ -181,11 +182,11 @@ mod tests {
 
     use super::*;
 
-    fn listed(root: &File, skip: &[&[u8]], max_entries: u64) -> (Vec<(String, EntryKind)>, u64) {
+    fn listed(root: &File, excluded_names: &[&[u8]], max_entries: u64) -> (Vec<(String, EntryKind)>, u64) {
         let mut found = Vec::new();
         let options = WalkOptions {
             root: root.as_fd(),
-            skip,
+            excluded_names,
             max_entries,
         };
         let skipped = walk_tree::<Errno>(options, &mut |entry| {
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(found[4].1, EntryKind::HardLink { index: 1 });
         assert_eq!(
             found[2].1,
-            EntryKind::Link {
+            EntryKind::Symlink {
                 target: b"/etc".to_vec()
             }
         );

@@ -1,4 +1,4 @@
-//! Writes a tree that the other side sends: below one directory, within limits, without following links.
+//! Writes a file tree that the other side sends: below one directory, within limits, without following links.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,13 +11,13 @@ use crate::message::{Entry, EntryKind};
 /// Why an entry could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeWriteError {
-    /// Not a path below the directory.
+    /// The path is not a valid path below the directory.
     #[error("the path cannot be used")]
-    Path(#[from] RelPathError),
-    /// The limit of entries or bytes is exceeded.
+    InvalidPath(#[from] RelPathError),
+    /// The limit of entries or bytes was exceeded.
     #[error("more than {0} {1}")]
     LimitExceeded(u64, &'static str),
-    /// Data without a file, or more than its size.
+    /// Data without a file or beyond its announced size, or an entry before the data of a file is complete.
     #[error("unexpected data that belongs to no file")]
     UnexpectedData,
     /// A system call failed.
@@ -39,20 +39,20 @@ pub struct TreeWriter {
     entries_left: u64,
     max_bytes: u64,
     max_entries: u64,
-    open: Option<OpenFile>,
-    /// The modes of directories, set once their entries exist, innermost first.
-    directories: Vec<(RelPath, u32)>,
+    current_file: Option<OpenFile>,
+    /// The modes of directories, which [`Self::finish`] sets in reverse order, so that children are set before parents.
+    directory_modes: Vec<(RelPath, u32)>,
 }
 
 #[derive(Debug)]
 struct OpenFile {
     path: RelPath,
     file: OwnedFd,
-    left: u64,
+    missing_bytes: u64,
 }
 
 impl TreeWriter {
-    /// A writer below `root`. The entries belong to `owner`, or to this process.
+    /// A writer below `root`. The entries will belong to `owner` (uid and gid), or else to the user of this process.
     pub fn new(root: OwnedFd, owner: Option<(u32, u32)>, max_bytes: u64, max_entries: u64) -> Self {
         Self {
             root,
@@ -61,15 +61,15 @@ impl TreeWriter {
             entries_left: max_entries,
             max_bytes,
             max_entries,
-            open: None,
-            directories: Vec::new(),
+            current_file: None,
+            directory_modes: Vec::new(),
         }
     }
 
-    /// Writes one entry; the bytes of a file follow by [`Self::append_data`]. Its parent must exist.
+    /// Writes one entry, whose parent must exist. The bytes of a file are passed to [`Self::append_data`] afterwards.
     pub fn write_entry(&mut self, entry: &Entry) -> Result<(), TreeWriteError> {
         let path = RelPath::parse(&entry.path)?;
-        if self.open.is_some() {
+        if self.current_file.is_some() {
             return Err(TreeWriteError::UnexpectedData);
         }
         self.entries_left = self
@@ -85,18 +85,18 @@ impl TreeWriter {
                     .ok_or(TreeWriteError::LimitExceeded(self.max_bytes, "bytes"))?;
                 self.open_file(&path, *mode, *size)
             }
-            EntryKind::Link { target } => self.create_at(&path, |parent, name| {
+            EntryKind::Symlink { target } => self.create_at(&path, |parent, name| {
                 rustix::fs::symlinkat(target.as_slice(), parent, name)
             }),
             EntryKind::Fifo => self.create_node(&path, FileType::Fifo),
             EntryKind::Socket => self.create_node(&path, FileType::Socket),
-            // A script cannot create a device, and [`Self::create_hard_link`] creates second names.
+            // A script cannot create a device, and the caller uses `create_hard_link` for hard links.
             EntryKind::Device | EntryKind::HardLink { .. } => Ok(()),
         };
         written.map_err(|source| TreeWriteError::System { path, source })
     }
 
-    /// Creates another name for an earlier file.
+    /// Creates a hard link at `path` to the earlier file `first`.
     pub fn create_hard_link(&mut self, path: &RelPath, first: &RelPath) -> Result<(), TreeWriteError> {
         let linked = open_parent(self.root.as_fd(), first).and_then(|(from, old)| {
             self.create_at(path, |parent, name| {
@@ -109,7 +109,7 @@ impl TreeWriter {
         })
     }
 
-    /// Creates a file of this size without content, for a file whose bytes nobody requested.
+    /// Creates a sparse file of this size, in place of a file whose bytes are not requested.
     pub fn create_sparse_file(&mut self, path: &RelPath, size: u64) -> Result<(), TreeWriteError> {
         let made = self
             .create_file(path, 0o644)
@@ -120,13 +120,13 @@ impl TreeWriter {
         })
     }
 
-    /// Appends bytes to the file of the last entry.
+    /// Appends bytes to the file that was written last.
     pub fn append_data(&mut self, mut data: &[u8]) -> Result<(), TreeWriteError> {
-        let Some(open) = &mut self.open else {
+        let Some(open) = &mut self.current_file else {
             return Err(TreeWriteError::UnexpectedData);
         };
-        open.left = open
-            .left
+        open.missing_bytes = open
+            .missing_bytes
             .checked_sub(data.len() as u64)
             .ok_or(TreeWriteError::UnexpectedData)?;
         while !data.is_empty() {
@@ -139,20 +139,20 @@ impl TreeWriter {
                 }
             }
         }
-        if open.left == 0 {
-            self.open = None;
+        if open.missing_bytes == 0 {
+            self.current_file = None;
         }
         Ok(())
     }
 
-    /// Whether the file of the last entry lacks bytes.
+    /// Whether bytes of the file that was written last are missing.
     pub fn expects_data(&self) -> bool {
-        self.open.is_some()
+        self.current_file.is_some()
     }
 
-    /// Sets the modes of the directories.
+    /// Sets the modes of the directory_modes.
     pub fn finish(&mut self) -> Result<(), TreeWriteError> {
-        while let Some((path, mode)) = self.directories.pop() {
+        while let Some((path, mode)) = self.directory_modes.pop() {
             let set = open_parent(self.root.as_fd(), &path).and_then(|(parent, name)| {
                 rustix::fs::chmodat(&parent, name, Mode::from_raw_mode(mode), AtFlags::empty())
             });
@@ -164,7 +164,7 @@ impl TreeWriter {
     fn create_directory(&mut self, path: &RelPath, mode: u32) -> rustix::io::Result<()> {
         let made = self.create_at(path, |parent, name| {
             match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
-                // Some directories of the workspace exist from the start.
+                // Some directories of the workspace exist before the job.
                 Err(Errno::EXIST) => {
                     let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
                     match FileType::from_raw_mode(stat.st_mode) {
@@ -176,7 +176,7 @@ impl TreeWriter {
             }
         });
         if mode & 0o777 != 0o755 {
-            self.directories.push((path.clone(), mode & 0o777));
+            self.directory_modes.push((path.clone(), mode & 0o777));
         }
         made
     }
@@ -184,10 +184,10 @@ impl TreeWriter {
     fn open_file(&mut self, path: &RelPath, mode: u32, size: u64) -> rustix::io::Result<()> {
         let file = self.create_file(path, mode & 0o777)?;
         if size > 0 {
-            self.open = Some(OpenFile {
+            self.current_file = Some(OpenFile {
                 path: path.clone(),
                 file,
-                left: size,
+                missing_bytes: size,
             });
         }
         Ok(())

@@ -10,7 +10,7 @@ use skillbox_repository::SkillReadError;
 
 use crate::session::SessionError;
 
-/// The reason why skillbox refused a run or failed to make it.
+/// The reason why skillbox refused a run, or failed to carry it out.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The request is invalid.
@@ -30,7 +30,7 @@ pub enum RunError {
     /// The artifact store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The skill cannot be frozen.
+    /// The snapshot of a skill cannot be written or read.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The workspace cannot be created or filled.
@@ -39,12 +39,12 @@ pub enum RunError {
     /// The outputs cannot be collected.
     #[error("the outputs cannot be collected")]
     Collect(#[source] std::io::Error),
-    /// The executor refused or failed.
+    /// The executor refused the run or failed.
     #[error(transparent)]
-    Run(#[from] ExecutorError),
+    Execution(#[from] ExecutorError),
     /// The executor is not configured.
     #[error("{message}")]
-    Executor {
+    ExecutorNotConfigured {
         /// Which executor is missing.
         message: String,
         /// The remedy.
@@ -62,26 +62,26 @@ impl RunError {
             Self::Store(error) => error.code(),
             Self::Workspace(error) if error.is_full() => ErrorCode::LimitExceeded,
             Self::Snapshot(_) | Self::Workspace(_) | Self::Collect(_) => ErrorCode::Storage,
-            Self::Run(error) => error.code(),
-            Self::Executor { .. } => ErrorCode::ExecutorUnavailable,
+            Self::Execution(error) => error.code(),
+            Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
         }
     }
 
-    /// The error object as JSON shows it; its message contains every cause.
+    /// The error object for the caller; its message contains every cause.
     pub fn body(&self) -> ErrorBody {
         if let Self::Request(error) = self {
             return error.to_body();
         }
         let mut body = ErrorBody::new(self.code(), with_causes(self));
         match self {
-            Self::Run(error) => {
+            Self::Execution(error) => {
                 body.hint = error.hint().or(body.hint);
                 if body.code == ErrorCode::ProfileUnknown {
-                    body = body.in_field("profile");
+                    body = body.with_field("profile");
                 }
             }
             Self::Store(error) => body.hint = error.hint().map(str::to_owned).or(body.hint),
-            Self::Executor { hint, .. } => body.hint = Some(hint.clone()),
+            Self::ExecutorNotConfigured { hint, .. } => body.hint = Some(hint.clone()),
             _ => {}
         }
         body

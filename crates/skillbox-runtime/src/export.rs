@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, accessat};
 use skillbox_executor::job::RequestError;
-use skillbox_executor::workspace::{Backing, CollectedFile, InputSource, Outputs, OpenInput, Workspace, stage_inputs};
+use skillbox_executor::workspace::{Backing, CollectedFile, InputSource, OpenInput, Outputs, Workspace, stage_inputs};
 use skillbox_model::{ErrorCode, InputMode, with_causes};
 
-/// The target directory, which exists and is writable. Files are staged into it as into a workspace, so existing links
-/// in it are not followed.
+/// The target directory, which exists and is writable. It is treated as a workspace into which files are staged, so
+/// symbolic links that it already contains are not followed.
 #[derive(Debug)]
-pub(crate) struct Export {
+pub(crate) struct ExportDirectory {
     path: PathBuf,
-    target: Workspace,
+    workspace: Workspace,
 }
 
-impl Export {
-    /// Creates and opens the directory, before anything runs.
+impl ExportDirectory {
+    /// Creates the directory if needed and opens it, before the run starts.
     pub fn open(path: &Path) -> Result<Self, RequestError> {
         let root = open_writable(path).map_err(|error| {
             let message = format!("cannot write to {}: {error}", path.display());
@@ -26,12 +26,12 @@ impl Export {
         })?;
         Ok(Self {
             path: path.to_owned(),
-            target: Workspace::new(root.into(), None, Backing::Disk),
+            workspace: Workspace::new(root.into(), None, Backing::Disk),
         })
     }
 
-    /// Writes every open file under its own name, and returns a message for each that could not be written. These are
-    /// no errors: the run is over, and its report must still reach the caller.
+    /// Writes every open file under its own name, and returns a message for each that could not be written. A failure
+    /// is not an error: the run is over, and its report must still reach the caller.
     pub fn write(&self, outputs: &mut Outputs) -> Vec<String> {
         let failures = outputs.files.iter_mut().filter_map(|collected| {
             let reason = self.write_file(collected).err()?;
@@ -49,13 +49,13 @@ impl Export {
             return Ok(());
         };
         file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
-        let ready = OpenInput {
+        let input = OpenInput {
             from: collected.name.to_string(),
             to: collected.name.clone(),
             mode: InputMode::Copy,
             source: InputSource::File(file),
         };
-        match stage_inputs(&self.target, vec![ready]) {
+        match stage_inputs(&self.workspace, vec![input]) {
             Ok(_) => Ok(()),
             Err(error) => Err(with_causes(&error.source)),
         }

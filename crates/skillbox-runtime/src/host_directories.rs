@@ -13,7 +13,7 @@ use skillbox_model::ErrorCode;
 
 use crate::refusals::input_missing;
 
-/// An allow-list of open directories. A path that is replaced after it was allowed keeps its first meaning.
+/// An allow-list of directories. They are opened once, so replacing a path later does not change what is allowed.
 #[derive(Debug, Default)]
 pub struct HostDirectories(Vec<(PathBuf, OwnedFd)>);
 
@@ -34,7 +34,7 @@ impl HostDirectories {
 
     /// Opens a path of the host if it is below an allowed directory.
     pub(crate) fn open_input(&self, path: &Path, field: &str) -> Result<InputSource, RequestError> {
-        let shown = format!("host://{}", path.display());
+        let reference = format!("host://{}", path.display());
         let not_allowed = |message: String| RequestError::new(field, ErrorCode::HostNotAllowed, message);
         let innermost = self
             .0
@@ -43,18 +43,18 @@ impl HostDirectories {
             .min_by_key(|(below, _)| below.as_os_str().len());
         let Some((below, directory)) = innermost else {
             return Err(not_allowed(format!(
-                "{shown} is not below a directory that this host allows"
+                "{reference} is not below a directory that this host allows"
             )));
         };
         open_beneath(directory, below).map_err(|error| match error {
-            Errno::XDEV => not_allowed(format!("{shown} leads out of the allowed directories")),
-            error => input_missing(field, &shown, error),
+            Errno::XDEV => not_allowed(format!("{reference} is a link that leaves the allowed directories")),
+            error => input_missing(field, &reference, error),
         })
     }
 }
 
-/// Opens a path beneath an allowed directory. Links that stay inside are followed; others are `EXDEV`, as
-/// `RESOLVE_BENEATH` of openat2(2) defines it.
+/// Opens a path beneath an allowed directory. Links that stay inside the directory are followed; for others, openat2(2)
+/// with `RESOLVE_BENEATH` fails with `EXDEV`.
 fn open_beneath(directory: &OwnedFd, below: &Path) -> Result<InputSource, Errno> {
     let below = if below.as_os_str().is_empty() {
         Path::new(".")

@@ -1,4 +1,4 @@
-//! Opens the sources of inputs, just before their bytes are staged.
+//! Opens the sources of a run's inputs, just before they are staged.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -25,18 +25,18 @@ pub(crate) struct InputSources<'a> {
     pub pins: &'a mut Pins,
     pub host: &'a HostDirectories,
     pub workspace: &'a Workspace,
-    /// Freezes another skill, so that the bytes read from it match its digest.
+    /// Freezes the skill that an input comes from, so that the bytes that are read match its digest.
     pub freeze: &'a FreezeSkill<'a>,
 }
 
 impl InputSources<'_> {
-    /// Opens every input of a job; the error names the first that cannot be opened.
+    /// Opens every input of a job. An error names the first input that cannot be opened.
     pub(crate) fn open_all(&mut self, spec: &JobSpec) -> Result<Vec<OpenInput>, RunError> {
-        let mut ready = Vec::new();
+        let mut opened = Vec::new();
         for (index, input) in spec.inputs.iter().enumerate() {
-            ready.push(self.open(input, &format!("inputs[{index}].from"))?);
+            opened.push(self.open(input, &format!("inputs[{index}].from"))?);
         }
-        Ok(ready)
+        Ok(opened)
     }
 
     fn open(&mut self, input: &JobInput, field: &str) -> Result<OpenInput, RunError> {

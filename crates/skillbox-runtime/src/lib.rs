@@ -1,7 +1,7 @@
-//! Runs skills: the only crate that knows all steps, from discovery to the report.
+//! Runs skills. This is the only crate that knows all steps, from discovery to the report.
 //!
-//! `pipeline` is the sequence of a run, `tools` that of a tool call, `session` the state between them. Agent backends use
-//! an [`AgentSession`]; front ends use that or [`Runtime::run`]. Each takes a request and returns a report, or an error
+//! `pipeline` is the sequence of a run, `tools` the sequence of a tool call, and `session` the state between them. Agent
+//! backends use an [`AgentSession`]; front ends use that or [`Runtime::run`]. Each takes a request and returns a report, or an error
 //! with a stable code. This crate prints nothing and reads no environment variables.
 
 mod agent;
@@ -20,14 +20,14 @@ pub mod session;
 mod settings;
 mod tools;
 
-pub use agent::{AgentOptions, AgentSession, CommandHooks, RefreshPolicy, ToolError};
+pub use agent::{AgentOptions, AgentSession, HookRunner, RefreshPolicy, ToolError};
 pub use error::RunError;
 pub use host_directories::HostDirectories;
 pub use pipeline::{CompletedRun, RunContext, new_run_id};
 pub use run_workspace::Cleanup;
 pub use runtime::{CollectedGarbage, Runtime};
-pub use settings::{DEFAULT_SESSION_TIMEOUT, RuntimeSettings};
-pub use tools::{HookOutcome, HookRun, HookStatus, HostVerb, ToolCall, ToolOutcome};
+pub use settings::{DEFAULT_SESSION_LOCK_TIMEOUT, RuntimeSettings};
+pub use tools::{HookOutcome, HookRun, HookStatus, HostMethod, ToolCall, ToolOutcome};
 
 // The types of the agent interface, so that a backend depends on this crate alone.
 pub use skillbox_loader::{

@@ -1,33 +1,33 @@
 //! One run, step by step: accept → freeze → workspace → stage → run → collect → save → report.
 //!
 //! [`Runtime::run_with_id`] is the whole sequence. Each step takes the values of the steps before it and returns a new
-//! one; no value is changed afterwards. Events are the only other way out of the pipeline.
+//! one; no value is changed afterwards. Besides the result, only events leave the pipeline.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use skillbox_artifacts::Scope;
-use skillbox_executor::job::{CollectionSpec, JobSpec, OutputGlobs, ExcessFileReporting, ProfileBounds};
+use skillbox_executor::job::{CollectionSpec, ExcessFileReporting, JobSpec, OutputGlobs, ProfileBounds};
 use skillbox_executor::snapshot::Snapshot;
-use skillbox_executor::workspace::{Outputs, OpenInput, StagedInputs, StagedLink, Workspace, collect, stage_inputs};
+use skillbox_executor::workspace::{OpenInput, Outputs, StagedInputs, StagedLink, Workspace, collect, stage_inputs};
 use skillbox_executor::{CancelToken, EventSink, ExecutionResult, Executor, FilesToFetch, RunParams, StagedJob};
 use skillbox_model::{
     ByteSize, ExecutorKind, InputMode, Limits, RunEvent, RunId, RunReport, RunRequest, SessionId, SkillName,
 };
 use skillbox_repository::Catalog;
-use skillbox_sandbox::{Backing, Profile};
+use skillbox_sandbox::{Profile, WorkspaceBacking};
 use tracing::info_span;
 
-use crate::export::Export;
+use crate::export::ExportDirectory;
 use crate::inputs::InputSources;
-use crate::refusals::{refuse_bad_prefix, refuse_ipc_links, staging_error};
-use crate::report::{RunFacts, build_report};
+use crate::refusals::{check_artifact_prefix, check_links_for_ipc, staging_error};
+use crate::report::{ReportParts, build_report};
 use crate::run_workspace::{Cleanup, RunWorkspace};
 use crate::save::save_outputs;
 use crate::session::{OpenSession, Pins, RunLock, ScratchSession};
 use crate::{RunError, Runtime};
 
-/// The caller's side of a run: its session, its event listener and its cancel switch.
+/// What the caller of a run provides: a session, an event listener and a cancel token.
 pub struct RunContext<'a> {
     /// The session whose workspace the run uses; without one the workspace is removed after the result.
     pub session: Option<SessionId>,
@@ -35,9 +35,9 @@ pub struct RunContext<'a> {
     pub events: EventSink<'a>,
     /// Cancels the run.
     pub cancel: CancelToken,
-    /// A directory of the host to which whole collected files are written as well. Without globs in the request, these
-    /// are all files of `out/`.
-    pub export: Option<PathBuf>,
+    /// A directory of the host to which collected files are also written in full. If the request names no globs, all
+    /// files of `out/` are collected.
+    pub export_dir: Option<PathBuf>,
 }
 
 /// A run that is over.
@@ -45,14 +45,14 @@ pub struct RunContext<'a> {
 pub struct CompletedRun<'r> {
     /// The result.
     pub report: RunReport,
-    /// The files that could not be written to [`RunContext::export`]; the warnings of the report list them too.
+    /// The files that could not be written to [`RunContext::export_dir`]; the warnings of the report list them too.
     pub export_failures: Vec<String>,
     /// The pending clean-up.
     pub cleanup: Cleanup<'r>,
 }
 
-/// What surrounds the command of an accepted request.
-struct RunEnv<'a> {
+/// What an accepted request resolves to, besides its [`JobSpec`].
+struct RunSetup<'a> {
     profile: &'a Profile,
     executor: &'a Executor,
     scope: Scope,
@@ -60,14 +60,14 @@ struct RunEnv<'a> {
     cancel: CancelToken,
 }
 
-impl RunEnv<'_> {
-    /// Whether the workspace is a directory of the host even though no session keeps it.
-    fn needs_disk(&self) -> bool {
-        self.executor.kind() == ExecutorKind::Local && self.profile.workspace.backing == Backing::Disk
+impl RunSetup<'_> {
+    /// Whether a run without a session needs a workspace on the host's disk.
+    fn needs_scratch_workspace(&self) -> bool {
+        self.executor.kind() == ExecutorKind::Local && self.profile.workspace.backing == WorkspaceBacking::Disk
     }
 }
 
-/// A session that no other run can use meanwhile.
+/// A session that no other run can use until this value is dropped.
 struct LockedSession {
     session: OpenSession,
     _lock: RunLock,
@@ -95,9 +95,9 @@ impl FrozenSkills {
     }
 }
 
-/// The session's file with its pinned artifact versions.
+/// The file of a session that stores its pinned artifact versions.
 const PINS_FILE: &str = "pins.json";
-/// How many files of `out/` are listed when the request names no globs.
+/// Maximum number of files of `out/` that are listed when the request names no globs.
 const DEFAULT_LISTED_FILES: usize = 20;
 
 impl Runtime {
@@ -118,20 +118,20 @@ impl Runtime {
             session,
             mut events,
             cancel,
-            export,
+            export_dir,
         } = context;
         let catalog = self.catalog();
-        let (spec, env) = self.accept(run_id, request, session, cancel, &catalog)?;
-        let export = export.as_deref().map(Export::open).transpose()?;
+        let (spec, setup) = self.accept(run_id, request, session, cancel, &catalog)?;
+        let export = export_dir.as_deref().map(ExportDirectory::open).transpose()?;
         events.emit(|| RunEvent::Accepted {
             run_id: spec.run_id.clone(),
         });
         let skills = self.freeze_skills(&spec, &catalog)?;
         let skill_digest = skills.main.1.digest();
-        let (run_workspace, limits) = self.open_workspace(&spec, &env)?;
+        let (run_workspace, limits) = self.open_workspace(&spec, &setup)?;
         let workspace = run_workspace.workspace();
         let spec = JobSpec {
-            collection: default_collecting(spec.collection, export.is_some()),
+            collection: apply_collection_defaults(spec.collection, export.is_some()),
             limits,
             ..spec
         };
@@ -139,32 +139,32 @@ impl Runtime {
             inputs,
             links,
             warnings,
-        } = self.stage(&spec, &env, &catalog, workspace)?;
+        } = self.stage(&spec, &setup, &catalog, workspace)?;
         events.emit(|| RunEvent::Staged { inputs: inputs.len() });
-        if let Some(locked) = &env.session {
+        if let Some(locked) = &setup.session {
             locked.session.record_run()?;
         }
-        let finished = self.execute(&spec, &env, skills, links, workspace, &mut events)?;
+        let execution = self.execute(&spec, &setup, skills, links, workspace, &mut events)?;
         let collected = collect_outputs(workspace, &spec.collection);
         // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
-        let cleanup = run_workspace.into_cleanup(env.executor, &spec.limits);
+        let cleanup = run_workspace.into_cleanup(setup.executor, &spec.limits);
         let mut outputs = collected?;
         events.emit(|| RunEvent::Collected {
             files: outputs.files.len(),
         });
         let saved = {
             let _span = info_span!("artifact.save").entered();
-            save_outputs(&self.artifacts, &env.scope, &spec, &mut outputs, &mut events)?
+            save_outputs(&self.artifacts, &setup.scope, &spec, &mut outputs, &mut events)?
         };
         let export_failures = export.map_or_else(Vec::new, |export| export.write(&mut outputs));
-        let report = build_report(RunFacts {
+        let report = build_report(ReportParts {
             run_id: spec.run_id,
             skill: spec.skill.to_string(),
             skill_digest,
-            executor: env.executor.kind(),
-            profile: env.profile.name.to_string(),
+            executor: setup.executor.kind(),
+            profile: setup.profile.name.to_string(),
             staged_inputs: inputs,
-            finished,
+            execution,
             outputs,
             saved: saved.files,
             warnings: [warnings, saved.warnings, export_failures.clone()].concat(),
@@ -176,7 +176,7 @@ impl Runtime {
         })
     }
 
-    /// Parses the request against the catalog, the profile and what the host allows, then locks the session.
+    /// Checks the request against the catalog, the profile and the host's settings, then locks the session.
     fn accept(
         &self,
         run_id: RunId,
@@ -184,7 +184,7 @@ impl Runtime {
         session: Option<SessionId>,
         cancel: CancelToken,
         catalog: &Catalog,
-    ) -> Result<(JobSpec, RunEnv<'_>), RunError> {
+    ) -> Result<(JobSpec, RunSetup<'_>), RunError> {
         let profile = self.resolve_profile(request.profile.as_deref())?;
         let executor = self.find_executor(request.executor.unwrap_or(self.settings.default_executor))?;
         let bounds = ProfileBounds {
@@ -192,26 +192,26 @@ impl Runtime {
             max_wall: profile.limits.wall_max,
         };
         let spec = JobSpec::parse(request, run_id, &bounds)?;
-        refuse_bad_prefix(request, &spec)?;
+        check_artifact_prefix(request, &spec)?;
         self.find_skill(catalog, spec.skill.as_str(), "skill")?;
         for (index, name) in spec.with_skills.iter().enumerate() {
             self.find_skill(catalog, name.as_str(), &format!("with_skills[{index}]"))?;
         }
         let scope = session.clone().map_or(Scope::User, Scope::Session);
         let session = session.map(|id| self.lock_session(&id, &cancel)).transpose()?;
-        let env = RunEnv {
+        let setup = RunSetup {
             profile,
             executor,
             scope,
             session,
             cancel,
         };
-        Ok((spec, env))
+        Ok((spec, setup))
     }
 
     fn find_executor(&self, kind: ExecutorKind) -> Result<&Executor, RunError> {
         let executor = self.executors.iter().find(|executor| executor.kind() == kind);
-        executor.ok_or_else(|| RunError::Executor {
+        executor.ok_or_else(|| RunError::ExecutorNotConfigured {
             message: format!("the {kind} executor is not configured"),
             hint: "run `skillbox doctor` to see what this host can do".to_owned(),
         })
@@ -219,7 +219,7 @@ impl Runtime {
 
     fn lock_session(&self, id: &SessionId, cancel: &CancelToken) -> Result<LockedSession, RunError> {
         let session = self.sessions.open_or_create(id)?;
-        let lock = session.lock_run(self.settings.session_timeout, || cancel.is_cancelled())?;
+        let lock = session.lock_run(self.settings.session_lock_timeout, || cancel.is_cancelled())?;
         Ok(LockedSession { session, _lock: lock })
     }
 
@@ -238,18 +238,18 @@ impl Runtime {
     }
 
     /// Opens the workspace of the run, and returns it with the limits that apply in it.
-    fn open_workspace(&self, spec: &JobSpec, env: &RunEnv<'_>) -> Result<(RunWorkspace, Limits), RunError> {
+    fn open_workspace(&self, spec: &JobSpec, setup: &RunSetup<'_>) -> Result<(RunWorkspace, Limits), RunError> {
         let _span = info_span!("workspace.create").entered();
         let limits = spec.limits.clone();
-        let (run_workspace, limits) = match &env.session {
+        let (run_workspace, limits) = match &setup.session {
             Some(locked) => {
                 let workspace = locked.session.workspace()?;
                 workspace.clear_skills()?;
-                let limits = within_quota(limits, &workspace);
+                let limits = lower_file_limit_to_quota(limits, &workspace);
                 (RunWorkspace::Session(workspace), limits)
             }
-            None if env.needs_disk() => {
-                let session = ScratchSession::create(&self.scratch, &spec.run_id)?;
+            None if setup.needs_scratch_workspace() => {
+                let session = ScratchSession::create(&self.scratch_sessions, &spec.run_id)?;
                 let scratch = RunWorkspace::Scratch {
                     workspace: session.session.workspace()?,
                     _session: session,
@@ -257,7 +257,7 @@ impl Runtime {
                 (scratch, limits)
             }
             None => {
-                let workspace = env.executor.create_workspace(env.profile, &limits)?;
+                let workspace = setup.executor.create_workspace(setup.profile, &limits)?;
                 (RunWorkspace::Temporary(workspace), limits)
             }
         };
@@ -268,7 +268,7 @@ impl Runtime {
     fn stage(
         &self,
         spec: &JobSpec,
-        env: &RunEnv<'_>,
+        setup: &RunSetup<'_>,
         catalog: &Catalog,
         workspace: &Workspace,
     ) -> Result<StagedInputs, RunError> {
@@ -276,23 +276,23 @@ impl Runtime {
         if spec.inputs.is_empty() {
             return Ok(StagedInputs::default());
         }
-        let session = env.session.as_ref().map(|locked| &locked.session);
+        let session = setup.session.as_ref().map(|locked| &locked.session);
         let stored_pins = session.map(|session| session.read::<Pins>(PINS_FILE)).transpose()?;
         let mut pins = stored_pins.flatten().unwrap_or_default();
         let opened = InputSources {
             artifacts: &self.artifacts,
-            scope: &env.scope,
+            scope: &setup.scope,
             pins: &mut pins,
             host: &self.settings.host_directories,
             workspace,
             freeze: &|name, field| self.freeze(catalog, name, field),
         }
         .open_all(spec)?;
-        let (ready, link_warnings) = match env.executor.kind() {
+        let (ready, link_warnings) = match setup.executor.kind() {
             ExecutorKind::Docker => copy_instead_of_link(opened),
             ExecutorKind::Local => (opened, Vec::new()),
         };
-        refuse_ipc_links(spec, &ready)?;
+        check_links_for_ipc(spec, &ready)?;
         let staged = stage_inputs(workspace, ready).map_err(|error| staging_error(error.index, &error.source))?;
         if let Some(session) = session {
             session.change(PINS_FILE, |stored| *stored = Some(pins))?;
@@ -306,7 +306,7 @@ impl Runtime {
     fn execute(
         &self,
         spec: &JobSpec,
-        env: &RunEnv<'_>,
+        setup: &RunSetup<'_>,
         skills: FrozenSkills,
         links: Vec<StagedLink>,
         workspace: &Workspace,
@@ -314,28 +314,28 @@ impl Runtime {
     ) -> Result<ExecutionResult, RunError> {
         let _span = info_span!("workspace.run", run = %spec.run_id).entered();
         let host = &self.settings.host_environment;
-        let profile_env = env.profile.environment(|name| host.get(name).cloned());
+        let profile_env = setup.profile.initial_environment(|name| host.get(name).cloned());
         let mount_points = self.freezer.store().open_mount_points(&skills.names())?;
         let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?;
-        let finished = env.executor.run(RunParams {
+        let result = setup.executor.run(RunParams {
             spec,
-            profile: env.profile,
+            profile: setup.profile,
             job,
             workspace,
-            files_to_fetch: match &env.session {
+            files_to_fetch: match &setup.session {
                 Some(_) => FilesToFetch::All,
                 None => FilesToFetch::Matching(&spec.collection),
             },
-            cancel: &env.cancel,
+            cancel: &setup.cancel,
             events,
         })?;
-        Ok(finished)
+        Ok(result)
     }
 }
 
-/// What the request asks for. Without globs: all of `out/` for an export, otherwise a short list of `out/` without
-/// content.
-fn default_collecting(requested: CollectionSpec, is_exported: bool) -> CollectionSpec {
+/// Completes what the request asks to collect. A request without globs collects all of `out/` for an export, and otherwise
+/// lists the first files of `out/` without their content.
+fn apply_collection_defaults(requested: CollectionSpec, is_exported: bool) -> CollectionSpec {
     match (requested.globs.is_empty(), is_exported) {
         (false, false) => requested,
         (false, true) => CollectionSpec {
@@ -360,8 +360,9 @@ fn default_collecting(requested: CollectionSpec, is_exported: bool) -> Collectio
     }
 }
 
-/// The limits with a file size that fits into what is left of the session's quota: a full session can only shrink.
-fn within_quota(limits: Limits, workspace: &Workspace) -> Limits {
+/// Lowers the file size limit to the bytes that the workspace has left of its quota. In a full workspace, the script can
+/// only remove or shrink files.
+fn lower_file_limit_to_quota(limits: Limits, workspace: &Workspace) -> Limits {
     let used = workspace.used_bytes(limits.workspace_inodes);
     let free = ByteSize(limits.workspace.bytes().saturating_sub(used));
     Limits {
@@ -370,14 +371,14 @@ fn within_quota(limits: Limits, workspace: &Workspace) -> Limits {
     }
 }
 
-/// Turns links into copies, with a warning for each: nothing of the host can be mounted into a container that was
-/// created before its run.
+/// Turns links into copies, with a warning for each. Containers are created before their run, and directories of the host
+/// cannot be mounted into an existing container.
 fn copy_instead_of_link(inputs: Vec<OpenInput>) -> (Vec<OpenInput>, Vec<String>) {
     let mut warnings = Vec::new();
     let inputs = inputs.into_iter().enumerate().map(|(index, input)| {
         if input.mode == InputMode::Link {
             warnings.push(format!(
-                "inputs[{index}]: {} is copied: a container has no links",
+                "inputs[{index}]: {} is copied, because containers do not support links",
                 input.from
             ));
         }

@@ -1,4 +1,4 @@
-//! Refuses requests for reasons that only the store, the sources or the workspace can show.
+//! Refuses requests after checks that need the artifact name rules, the opened inputs or the workspace.
 
 use std::os::fd::AsFd;
 
@@ -8,25 +8,25 @@ use skillbox_executor::job::{InputRef, JobSpec, RequestError};
 use skillbox_executor::workspace::{InputSource, OpenInput, WorkspaceError, find_ipc_risk};
 use skillbox_model::{ErrorCode, InputMode, RunRequest, with_causes};
 
-/// Refuses to link a directory of the host that contains sockets or FIFOs: the script could talk through them.
-pub(crate) fn refuse_ipc_links(spec: &JobSpec, ready: &[OpenInput]) -> Result<(), RequestError> {
-    for (index, (input, ready)) in spec.inputs.iter().zip(ready).enumerate() {
+/// Refuses to link a directory of the host that contains sockets or FIFOs: the script could communicate with processes of the host through them.
+pub(crate) fn check_links_for_ipc(spec: &JobSpec, opened: &[OpenInput]) -> Result<(), RequestError> {
+    for (index, (input, opened)) in spec.inputs.iter().zip(opened).enumerate() {
         let (InputRef::Host(_), InputMode::Link, InputSource::Directory(directory)) =
-            (&input.from, ready.mode, &ready.source)
+            (&input.from, opened.mode, &opened.source)
         else {
             continue;
         };
         if let Some(found) = find_ipc_risk(directory.as_fd()) {
-            let message = format!("{} cannot be linked: {found}", ready.from);
+            let message = format!("{} cannot be linked: {found}", opened.from);
             return Err(RequestError::invalid(format!("inputs[{index}].from"), message)
-                .with_hint("copy it, which leaves such files out, or link what is below it"));
+                .with_hint("copy it, which omits such files, or link one of its subdirectories"));
         }
     }
     Ok(())
 }
 
-/// Refuses an artifact prefix that cannot be part of a name: the script would run, and its files would be lost.
-pub(crate) fn refuse_bad_prefix(request: &RunRequest, spec: &JobSpec) -> Result<(), RequestError> {
+/// Refuses an artifact prefix that cannot be part of an artifact name. Without this check, the script would run and its files could not be saved.
+pub(crate) fn check_artifact_prefix(request: &RunRequest, spec: &JobSpec) -> Result<(), RequestError> {
     if !spec.collection.save {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub(crate) fn refuse_bad_prefix(request: &RunRequest, spec: &JobSpec) -> Result<
         Some(_) => "artifact_prefix",
         None => "outputs.name_template",
     };
-    match ArtifactName::parse(format!("{}out/file", spec.collection.prefix)) {
+    match ArtifactName::parse(format!("{}out/file", spec.collection.artifact_prefix)) {
         Ok(_) => Ok(()),
         Err(error) => Err(RequestError::new(field, ErrorCode::InvalidRequest, error.to_string())),
     }
@@ -51,8 +51,8 @@ pub(crate) fn input_missing(field: &str, text: &str, error: Errno) -> RequestErr
     RequestError::new(field, ErrorCode::InputMissing, message)
 }
 
-/// The error for an input that cannot be placed. The request is at fault, not the state directory: a link is in the
-/// way, the input does not fit, or it cannot be read.
+/// The error for an input that cannot be staged. The cause is the request, not the state directory: a link is in the way,
+/// the input does not fit, or it cannot be read.
 pub(crate) fn staging_error(index: usize, error: &WorkspaceError) -> RequestError {
     let (field, code, hint) = if error.is_obstructed() {
         ("to", ErrorCode::PathEscape, None)

@@ -7,21 +7,21 @@ use skillbox_model::{Digest, EndedBy, ExecutorKind, OutputFile, RunId, RunReport
 use crate::save::SavedFile;
 
 /// The results of the earlier steps.
-pub(crate) struct RunFacts {
+pub(crate) struct ReportParts {
     pub run_id: RunId,
     pub skill: String,
     pub skill_digest: Digest,
     pub executor: ExecutorKind,
     pub profile: String,
     pub staged_inputs: Vec<StagedInput>,
-    pub finished: ExecutionResult,
+    pub execution: ExecutionResult,
     pub outputs: Outputs,
     pub saved: Vec<SavedFile>,
     pub warnings: Vec<String>,
 }
 
 /// Builds the report.
-pub(crate) fn build_report(facts: RunFacts) -> RunReport {
+pub(crate) fn build_report(parts: ReportParts) -> RunReport {
     let ExecutionResult {
         outcome,
         stdout,
@@ -30,37 +30,37 @@ pub(crate) fn build_report(facts: RunFacts) -> RunReport {
         usage,
         enforcement,
         warnings: run_warnings,
-    } = facts.finished;
-    let mut warnings = facts.warnings;
+    } = parts.execution;
+    let mut warnings = parts.warnings;
     warnings.extend(run_warnings);
     for (name, captured) in [("stdout", &stdout), ("stderr", &stderr)] {
         if captured.has_replacements {
             warnings.push(format!("{name} is not valid UTF-8: invalid bytes are shown as U+FFFD"));
         }
     }
-    if facts.outputs.unnamed_refusals > 0 {
-        let summary = match facts.outputs.unnamed_refusals {
-            1 => "1 more output was not taken".to_owned(),
-            count => format!("{count} more outputs were not taken"),
+    if parts.outputs.unnamed_refusals > 0 {
+        let summary = match parts.outputs.unnamed_refusals {
+            1 => "1 more output was not collected".to_owned(),
+            count => format!("{count} more outputs were not collected"),
         };
         warnings.push(summary);
     }
-    let output_files: Vec<OutputFile> = facts
+    let output_files: Vec<OutputFile> = parts
         .outputs
         .files
         .into_iter()
-        .map(|file| output_file(file, &facts.saved))
+        .map(|file| output_file(file, &parts.saved))
         .collect();
     RunReport {
-        run_id: facts.run_id,
-        skill: facts.skill,
-        skill_digest: facts.skill_digest,
-        executor: facts.executor,
-        profile: facts.profile,
+        run_id: parts.run_id,
+        skill: parts.skill,
+        skill_digest: parts.skill_digest,
+        executor: parts.executor,
+        profile: parts.profile,
         stdout_truncated: stdout.truncated,
         stderr_truncated: stderr.truncated,
-        stdout_bytes: stdout.bytes,
-        stderr_bytes: stderr.bytes,
+        stdout_bytes: stdout.total_bytes,
+        stderr_bytes: stderr.total_bytes,
         stdout: stdout.text,
         stderr: stderr.text,
         exit_code: outcome.exit_code,
@@ -70,10 +70,10 @@ pub(crate) fn build_report(facts: RunFacts) -> RunReport {
         signal: outcome.signal,
         primary_output: primary_output(&output_files),
         output_files,
-        staged_inputs: facts.staged_inputs,
-        artifact_files: facts.saved.into_iter().map(|saved| saved.artifact).collect(),
+        staged_inputs: parts.staged_inputs,
+        artifact_files: parts.saved.into_iter().map(|saved| saved.artifact).collect(),
         warnings,
-        refused_outputs: facts.outputs.refused,
+        refused_outputs: parts.outputs.refused,
         usage,
         enforcement,
     }
@@ -97,7 +97,7 @@ fn output_file(file: CollectedFile, saved: &[SavedFile]) -> OutputFile {
     }
 }
 
-/// The first file with text content, otherwise the only file.
+/// The first file with text content; without one, the only file.
 fn primary_output(files: &[OutputFile]) -> Option<OutputFile> {
     let first_text = files
         .iter()

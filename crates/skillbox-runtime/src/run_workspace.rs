@@ -7,7 +7,7 @@ use tracing::info_span;
 
 use crate::session::ScratchSession;
 
-/// The workspace of one run, by how long it lives.
+/// The workspace of one run, by its lifetime.
 pub(crate) enum RunWorkspace {
     /// Belongs to a session and stays.
     Session(Workspace),
@@ -28,7 +28,7 @@ impl RunWorkspace {
         }
     }
 
-    /// Ends the use of the workspace. Only a temporary one is left for the clean-up; a scratch directory is removed now.
+    /// Ends the use of the workspace. A scratch directory is removed at once; a temporary workspace is left for the clean-up.
     pub fn into_cleanup<'r>(self, executor: &'r Executor, limits: &Limits) -> Cleanup<'r> {
         Cleanup {
             executor,
@@ -40,7 +40,7 @@ impl RunWorkspace {
     }
 }
 
-/// The pending clean-up after a run: its temporary workspace and what the executor still holds of its sandbox.
+/// The pending clean-up after a run: its temporary workspace, and the sandbox that the executor has not released yet.
 ///
 /// Dropping it does the clean-up. The caller of a run need not wait for that: send the result first, then drop this.
 #[derive(Debug)]

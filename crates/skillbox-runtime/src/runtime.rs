@@ -37,10 +37,10 @@ pub struct Runtime {
     pub(crate) artifacts: Store,
     pub(crate) freezer: Arc<SkillFreezer>,
     pub(crate) sessions: SessionStore,
-    /// What agents see of the skills, computed once for all agents.
-    pub(crate) views: Arc<SnapshotCache>,
+    /// The catalog as agents see it, computed once for all agents.
+    pub(crate) catalog_snapshots: Arc<SnapshotCache>,
     /// Workspaces on disk for runs without a session, each a session of a single run.
-    pub(crate) scratch: SessionStore,
+    pub(crate) scratch_sessions: SessionStore,
 }
 
 impl Runtime {
@@ -57,8 +57,8 @@ impl Runtime {
             artifacts: Store::new(below("artifacts")),
             freezer: SkillFreezer::new(SnapshotStore::new(below("snapshots")), settings.watch_skills).into(),
             sessions: SessionStore::new(below("sessions"), owner),
-            views: Arc::default(),
-            scratch: SessionStore::new(below("scratch"), owner),
+            catalog_snapshots: Arc::default(),
+            scratch_sessions: SessionStore::new(below("scratch"), owner),
             repository,
             profiles: profiles.into(),
             executors: executors.into(),
@@ -66,17 +66,17 @@ impl Runtime {
         }
     }
 
-    /// The same skills and executors for one tenant of a server, with its own sessions, artifacts and workspaces. Other
-    /// tenants cannot even name them.
+    /// The same skills and executors for one tenant of a server, with sessions, artifacts and workspaces that no other
+    /// tenant can access.
     pub fn for_tenant(&self, tenant: &TenantName) -> Self {
         let root = self.settings.state_dir.join("tenants").join(tenant.as_str());
         let owner = self.executors.iter().find_map(script_owner);
         Self {
             artifacts: self.artifacts.for_tenant(tenant.as_str()),
             sessions: SessionStore::new(root.join("sessions"), owner),
-            scratch: SessionStore::new(root.join("scratch"), owner),
+            scratch_sessions: SessionStore::new(root.join("scratch"), owner),
             freezer: self.freezer.clone(),
-            views: self.views.clone(),
+            catalog_snapshots: self.catalog_snapshots.clone(),
             repository: self.repository.clone(),
             profiles: self.profiles.clone(),
             executors: self.executors.clone(),
@@ -120,9 +120,9 @@ impl Runtime {
         &self.profiles
     }
 
-    /// Creates a sandbox or containers ahead of the first run. A failure is not reported here: the run meets it again
-    /// and reports it.
-    pub fn prepare(&self, executor: ExecutorKind, profile: Option<&str>) {
+    /// Creates a sandbox or containers before the first run. Failures are ignored here, because the run encounters and
+    /// reports them.
+    pub fn prepare_executor(&self, executor: ExecutorKind, profile: Option<&str>) {
         let Ok(profile) = self.resolve_profile(profile) else {
             return;
         };
@@ -142,13 +142,13 @@ impl Runtime {
         for id in &sessions {
             self.artifacts.remove_scope(&Scope::Session(id.clone()))?;
         }
-        self.scratch.collect_garbage(Duration::ZERO)?;
+        self.scratch_sessions.collect_garbage(Duration::ZERO)?;
         self.freezer.store().remove_abandoned()?;
         let artifacts = self.artifacts.collect_garbage()?;
         Ok(CollectedGarbage { sessions, artifacts })
     }
 
-    /// Whether every executor of this host can still run jobs. One that cannot does not recover; the process has to be
+    /// Whether every local executor can still run jobs. An executor that cannot does not recover, and the process has to be
     /// restarted.
     pub fn is_healthy(&self) -> bool {
         let mut local = self.executors.iter().filter_map(|executor| match executor {
@@ -231,7 +231,7 @@ impl Runtime {
         Ok(profile)
     }
 
-    /// A skill of the catalog, or an error that names the nearest.
+    /// A skill of the catalog. The error for an unknown name lists similar names.
     pub(crate) fn find_skill<'a>(
         &self,
         catalog: &'a Catalog,
@@ -252,7 +252,7 @@ impl Runtime {
         })
     }
 
-    /// The frozen copy of a skill; `field` is the request field that names the skill.
+    /// The snapshot of a skill's current files; `field` is the request field that names the skill.
     pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
         self.freezer.freeze(self.find_skill(catalog, name, field)?)
     }

@@ -2,7 +2,7 @@
 
 use std::io::{Seek, SeekFrom};
 
-use skillbox_artifacts::{ArtifactName, ArtifactMetadata, Scope, Store};
+use skillbox_artifacts::{ArtifactMetadata, ArtifactName, Scope, Store};
 use skillbox_executor::EventSink;
 use skillbox_executor::job::JobSpec;
 use skillbox_executor::workspace::Outputs;
@@ -24,8 +24,8 @@ pub(crate) struct SavedOutputs {
     pub warnings: Vec<String>,
 }
 
-/// Stores every collected file if the request asks for it. The workspace is not read again: the collected files are
-/// still open.
+/// Stores every collected file if the request asks for it. The collected files are still open, so the workspace is not
+/// read again.
 pub(crate) fn save_outputs(
     store: &Store,
     scope: &Scope,

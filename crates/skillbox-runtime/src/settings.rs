@@ -1,4 +1,4 @@
-//! The host's decisions about runs, resolved before the runtime exists.
+//! The settings of a runtime, which the host decides before it creates the runtime.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use skillbox_model::ExecutorKind;
 
 use crate::HostDirectories;
 
-/// How long a run waits for another run of its session: the default wall-clock limit of a run.
-pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a run waits for another run of its session by default. Equal to the default wall-clock limit of a run.
+pub const DEFAULT_SESSION_LOCK_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The settings of a runtime.
 #[derive(Debug)]
 pub struct RuntimeSettings {
-    /// The directory of sessions, snapshots and artifacts.
+    /// The directory that stores sessions, snapshots and artifacts.
     pub state_dir: PathBuf,
     /// The profile of a request that names none.
     pub default_profile: String,
@@ -31,8 +31,8 @@ pub struct RuntimeSettings {
     /// Environment variables of the host that profiles may pass on by name.
     pub host_environment: BTreeMap<String, OsString>,
     /// How long a run waits for another run of its session.
-    pub session_timeout: Duration,
-    /// Whether skills that ran are watched, so that an unchanged skill is not read again. For servers.
+    pub session_lock_timeout: Duration,
+    /// Whether skills that ran are watched, so that an unchanged skill is not read again. Only useful in servers.
     pub watch_skills: bool,
 }
 
@@ -47,7 +47,7 @@ impl RuntimeSettings {
             default_executor: ExecutorKind::Local,
             host_directories: HostDirectories::default(),
             host_environment: BTreeMap::new(),
-            session_timeout: DEFAULT_SESSION_TIMEOUT,
+            session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
             watch_skills: false,
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, AgentSpec, CommandHooks, Dialect, DynamicTools, HistoryCompleteness,
+    AgentName, AgentOptions, AgentSession, AgentSpec, Dialect, DynamicTools, HistoryCompleteness, HookRunner,
     HookStatus, PolicyKind, Runtime, RuntimeSettings, Settings, ToolCall, ToolError, ToolOutcome,
 };
 use tempfile::TempDir;
@@ -202,7 +202,7 @@ fn a_hook_that_cannot_run_blocks_the_call_and_changes_nothing() {
 fn a_host_may_run_the_commands_of_hooks_itself() {
     let host = Host::new(&[("guard", GUARD)]);
     let mut options = AgentOptions::new(Dialect::Skillbox);
-    options.hooks = CommandHooks::Offer;
+    options.hook_runner = HookRunner::Host;
     let session = host.session(options);
     load(&session, "guard").unwrap();
     let outcome = call(&session, "skill_list_docs", json!({"skill": "guard"})).unwrap();

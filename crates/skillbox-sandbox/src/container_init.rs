@@ -1,4 +1,4 @@
-//! The parts of the sandbox that a program uses as pid 1 of a container: it starts a command, reaps, and restricts itself.
+//! What pid 1 of a container needs from this crate: start a command, reap children, and restrict itself.
 
 use std::ffi::CString;
 use std::io;
@@ -18,7 +18,7 @@ use crate::{child, host};
 pub struct StartedCommand {
     /// Its pid.
     pub pid: i32,
-    /// Why it could not be executed; the process has then exited with code 127.
+    /// The errno if the command could not be executed; the child process has then exited with code 127.
     pub exec_error: Option<i32>,
 }
 
@@ -27,18 +27,18 @@ pub struct StartedCommand {
 pub struct ReapedChild {
     /// Its pid.
     pub pid: i32,
-    /// Its exit code.
+    /// Its exit code, unless a signal ended it.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended it, if any.
     pub signal: Option<i32>,
 }
 
-/// A descriptor that becomes readable when a child ends.
+/// A signalfd(2) for SIGCHLD, which becomes readable when a child ends.
 #[derive(Debug)]
 pub struct ChildSignals(SignalFd);
 
-/// Starts a command with our standard streams, in a session of its own. A program without a slash is searched for in the
-/// `PATH` of its environment.
+/// Starts a command in a new session. The command inherits the standard streams of this process. A program name without
+/// a slash is searched for in the `PATH` of `env`.
 pub fn start_command(argv: &[CString], env: &[CString]) -> io::Result<StartedCommand> {
     let Some(name) = argv.first() else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -57,7 +57,8 @@ pub fn start_command(argv: &[CString], env: &[CString]) -> io::Result<StartedCom
     })
 }
 
-/// Reaps one child that has ended; none when all children live. Without any child it is an error.
+/// Reaps one child that has ended, without waiting. Returns none if all children are running, and an error if there is
+/// no child.
 pub fn reap_child() -> io::Result<Option<ReapedChild>> {
     let exited = reap(None, WaitMode::NoHang)?;
     Ok(exited.map(|exited| ReapedChild {
@@ -67,7 +68,8 @@ pub fn reap_child() -> io::Result<Option<ReapedChild>> {
     }))
 }
 
-/// Restores the default signal dispositions, which commands inherit, and opens a descriptor for the ends of children.
+/// Restores the default signal dispositions, which commands inherit, and opens a descriptor that reports ended
+/// children.
 pub fn watch_children() -> io::Result<ChildSignals> {
     reset_signals()?;
     let mut signals = SigSet::empty();
@@ -80,7 +82,7 @@ pub fn watch_children() -> io::Result<ChildSignals> {
 }
 
 impl ChildSignals {
-    /// Discards the signals so far.
+    /// Discards the signals received so far.
     pub fn clear(&mut self) {
         while let Ok(Some(_)) = self.0.read_signal() {}
     }
@@ -92,12 +94,15 @@ impl AsFd for ChildSignals {
     }
 }
 
-/// The version of Landlock that this kernel has; 0 for none.
+/// The Landlock ABI version of this kernel; 0 without Landlock.
 pub fn landlock_abi() -> u8 {
     host::landlock_abi()
 }
 
-/// Restricts this process and everything it starts by Landlock.
+/// Restricts this process and everything it starts with Landlock.
+///
+/// With `files`, only the listed accesses to files are allowed; `refuse_tcp` denies to bind and connect TCP sockets;
+/// `scope` denies signals and abstract sockets to processes outside.
 pub fn restrict_self(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
     child::restrict_self(abi, files, refuse_tcp, scope)
 }

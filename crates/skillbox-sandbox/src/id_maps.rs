@@ -6,15 +6,16 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use crate::host::Ids;
+use crate::host::UidGid;
 
-/// Writes the maps of this process's new user namespace: one user, one group, and no supplementary groups.
-pub(crate) fn write_id_maps(proc: BorrowedFd<'_>, inside: Ids, outside: Ids) -> io::Result<()> {
-    // Whatever the descriptor leads to, only files of the kernel get the maps.
+/// Writes the id maps of this process, which has just entered a new user namespace: one user and one group.
+/// setgroups(2) is denied.
+pub(crate) fn write_id_maps(proc: BorrowedFd<'_>, inside: UidGid, outside: UidGid) -> io::Result<()> {
+    // Refuses to write to anything but a real procfs.
     if rustix::fs::fstatfs(proc)?.f_type != libc::PROC_SUPER_MAGIC {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
-    // The /proc files of an undumpable process belong to root, which has no id in the new namespace.
+    // The /proc files of an undumpable process belong to root, which the new namespace does not map.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     let written = (|| {
         write_file(proc, "self/setgroups", "deny")?;

@@ -1,14 +1,15 @@
 //! The sandbox: a profile becomes a printable plan, and the plan becomes a confined process.
 //!
-//! The executor passes a job and its descriptors to a running [`Spawner`] and receives a [`Sandbox`]. Once every process
-//! in it is dead, the sandbox returns how the run ended and what was enforced. A layer that a profile requires and the host
-//! cannot enforce is an error before anything runs. This crate uses no async runtime and knows no skills, and it is the
-//! only one with unsafe code.
+//! The executor turns a job into a [`LaunchPlan`], passes it with the descriptors of the job to a running [`Spawner`],
+//! and receives a [`Sandbox`]. Once every process of the sandbox is dead, [`Sandbox::finish`] returns how the run ended
+//! and what was enforced. If a profile requires a layer that the host cannot enforce, planning or launching fails
+//! before the command runs. This crate uses no async runtime, knows nothing about skills, and is the only one with
+//! unsafe code.
 
 mod cgroup;
 mod child;
+mod close_descriptors;
 pub mod container_init;
-mod descriptors;
 mod host;
 mod id_maps;
 mod kernel;
@@ -23,8 +24,9 @@ mod spawner_client;
 mod spawner_options;
 
 pub use profile::{
-    Backing, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, MaskedPath, Need, NetworkPolicy,
-    PassedVariable, Profile, ProfileLimits, Profiles, SetVariable, SymbolicLink, VisiblePath, WorkspacePolicy,
+    Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, Need,
+    NetworkPolicy, PassedVariable, Profile, ProfileLimits, Profiles, SymbolicLink, VisiblePath, WorkspaceBacking,
+    WorkspacePolicy,
 };
 
 pub use seccomp::{
@@ -34,18 +36,18 @@ pub use seccomp::{
 
 pub use cgroup::{CgroupLimits, CgroupVersion};
 
-pub use host::{Availability, CgroupFacts, HostFacts, Ids, MountApi, PathFact, Resource};
+pub use host::{Availability, CgroupFacts, HostFacts, MountApi, PathType, Resource, UidGid};
 
 pub use plan::{
-    Access, Bind, BindKind, Command, ConfineOp, FileRights, HOSTNAME, Job, LandlockRule, LaunchPlan, Namespace, Op,
-    Ownership, Phase, PlanError, PrepareOp, ResourceLimit, RunOp, SANDBOX_IDS, SpawnOp, Step, TemplateOp, Unconfined,
-    WorkspaceSource, plan,
+    Bind, BindAccess, BindKind, BindOwner, Command, ConfineOp, FileRights, HOSTNAME, Job, LandlockRule, LaunchPlan,
+    Namespace, Op, Phase, PlanError, PrepareOp, ResourceLimit, RunOp, SANDBOX_IDS, SpawnOp, Step, TemplateOp,
+    UnconfinedPolicy, WorkspaceSource, plan,
 };
 
 pub use spawner_options::{SpawnerKind, SpawnerOptions};
 
 pub use spawner_client::{
-    LaunchError, LaunchFds, LimitHits, ParkingFailure, Sandbox, SandboxResult, ScriptEnd, Spawner, SpawnerError,
+    CommandEnd, LaunchError, LaunchFds, LimitHits, ParkingFailure, Sandbox, SandboxResult, Spawner, SpawnerError,
 };
 
 pub use spawner::become_spawner_if_asked;

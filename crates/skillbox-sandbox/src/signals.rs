@@ -3,23 +3,24 @@
 
 use std::io;
 
-/// The highest signal number of Linux.
+/// The highest signal number on Linux.
 const MAX_SIGNAL: i32 = 64;
 
 /// Restores default dispositions and an empty mask. Rust programs ignore SIGPIPE, and a child would inherit that.
 pub(crate) fn reset_signals() -> io::Result<()> {
     for signal in 1..=MAX_SIGNAL {
         match (signal, set_disposition(signal, Disposition::Default)) {
-            // The kernel keeps these two at their default.
+            // The disposition of these two cannot be changed.
             (libc::SIGKILL | libc::SIGSTOP, _) => {}
-            // C libraries reserve the first real-time signals for threads, and refuse them: glibc two, musl three.
+            // C libraries reserve the first real-time signals for threads, glibc two and musl three, and refuse to
+            // change them.
             (32..=34, Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {}
             (_, result) => result?,
         }
     }
     // SAFETY: an all-zero set is valid memory for sigemptyset, which initialises it.
     let mut empty: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set outlives both calls; the old mask is not asked for.
+    // SAFETY: the set outlives both calls; the old mask is not requested.
     unsafe {
         libc::sigemptyset(&raw mut empty);
         check(libc::sigprocmask(
@@ -30,9 +31,10 @@ pub(crate) fn reset_signals() -> io::Result<()> {
     }
 }
 
-/// Makes the end of a child interrupt a wait, and nothing else: SIGCHLD is blocked and has a handler that does nothing.
+/// Blocks SIGCHLD and installs an empty handler for it. A ppoll(2) that unblocks SIGCHLD is then interrupted when a
+/// child ends, and no other system call is.
 pub(crate) fn block_child_signals() -> io::Result<()> {
-    set_disposition(libc::SIGCHLD, Disposition::Interrupt)?;
+    set_disposition(libc::SIGCHLD, Disposition::EmptyHandler)?;
     // SAFETY: as in `reset_signals`.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: as in `reset_signals`.
@@ -43,13 +45,13 @@ pub(crate) fn block_child_signals() -> io::Result<()> {
     }
 }
 
-/// What a signal does.
+/// The reaction to a signal.
 #[derive(Clone, Copy)]
 enum Disposition {
     /// The default action.
     Default,
-    /// It interrupts a system call.
-    Interrupt,
+    /// A handler that does nothing, so that the signal only interrupts a system call.
+    EmptyHandler,
 }
 
 fn set_disposition(signal: i32, disposition: Disposition) -> io::Result<()> {
@@ -58,7 +60,7 @@ fn set_disposition(signal: i32, disposition: Disposition) -> io::Result<()> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = match disposition {
         Disposition::Default => libc::SIG_DFL,
-        Disposition::Interrupt => do_nothing as *const () as usize,
+        Disposition::EmptyHandler => do_nothing as *const () as usize,
     };
     // SAFETY: the structure outlives the call, and the handler touches no memory.
     check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })

@@ -1,52 +1,53 @@
-//! The options that a spawner is started with.
+//! The options of a spawner.
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::Ids;
+use crate::host::UidGid;
 
-/// The options that a spawner is started with.
+/// The options of a spawner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnerOptions {
-    /// The ids on the host that scripts run with when root starts skillbox.
-    pub script: Ids,
+    /// The user and group ids on the host under which scripts run if skillbox runs as root.
+    pub script_ids: UidGid,
     /// The launches that the spawner accepts.
     pub kind: SpawnerKind,
-    /// How many sandboxes may be parked for later runs; with 0 the spawner creates each sandbox when it is needed.
-    pub slots: u8,
-    /// Whether there is a single run, so that nothing is prepared for a second one.
-    pub one_shot: bool,
+    /// The maximum number of parked sandboxes; with 0 the spawner creates each sandbox when it is needed.
+    pub slot_limit: u8,
+    /// Whether the spawner serves a single run, so that it prepares nothing for a second one.
+    pub is_one_shot: bool,
 }
 
 /// The launches that a spawner accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpawnerKind {
-    /// Launches with isolation.
+    /// Confined launches.
     Confining,
-    /// Unconfined launches. Such a spawner enters no namespace, so its children are ordinary processes of the caller.
-    /// The confining spawner of an ordinary user cannot leave its user namespace again, hence the second kind.
-    Plain,
+    /// Unconfined launches. Such a spawner enters no namespace, so its children are ordinary processes of the caller. A
+    /// confining spawner cannot serve them for an ordinary user, because it cannot leave its user namespace again.
+    Unconfined,
 }
 
 impl SpawnerOptions {
-    /// The default script id: above every range that distributions and container engines assign.
-    pub const SCRIPT_ID: u32 = 1_900_001_000;
+    /// The default user and group id of scripts: above every range that distributions and container engines assign.
+    pub const DEFAULT_SCRIPT_ID: u32 = 1_900_001_000;
 
-    /// The default number of slots: enough for a burst on a small machine. Each takes a few hundred KiB.
-    pub const DEFAULT_SLOTS: u8 = 4;
+    /// The default slot limit: enough for a burst on a small machine. A parked sandbox uses a few hundred KiB of
+    /// memory.
+    pub const DEFAULT_SLOT_LIMIT: u8 = 4;
 
-    /// The options for a program with a single run.
+    /// The options for a program that starts a single run.
     pub fn one_shot() -> Self {
         Self {
-            slots: 0,
-            one_shot: true,
+            slot_limit: 0,
+            is_one_shot: true,
             ..Self::default()
         }
     }
 
     /// The options for unconfined runs.
-    pub fn plain() -> Self {
+    pub fn unconfined() -> Self {
         Self {
-            kind: SpawnerKind::Plain,
+            kind: SpawnerKind::Unconfined,
             ..Self::default()
         }
     }
@@ -55,13 +56,13 @@ impl SpawnerOptions {
 impl Default for SpawnerOptions {
     fn default() -> Self {
         Self {
-            script: Ids {
-                uid: Self::SCRIPT_ID,
-                gid: Self::SCRIPT_ID,
+            script_ids: UidGid {
+                uid: Self::DEFAULT_SCRIPT_ID,
+                gid: Self::DEFAULT_SCRIPT_ID,
             },
             kind: SpawnerKind::Confining,
-            slots: Self::DEFAULT_SLOTS,
-            one_shot: false,
+            slot_limit: Self::DEFAULT_SLOT_LIMIT,
+            is_one_shot: false,
         }
     }
 }

@@ -58,16 +58,16 @@ impl CommandLine {
         }
     }
 
-    /// Whether words that do not parse mean the command `run`.
-    pub fn means_run(words: impl IntoIterator<Item = OsString>) -> bool {
+    /// Whether words that failed to parse name the command `run`.
+    pub fn names_run_command(words: impl IntoIterator<Item = OsString>) -> bool {
         let lenient = Self::command().ignore_errors(true);
         let found = lenient.try_get_matches_from(words);
         found.is_ok_and(|matches| matches.subcommand_name() == Some("run"))
     }
 }
 
-/// The command line of `run`, parsed without declaring the flags of all other commands. Declaring them takes as long as
-/// a good part of the run itself.
+/// The command line of `run`, parsed without declaring the flags of all other commands, because declaring them takes a
+/// considerable part of the time of a run.
 #[derive(Parser, Debug)]
 struct RunCommandLine {
     #[command(flatten)]
@@ -82,7 +82,7 @@ enum RunSubcommand {
 }
 
 impl RunCommandLine {
-    /// The parsed line if it is a valid call of `run`; [`CommandLine`] handles everything else.
+    /// The parsed line if it is a valid `run` command; [`CommandLine`] parses everything else.
     fn parse_words(words: &[OsString]) -> Option<CommandLine> {
         if !words.iter().take_while(|word| *word != "--").any(|word| word == "run") {
             return None;
@@ -104,12 +104,12 @@ fn move_repeatable_flags_first(words: Vec<OsString>) -> Vec<OsString> {
     let repeatable: Vec<_> = GlobalFlags::repeatable().collect();
     let is_flag = |word: &OsStr| repeatable.iter().any(|flag| word == flag.as_str());
     let is_flag_with_value = |word: &OsStr| {
-        let starts = |flag: &String| {
+        let is_prefix = |flag: &String| {
             word.as_bytes()
                 .strip_prefix(flag.as_bytes())
                 .is_some_and(|rest| rest.starts_with(b"="))
         };
-        repeatable.iter().any(starts)
+        repeatable.iter().any(is_prefix)
     };
     let mut words = words.into_iter().peekable();
     let (mut front, mut rest): (Vec<_>, Vec<_>) = (words.next().into_iter().collect(), Vec::new());

@@ -1,4 +1,4 @@
-//! The catalog as the commands use it.
+//! Opens the catalog for commands, and looks up skills in it.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,14 +10,14 @@ use skillbox_repository::{Catalog, Repository, Resource, ResourceKind, ScanOptio
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Progress, Terminal, plural};
-use crate::sources::sources;
+use crate::sources::skill_sources;
 
-/// With fewer skills, starting threads takes longer than the work.
+/// With fewer skills, starting threads takes longer than the work that they would save.
 const MIN_SKILLS_FOR_THREADS: usize = 500;
 
 /// Scans every source of the settings.
-pub fn open(context: &Context<'_>, terminal: &Terminal) -> Repository {
-    let sources = sources(context.settings, context.layers.environment());
+pub fn open_repository(context: &Context<'_>, terminal: &Terminal) -> Repository {
+    let sources = skill_sources(context.settings, context.layers.environment());
     let options = ScanOptions {
         max_directories: context.settings.max_directories,
         ..ScanOptions::default()
@@ -28,7 +28,7 @@ pub fn open(context: &Context<'_>, terminal: &Terminal) -> Repository {
 }
 
 /// The skill with this name, or a failure that suggests similar names.
-pub fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Failure> {
+pub fn find_skill<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Failure> {
     catalog.get(name).ok_or_else(|| {
         let failure = Failure::new(ErrorCode::UnknownSkill, format!("unknown skill `{name}`"));
         let nearest: Vec<_> = catalog
@@ -37,8 +37,8 @@ pub fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Fail
             .map(|name| format!("`{name}`"))
             .collect();
         match nearest.as_slice() {
-            [] => failure.hint("no skills found; create one with `skillbox create NAME --dir skills`"),
-            names => failure.hint(format!(
+            [] => failure.with_hint("no skills found; create one with `skillbox create NAME --dir skills`"),
+            names => failure.with_hint(format!(
                 "similar names: {}; run `skillbox list` for all",
                 names.join(", ")
             )),
@@ -46,28 +46,28 @@ pub fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Fail
     })
 }
 
-/// Maps every skill, keeping the order. A large catalog is divided among the processors.
-pub fn for_each<T: Send>(catalog: &Catalog, work: impl Fn(&SkillEntry) -> T + Sync) -> Vec<T> {
+/// Applies a function to every skill and returns the results in order. A large catalog is divided among threads.
+pub fn map_skills<T: Send>(catalog: &Catalog, work: impl Fn(&SkillEntry) -> T + Sync) -> Vec<T> {
     let entries: Vec<_> = catalog.skills().collect();
     if entries.len() < MIN_SKILLS_FOR_THREADS {
         return entries.into_iter().map(work).collect();
     }
     let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let shares = entries.chunks(entries.len().div_ceil(workers));
+    let chunks = entries.chunks(entries.len().div_ceil(workers));
     std::thread::scope(|scope| {
         let work = &work;
-        let started: Vec<_> = shares
-            .map(|share| scope.spawn(move || share.iter().map(|entry| work(entry)).collect::<Vec<_>>()))
+        let started: Vec<_> = chunks
+            .map(|chunk| scope.spawn(move || chunk.iter().map(|entry| work(entry)).collect::<Vec<_>>()))
             .collect();
         let finished = started.into_iter().map(|worker| worker.join());
         finished
-            .flat_map(|share| share.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|results| results.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
 }
 
 /// The diagnostic of a skill that exists but cannot be read.
-pub fn unreadable(entry: &SkillEntry, error: &SkillReadError) -> Diagnostic {
+pub fn unreadable_skill(entry: &SkillEntry, error: &SkillReadError) -> Diagnostic {
     Diagnostic {
         code: ErrorCode::SkillUnreadable.as_str(),
         severity: Severity::Error,
@@ -79,7 +79,7 @@ pub fn unreadable(entry: &SkillEntry, error: &SkillReadError) -> Diagnostic {
     }
 }
 
-/// Resources by type.
+/// The number of resources of each type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ResourceCounts {
     script: usize,
@@ -104,7 +104,7 @@ impl ResourceCounts {
     }
 }
 
-/// Such as `2 scripts, 1 reference`; nothing for a skill that is only its SKILL.md.
+/// Such as `2 scripts, 1 reference`; empty for a skill that consists of its SKILL.md only.
 impl fmt::Display for ResourceCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [

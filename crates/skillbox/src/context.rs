@@ -1,4 +1,4 @@
-//! What every command may need, resolved before it starts.
+//! The settings and options that commands share, resolved before a command starts.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use skillbox_sandbox::Spawner;
 use crate::render::Verbosity;
 use crate::settings::{GlobalSettings, Layers, ResolvedSetting};
 
-/// The settings and options of this call.
+/// The settings and options of this invocation.
 pub struct Context<'a> {
     /// The settings in force.
     pub settings: &'a GlobalSettings,

@@ -17,7 +17,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The requested object is bad or unavailable.
+    /// A failure with the exit code [`ExitCode::FAILURE`].
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             body: ErrorBody::new(code, message),
@@ -25,15 +25,15 @@ impl Failure {
         }
     }
 
-    /// The command line or a setting is wrong.
+    /// A wrong command line or setting.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             exit_code: ExitCode::USAGE,
-            ..Self::new(ErrorCode::InvalidRequest, message).hint(hint)
+            ..Self::new(ErrorCode::InvalidRequest, message).with_hint(hint)
         }
     }
 
-    /// A run that skillbox refused or failed to execute.
+    /// The failure of a run that skillbox refused or could not execute.
     pub fn of_run(body: ErrorBody) -> Self {
         Self {
             body,
@@ -47,7 +47,7 @@ impl Failure {
         self
     }
 
-    /// The failure of another command, from an error object.
+    /// The failure of any command but `run`, from an error object.
     pub fn from_body(body: ErrorBody) -> Self {
         Self {
             body,
@@ -71,12 +71,12 @@ impl Failure {
     }
 
     /// The same failure with a specific hint.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
         self
     }
 
-    /// An error of a library with its chain of causes.
+    /// The failure for an error, with its chain of causes.
     pub fn from_error(code: ErrorCode, error: &dyn Error) -> Self {
         Self::new(code, with_causes(error))
     }
@@ -129,9 +129,9 @@ impl From<SettingError> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Writing the output failed; other I/O errors are converted where they occur, with more detail.
+    /// Only for errors of writing the output. Other I/O errors are converted where they occur, with more detail.
     fn from(error: io::Error) -> Self {
         Self::new(ErrorCode::Storage, format!("cannot write the output: {error}"))
-            .hint("check where stdout is redirected to")
+            .with_hint("check where stdout is redirected to")
     }
 }

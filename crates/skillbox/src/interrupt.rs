@@ -12,13 +12,12 @@ use skillbox_executor::CancelToken;
 pub fn cancel_on_signal(cancel: &CancelToken) {
     let was_signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // If a handler cannot be installed, the signal ends this process at once, and the sandbox with it.
+        // If a handler cannot be installed, the signal keeps its default effect: it ends this process and the sandbox.
         let _default_remains = install_handler(signal, cancel, &was_signalled);
     }
 }
 
-/// All work happens in the signal handler: a thread that waits for signals would have to be started and joined in every
-/// run.
+/// All work happens in the signal handler: a thread that waits for signals would cost every run its start and join.
 fn install_handler(signal: i32, cancel: &CancelToken, was_signalled: &Arc<AtomicBool>) -> io::Result<()> {
     let trigger_fd = cancel.trigger_fd()?;
     // Actions run in the order of their registration: the second signal sees the flag set by the first.

@@ -33,7 +33,7 @@ use settings::Environment;
 
 fn main() -> std::process::ExitCode {
     skillbox_sandbox::become_spawner_if_asked();
-    let spawner = fork_spawner_of_run();
+    let spawner = fork_spawner_for_run();
     let environment = Environment::of_process();
     let shortener = PathShortener {
         working_dir: environment.working_dir().to_owned(),
@@ -47,21 +47,21 @@ fn main() -> std::process::ExitCode {
     code.into()
 }
 
-/// Forks the spawner of a run before anything else: it probes the host while this process reads its arguments and
-/// settings, and the fork has little memory to copy. If a word only looks like the command `run`, one fork is wasted. A
-/// failure is not reported here: it occurs again, and is reported, where the spawner is needed.
-fn fork_spawner_of_run() -> Option<Spawner> {
+/// Forks the spawner before anything else if the command seems to be `run`: the spawner probes the host while this
+/// process reads its arguments and settings, and the fork has little memory to copy. If the word `run` is not the
+/// command, one fork is wasted. A failure is ignored here: the command forks again, and reports the failure then.
+fn fork_spawner_for_run() -> Option<Spawner> {
     let is_run = std::env::args_os()
         .skip(1)
         .take_while(|word| word != "--")
         .any(|word| word == "run");
-    is_run.then(|| Spawner::fork_here(SpawnerOptions::one_shot()).ok())?
+    is_run.then(|| Spawner::fork_this_process(SpawnerOptions::one_shot()).ok())?
 }
 
 fn execute(line: &CommandLine, environment: Environment, spawner: Option<Spawner>, terminal: &mut Terminal) -> u8 {
     let as_json = line.options.json || line.command.always_prints_json();
     execute_command(line, environment, spawner, terminal).unwrap_or_else(|failure| {
-        // The lower exit codes of a run belong to its script.
+        // Lower exit codes of `run` are those of the script.
         let failure = if line.command.is_run() {
             failure.with_run_exit_code()
         } else {
@@ -97,19 +97,19 @@ fn execute_command(
     commands::dispatch(&line.command, &context, terminal)
 }
 
-/// Prints help and version on stdout, and anything else as a usage error: as text on stderr and, with `--json`, also as
-/// the error object.
+/// Prints help and version on stdout. Any other parse error is a usage error: text on stderr and, with `--json`, also
+/// an error object on stdout.
 fn report_parse_error(error: &clap::Error, terminal: &mut Terminal) -> u8 {
-    let is_requested = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let is_help_or_version = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let text = error.render().ansi().to_string();
     // A failed write cannot be reported anywhere.
-    if is_requested {
+    if is_help_or_version {
         let _ = terminal.print_styled(&text);
         return ExitCode::OK;
     }
     let _ = terminal.print_styled_message(&text);
     let mut failure = Failure::usage(first_paragraph(error), "add --help after the command for its usage");
-    if CommandLine::means_run(std::env::args_os()) {
+    if CommandLine::names_run_command(std::env::args_os()) {
         failure = failure.with_run_exit_code();
     }
     let as_json = std::env::args_os()
@@ -121,7 +121,7 @@ fn report_parse_error(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     failure.exit_code()
 }
 
-/// The message in one line; usage and tips follow after a blank line.
+/// The message as one line, without the usage and the tips that follow after a blank line.
 fn first_paragraph(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.trim_start_matches("error: ").lines();
@@ -129,7 +129,7 @@ fn first_paragraph(error: &clap::Error) -> String {
     lines.join(" ")
 }
 
-/// Warns about variables that look like a setting but are not one.
+/// Warns about environment variables that look like misspelled settings.
 fn warn_about_misspelled_variables(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     if context.verbosity == Verbosity::Quiet {
         return Ok(());

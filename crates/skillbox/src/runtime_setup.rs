@@ -9,8 +9,8 @@ use skillbox_artifacts::{BucketOptions, Store};
 use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
 use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
-use skillbox_runtime::{DEFAULT_SESSION_TIMEOUT, HostDirectories, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, Unconfined};
+use skillbox_runtime::{DEFAULT_SESSION_LOCK_TIMEOUT, HostDirectories, Runtime, RuntimeSettings};
+use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, UnconfinedPolicy};
 
 use crate::catalog;
 use crate::context::Context;
@@ -18,13 +18,15 @@ use crate::failure::Failure;
 use crate::render::{Terminal, diagnostics};
 use crate::settings::{Environment, HostSettings};
 
-/// Forks the process that creates sandboxes. This must happen before the process starts a thread or reads anything of
-/// the user's.
+/// The number of idle containers that a server keeps.
+const CONTAINER_POOL_SIZE: usize = 4;
+
+/// Forks the process that creates sandboxes. This must happen before this process starts a thread or reads user data.
 pub fn fork_spawner(options: SpawnerOptions) -> Result<Spawner, Failure> {
-    Spawner::fork_here(options).map_err(spawner_failure)
+    Spawner::fork_this_process(options).map_err(spawner_failure)
 }
 
-/// Starts the spawner of a server as a separate program, which works in a process with many threads too.
+/// Starts the spawner of a server as a separate program, which is also possible in a process with many threads.
 pub fn start_server_spawner() -> Result<Spawner, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         let message = format!("cannot determine the path of this program: {error}");
@@ -33,7 +35,7 @@ pub fn start_server_spawner() -> Result<Spawner, Failure> {
     skillbox_executor::start_spawner(&program).map_err(spawner_failure)
 }
 
-/// The usable profiles, and the error of each broken one by its name.
+/// The usable profiles, and the errors of broken profiles by name.
 pub struct LoadedProfiles {
     pub usable: Profiles,
     pub broken: BTreeMap<String, String>,
@@ -46,7 +48,7 @@ struct OpenOptions<'a> {
     spawner: Option<Spawner>,
     profiles: LoadedProfiles,
     lifetime: Lifetime,
-    /// The profile whose sandbox the spawner prepares at once.
+    /// The profile for which the spawner prepares a sandbox at once.
     prepared_profile: Option<&'a str>,
 }
 
@@ -92,13 +94,13 @@ pub fn open_for_server(
     };
     let runtime = open(context, host, options, terminal)?;
     if host.slots > 0 || host.executor == ExecutorKind::Docker {
-        runtime.prepare(host.executor, None);
+        runtime.prepare_executor(host.executor, None);
     }
     Ok(runtime)
 }
 
-/// Opens a runtime for a single run. If the host has no profiles of its own, only the requested profile is read. Its
-/// sandbox is prepared while the skills are scanned.
+/// Opens a runtime for a single run. Unless a directory of profiles is configured, only the requested profile is read.
+/// Its sandbox is prepared while the skills are scanned.
 pub fn open_for_run(
     context: &Context<'_>,
     host: &HostSettings,
@@ -151,7 +153,7 @@ fn open(
         local.park_sandbox(profile);
     }
     // The spawner prepares the sandbox while this process scans the skills.
-    let repository = Arc::new(catalog::open(context, terminal));
+    let repository = Arc::new(catalog::open_repository(context, terminal));
     // Only a server that runs scripts in containers keeps a pool of them.
     let pool_size = match (options.lifetime, host.executor) {
         (Lifetime::Server, ExecutorKind::Docker) => CONTAINER_POOL_SIZE,
@@ -181,7 +183,7 @@ fn open(
         default_executor: host.executor,
         host_directories,
         host_environment: passed_variables(&profiles, context.layers.environment()),
-        session_timeout: DEFAULT_SESSION_TIMEOUT,
+        session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
         watch_skills: options.lifetime == Lifetime::Server,
     };
     let runtime = Runtime::new(repository, profiles, executors, settings);
@@ -191,7 +193,7 @@ fn open(
     })
 }
 
-/// The configured artifact store, if any. Nothing is connected yet.
+/// The configured artifact store, if any. It connects at its first use.
 fn artifact_store(context: &Context<'_>) -> Option<Store> {
     let settings = context.settings;
     let location = settings.artifacts.clone()?;
@@ -204,7 +206,7 @@ fn artifact_store(context: &Context<'_>) -> Option<Store> {
     Some(Store::at(location, options))
 }
 
-/// Opens a runtime on the built-in skills only. It stores its state below `directory` and accepts inputs from there.
+/// Opens a runtime with the built-in skills only. It stores its state below `directory` and accepts inputs from there.
 /// Without a spawner it cannot run scripts.
 pub fn open_built_in(spawner: Option<Spawner>, directory: &Path) -> Result<Runtime, Failure> {
     let profiles = Profiles::shipped();
@@ -222,7 +224,7 @@ pub fn open_built_in(spawner: Option<Spawner>, directory: &Path) -> Result<Runti
         default_executor: ExecutorKind::Local,
         host_directories,
         host_environment: BTreeMap::new(),
-        session_timeout: DEFAULT_SESSION_TIMEOUT,
+        session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
         watch_skills: false,
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
@@ -233,10 +235,7 @@ pub fn open_built_in(spawner: Option<Spawner>, directory: &Path) -> Result<Runti
     Ok(Runtime::new(Arc::new(repository), profiles, executors, settings))
 }
 
-/// The number of idle containers that a server keeps.
-const CONTAINER_POOL_SIZE: usize = 4;
-
-/// The Docker executor of these settings. Nothing is connected yet.
+/// The Docker executor of these settings. It connects at its first use.
 pub fn docker_executor(context: &Context<'_>, host: &HostSettings, pool_size: usize) -> Arc<DockerExecutor> {
     Arc::new(DockerExecutor::new(DockerOptions {
         host: host.docker_host.clone(),
@@ -244,30 +243,30 @@ pub fn docker_executor(context: &Context<'_>, host: &HostSettings, pool_size: us
         pool_size,
         scratch: context.settings.state_dir.join("containers"),
         unconfined: if host.allow_unconfined {
-            Unconfined::Allow
+            UnconfinedPolicy::Allow
         } else {
-            Unconfined::Refuse
+            UnconfinedPolicy::Refuse
         },
     }))
 }
 
-/// The local executor with a running spawner. If unconfined runs are allowed, they get a second spawner.
+/// The local executor with this spawner, and with a second one for unconfined runs if they are allowed.
 pub fn local_executor(spawner: Spawner, profiles: &Profiles, allow_unconfined: bool) -> Result<LocalExecutor, Failure> {
     let launcher = |spawner| Launcher::new(spawner, profiles.iter()).map_err(spawner_failure);
-    let plain = if allow_unconfined {
-        let plain = Spawner::fork_here(SpawnerOptions::plain()).map_err(spawner_failure)?;
-        Some(launcher(plain)?)
+    let unconfined = if allow_unconfined {
+        let spawner = Spawner::fork_this_process(SpawnerOptions::unconfined()).map_err(spawner_failure)?;
+        Some(launcher(spawner)?)
     } else {
         None
     };
-    Ok(LocalExecutor::new(launcher(spawner)?, plain))
+    Ok(LocalExecutor::new(launcher(spawner)?, unconfined))
 }
 
 fn spawner_failure(error: SpawnerError) -> Failure {
     Failure::from_error(ErrorCode::ExecutorUnavailable, &error).with_run_exit_code()
 }
 
-/// The environment variables that a profile passes on; no others leave this crate.
+/// The environment variables that profiles pass to scripts; no others leave this crate.
 fn passed_variables(profiles: &Profiles, environment: &Environment) -> BTreeMap<String, OsString> {
     let named = profiles.iter().flat_map(|profile| &profile.environment.pass);
     named

@@ -7,7 +7,7 @@ use skillbox_repository::{BUILT_IN_SKILLS, Scope, Source};
 use crate::settings::{Environment, GlobalSettings};
 
 /// The configured sources, or by default the built-in skills, the default directories and `SKILLS_ROOT`.
-pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Source> {
+pub fn skill_sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Source> {
     if !settings.skills.is_empty() {
         return settings
             .skills
@@ -22,10 +22,10 @@ pub fn sources(settings: &GlobalSettings, environment: &Environment) -> Vec<Sour
     let project = ["./.claude/skills", "./.agents/skills", "./skills"].map(PathBuf::from);
     let mut directories: Vec<_> = user.map(|path| (path, Scope::User)).collect();
     for path in project {
-        // In the home directory, the project's directories are the user's own: each directory is one source.
-        let is_same =
+        // In the home directory, some project directories are user directories, which are already listed.
+        let is_listed =
             |(known, _): &(PathBuf, Scope)| *known == environment.working_dir().join(without_leading_dot(&path));
-        if !directories.iter().any(is_same) {
+        if !directories.iter().any(is_listed) {
             directories.push((path, Scope::Project));
         }
     }
@@ -73,7 +73,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let environment = Environment::new(variables, working_dir.into());
-        sources(&settings, &environment)
+        skill_sources(&settings, &environment)
             .iter()
             .map(|source| format!("{} {}", source.scope(), source.label()))
             .collect()

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// The timeout for each connection, read and write, and for the final flush.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The part of a response that is read.
+/// The maximum number of response bytes that are read.
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 
 /// Exports spans until it is dropped; the drop flushes the remaining ones.
@@ -97,8 +97,10 @@ fn send(request: &Request<Bytes>) -> io::Result<Response<Bytes>> {
     stream.write_all(request.body())?;
     let mut response = Vec::new();
     stream.take(MAX_RESPONSE_BYTES).read_to_end(&mut response)?;
-    let line = response.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let status = std::str::from_utf8(line).ok().and_then(|line| line.split(' ').nth(1));
+    let status_line = response.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let status = std::str::from_utf8(status_line)
+        .ok()
+        .and_then(|line| line.split(' ').nth(1));
     let response = Response::builder().status(status.unwrap_or("502"));
     response.body(Bytes::new()).map_err(io::Error::other)
 }

@@ -7,19 +7,19 @@ use skillbox_executor::{CancelToken, DockerExecutor, DockerOptions, EventSink, E
 use skillbox_model::{ExecutorKind, RunReport, RunRequest};
 use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
 use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
-use skillbox_sandbox::{Profiles, Unconfined};
+use skillbox_sandbox::{Profiles, UnconfinedPolicy};
 
 use super::{daemon, docker_fixture, end_daemon, wait_for_daemon};
 use crate::harness::Fixture;
 
 /// The runtime of a server in this process, with a pool of containers.
-fn server(fixture: &Fixture, pool: usize) -> (Runtime, Arc<DockerExecutor>) {
+fn server(fixture: &Fixture, pool_size: usize) -> (Runtime, Arc<DockerExecutor>) {
     let docker = Arc::new(DockerExecutor::new(DockerOptions {
         host: daemon(fixture).host(),
         image: format!("skillbox-runner:{}", env!("CARGO_PKG_VERSION")),
-        pool,
+        pool_size,
         scratch: fixture.path("state/scratch"),
-        unconfined: Unconfined::Refuse,
+        unconfined: UnconfinedPolicy::Refuse,
     }));
     let settings = RuntimeSettings {
         default_executor: ExecutorKind::Docker,
@@ -44,7 +44,7 @@ fn run(runtime: &Runtime, command: &str) -> RunReport {
         session: None,
         events: EventSink::silent(),
         cancel: CancelToken::new().unwrap(),
-        export: None,
+        export_dir: None,
     };
     runtime.run(&request, context).unwrap()
 }

@@ -12,18 +12,19 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 use super::options::BucketOptions;
 use crate::{Bucket, Provider, StoreError};
 
-/// A reachable server accepts a connection much faster.
+/// The connect timeout of requests to the store. A reachable server accepts a connection much faster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The connect timeout of requests to the hosts that provide credentials.
 const CREDENTIALS_CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest silence on a connection, including the upload of a part.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
-/// The number of retries, and the time limit for all of them.
 const MAX_RETRIES: usize = 2;
+/// The time limit for all retries of a request.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Builds the client without connecting.
 pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    let client_options = ClientOptions::new().with_allow_http(allow_http(bucket, options)?);
+    let client_options = ClientOptions::new().with_allow_http(is_http_allowed(bucket, options)?);
     let connector = Connector::new(options);
     let retry = RetryConfig {
         max_retries: MAX_RETRIES,
@@ -64,7 +65,7 @@ pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<A
                 .with_client_options(client_options)
                 .with_url(url);
             for (key, value) in provider_variables::<AzureConfigKey>(options) {
-                // It would start a program, and only the executor may start programs.
+                // With this setting the library would start a program, and only the executor may start programs.
                 if !matches!(key, AzureConfigKey::UseAzureCli) {
                     builder = builder.with_config(key, value);
                 }
@@ -83,8 +84,8 @@ pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<A
     })
 }
 
-/// The variables that apply to a provider. Variables about the HTTP connection are ignored, because this module decides
-/// it.
+/// The variables that apply to a provider. Variables about the HTTP connection are ignored, because this module
+/// configures it.
 fn provider_variables<K: std::str::FromStr + AsRef<str>>(options: &BucketOptions) -> impl Iterator<Item = (K, &str)> {
     options.variables.iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
@@ -99,8 +100,9 @@ fn provider_variables<K: std::str::FromStr + AsRef<str>>(options: &BucketOptions
     })
 }
 
-/// Plain HTTP is allowed only to this host, or if a variable allows it explicitly.
-fn allow_http(bucket: &Bucket, options: &BucketOptions) -> Result<bool, StoreError> {
+/// Whether plain HTTP is allowed. An endpoint with plain HTTP is an error, unless it is this host or a variable allows
+/// it.
+fn is_http_allowed(bucket: &Bucket, options: &BucketOptions) -> Result<bool, StoreError> {
     let variable = |name: &str| options.variables.get(name).map(String::as_str);
     let endpoint = options.endpoint.as_deref().or_else(|| match bucket.provider {
         Provider::S3 => variable("AWS_ENDPOINT_URL_S3")
@@ -163,22 +165,22 @@ impl Connector {
         ];
         let proxies = kinds
             .iter()
-            .filter_map(|(kind, name)| Some((*kind, options.proxy(name)?.to_owned())));
+            .filter_map(|(kind, name)| Some((*kind, options.proxy_variable(name)?.to_owned())));
         Self {
             proxies: proxies.collect(),
-            no_proxy: options.proxy("NO_PROXY").map(str::to_owned),
+            no_proxy: options.proxy_variable("NO_PROXY").map(str::to_owned),
         }
     }
 
-    fn reqwest(&self, allow_http: bool, connect: Duration) -> reqwest::Result<reqwest::Client> {
-        // Fails if a provider is already installed, which serves as well.
+    fn build_http_client(&self, allow_http: bool, connect_timeout: Duration) -> reqwest::Result<reqwest::Client> {
+        // The call fails if a crypto provider is already installed. Any provider is fine.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("skillbox/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
             .https_only(!allow_http)
             .http1_only()
-            .connect_timeout(connect)
+            .connect_timeout(connect_timeout)
             .read_timeout(READ_TIMEOUT);
         for (kind, address) in &self.proxies {
             let proxy = match kind {
@@ -199,12 +201,12 @@ impl HttpConnector for Connector {
         // The library uses a shorter timeout for the hosts that provide credentials.
         let is_credentials_request =
             options.get_config_value(&ClientConfigKey::ConnectTimeout).as_deref() == Some("1s");
-        let connect = if is_credentials_request {
+        let connect_timeout = if is_credentials_request {
             CREDENTIALS_CONNECT_TIMEOUT
         } else {
             CONNECT_TIMEOUT
         };
-        let client = self.reqwest(allow_http.as_deref() == Some("true"), connect);
+        let client = self.build_http_client(allow_http.as_deref() == Some("true"), connect_timeout);
         client
             .map(HttpClient::new)
             .map_err(|source| object_store::Error::Generic {

@@ -12,7 +12,7 @@ use super::options::BucketOptions;
 use crate::error::{RemoteCause, io_error};
 use crate::{Bucket, StoreError};
 
-/// The timeout factor for requests about many objects.
+/// Requests about many objects have a timeout that is longer by this factor.
 const MANY_OBJECTS_TIMEOUT_FACTOR: u32 = 8;
 
 /// The number of objects that a request concerns.
@@ -102,7 +102,7 @@ impl Connection {
             action,
             location: self.object_url(key),
             provider: self.bucket.provider,
-            failure: source.failure(),
+            failure: source.classify(),
             source,
         }
     }
@@ -119,7 +119,7 @@ pub(crate) fn none_if_not_found<T>(answer: Result<T>) -> Result<Option<T>> {
         Ok(answer) => Ok(Some(answer)),
         Err(error @ Error::NotFound { .. }) => {
             let cause = RemoteCause::new(error);
-            match cause.failure() {
+            match cause.classify() {
                 crate::RemoteFailure::BucketMissing => Err(cause.into_inner()),
                 _ => Ok(None),
             }

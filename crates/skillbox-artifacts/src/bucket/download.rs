@@ -1,4 +1,4 @@
-//! Downloads content in chunks, so that only one chunk is in memory.
+//! Downloads content in chunks, of which only one is in memory.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,7 +11,8 @@ use object_store::GetResult;
 
 use super::connection::{Connection, RequestSize};
 
-/// The network delivers small pieces. This many bytes are gathered before they are passed to the other thread.
+/// The network delivers small pieces. They are combined to chunks of at least this size, because passing each piece to
+/// the other thread would be slow.
 const MIN_CHUNK_BYTES: usize = 256 << 10;
 
 /// A download in progress.

@@ -1,7 +1,7 @@
 //! Runs asynchronous requests for synchronous callers.
 //!
-//! A run is one synchronous thread, but HTTP clients need an event loop. Requests are spawned onto an event loop with
-//! its own thread, and the caller waits on a channel. That works on every thread, including those of other event loops.
+//! A run uses synchronous code on one thread, but HTTP clients need an event loop. The event loop runs on its own
+//! thread, and the caller waits on a channel. That works on every thread, including those of other event loops.
 
 use std::future::Future;
 use std::io;

@@ -32,24 +32,26 @@ impl Keys {
         &self.prefix
     }
 
-    pub(crate) fn blob(&self, digest: &Digest) -> Path {
-        self.key(&layout::blob(digest).to_string_lossy())
+    pub(crate) fn blob_key(&self, digest: &Digest) -> Path {
+        self.key(&layout::blob_path(digest).to_string_lossy())
     }
 
-    pub(crate) fn scope(&self, scope: &Scope) -> Path {
-        self.key(&layout::scope(scope).to_string_lossy())
+    /// The key prefix of a scope.
+    pub(crate) fn scope_prefix(&self, scope: &Scope) -> Path {
+        self.key(&layout::scope_path(scope).to_string_lossy())
     }
 
     /// The key prefix of the versions of a name.
-    pub(crate) fn versions(&self, scope: &Scope, name: &ArtifactName) -> Result<Path, StoreError> {
-        let mut key = layout::scope(scope).to_string_lossy().into_owned();
+    pub(crate) fn versions_prefix(&self, scope: &Scope, name: &ArtifactName) -> Result<Path, StoreError> {
+        let mut key = layout::scope_path(scope).to_string_lossy().into_owned();
         for part in name.as_str().split('/') {
             key.push_str(DELIMITER);
             key.push_str(layout::NAME_PART_PREFIX);
             key.push_str(&layout::escape(part));
         }
         let path = self.key(&key);
-        let bytes = path.as_ref().len() + DELIMITER.len() + layout::version_file(u64::MAX, layout::RECORD_EXTENSION).len();
+        let bytes =
+            path.as_ref().len() + DELIMITER.len() + layout::version_file(u64::MAX, layout::RECORD_EXTENSION).len();
         if bytes > MAX_KEY_BYTES {
             return Err(StoreError::KeyTooLong {
                 name: name.clone(),
@@ -62,7 +64,7 @@ impl Keys {
 
     /// The name and the version of a record's key; none for other keys.
     pub(crate) fn parse_record(&self, scope: &Scope, key: &Path) -> Option<(ArtifactName, u64)> {
-        let scope = self.scope(scope);
+        let scope = self.scope_prefix(scope);
         let below = key.as_ref().strip_prefix(scope.as_ref())?.strip_prefix(DELIMITER)?;
         let (parts, file) = below.rsplit_once(DELIMITER)?;
         let (version, layout::RECORD_EXTENSION) = layout::parse_version_file(file)? else {
@@ -76,7 +78,7 @@ impl Keys {
     }
 
     fn key(&self, below: &str) -> Path {
-        // All parts have passed stricter parsers, so this changes nothing.
+        // The parsers of all parts are stricter, so `Path::from` changes nothing.
         Path::from(self.join(below))
     }
 
@@ -89,8 +91,10 @@ impl Keys {
 }
 
 /// The key of one version's record.
-pub(crate) fn record(versions: &Path, version: u64) -> Path {
-    versions.clone().join(layout::version_file(version, layout::RECORD_EXTENSION))
+pub(crate) fn record_key(versions: &Path, version: u64) -> Path {
+    versions
+        .clone()
+        .join(layout::version_file(version, layout::RECORD_EXTENSION))
 }
 
 #[cfg(test)]
@@ -105,35 +109,39 @@ mod tests {
     fn keys_are_parsed_back_to_names() {
         let keys = Keys::new("team/x");
         let check = |text: &str, key: &str| {
-            let versions = keys.versions(&Scope::User, &name(text)).unwrap();
-            let record = record(&versions, 7);
+            let versions = keys.versions_prefix(&Scope::User, &name(text)).unwrap();
+            let record = record_key(&versions, 7);
             assert_eq!(record.as_ref(), key);
             assert_eq!(keys.parse_record(&Scope::User, &record), Some((name(text), 7)));
         };
         check("a/b.txt", "team/x/artifacts/user/n-a/n-b.txt/v000007.json");
         check("ü 1/%2F", "team/x/artifacts/user/n-=C3=BC=201/n-=252F/v000007.json");
         check("v000001.json", "team/x/artifacts/user/n-v000001.json/v000007.json");
-        for strange in [
+        for other in [
             "team/x/artifacts/user/v000007.json",
             "team/x/artifacts/user/n-a/other",
             "team/x/artifacts",
         ] {
-            assert_eq!(keys.parse_record(&Scope::User, &Path::from(strange)), None, "{strange}");
+            assert_eq!(keys.parse_record(&Scope::User, &Path::from(other)), None, "{other}");
         }
     }
 
     #[test]
     fn tenants_and_scopes_have_separate_keys() {
         let keys = Keys::new("");
-        assert_eq!(keys.scope(&Scope::User).as_ref(), "artifacts/user");
+        assert_eq!(keys.scope_prefix(&Scope::User).as_ref(), "artifacts/user");
         assert_eq!(keys.for_tenant("t/../u").prefix(), "tenants/t=2F..=2Fu");
     }
 
     #[test]
     fn keys_that_are_too_long_are_refused() {
         let long = name(&["é".repeat(100).as_str(), &"é".repeat(100)].join("/"));
-        let error = Keys::new("").versions(&Scope::User, &long).unwrap_err();
+        let error = Keys::new("").versions_prefix(&Scope::User, &long).unwrap_err();
         assert!(matches!(error, StoreError::KeyTooLong { .. }), "{error}");
-        assert!(Keys::new("").versions(&Scope::User, &name(&"e".repeat(200))).is_ok());
+        assert!(
+            Keys::new("")
+                .versions_prefix(&Scope::User, &name(&"e".repeat(200)))
+                .is_ok()
+        );
     }
 }

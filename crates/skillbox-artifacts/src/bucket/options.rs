@@ -5,17 +5,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The options that the caller passes for an object store. The values are secrets and are never shown.
+/// The options that the caller passes for an object store. Values of variables may be secrets and are never shown.
 #[derive(Clone)]
 pub struct BucketOptions {
     /// The variables of the provider's own tools, such as `AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS` or
     /// `AZURE_STORAGE_ACCOUNT_KEY`, and the proxy variables. Others are ignored.
     pub variables: BTreeMap<String, String>,
-    /// The URL of a compatible server.
+    /// The URL of a server that is compatible with the provider's API.
     pub endpoint: Option<String>,
     /// The region of the bucket.
     pub region: Option<String>,
-    /// A directory of this host for uploads and for content that is linked into workspaces.
+    /// A directory of this host for large uploads, and for content that is mounted into workspaces.
     pub scratch: PathBuf,
     /// The timeout of a request, including its retries.
     pub request_timeout: Duration,
@@ -33,13 +33,13 @@ impl BucketOptions {
         }
     }
 
-    /// The prefixes of the relevant variables.
+    /// The prefixes of the providers' variables.
     pub const VARIABLE_PREFIXES: &'static [&'static str] = &["AWS_", "AZURE_", "GOOGLE_"];
     /// The names of the proxy variables. Lower-case names are accepted as well.
     pub const PROXY_VARIABLES: &'static [&'static str] = &["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
 
     /// The value of a proxy variable. The lower-case name takes precedence.
-    pub(super) fn proxy(&self, name: &str) -> Option<&str> {
+    pub(super) fn proxy_variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.get(&name.to_ascii_lowercase());
         found.or_else(|| self.variables.get(name)).map(String::as_str)
     }

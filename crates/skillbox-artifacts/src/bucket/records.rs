@@ -1,4 +1,4 @@
-//! The records of versions in a bucket: claiming the next version, and reading records.
+//! Creates and reads the records of versions in a bucket.
 //!
 //! An empty record marks a removed version, whose number stays used.
 
@@ -22,17 +22,19 @@ const MAX_CONCURRENT_READS: usize = 8;
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(120);
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A record in a bucket. It contains an id of its writer, so that the writer can recognise it.
+/// A record in a bucket. It contains a unique id of its writer, by which the writer can recognise it.
 #[derive(Serialize, Deserialize)]
 struct Record {
     #[serde(flatten)]
     artifact: Artifact,
-    writer: String,
+    #[serde(rename = "writer")]
+    writer_id: String,
 }
 
 /// A used version number.
 pub(crate) struct VersionEntry {
     pub(crate) version: u64,
+    /// False for a removed version.
     pub(crate) is_stored: bool,
 }
 
@@ -50,23 +52,23 @@ pub(crate) fn claim_version(
     versions: &Path,
     artifact: Artifact,
 ) -> Result<Artifact, StoreError> {
-    let writer = uuid::Uuid::now_v7().to_string();
-    let mut record = Record { artifact, writer };
+    let writer_id = uuid::Uuid::now_v7().to_string();
+    let mut record = Record { artifact, writer_id };
     let deadline = Instant::now() + CLAIM_TIMEOUT;
     loop {
-        let key = keys::record(versions, record.artifact.version);
+        let key = keys::record_key(versions, record.artifact.version);
         if create_record(connection, &key, &record)? {
             return Ok(record.artifact);
         }
         match fetch_record(connection, &key)? {
             // An earlier attempt succeeded, but its response was lost.
-            RecordState::Present(text) if parse_record(connection, &key, &text)?.writer == record.writer => {
+            RecordState::Present(text) if parse_record(connection, &key, &text)?.writer_id == record.writer_id => {
                 return Ok(record.artifact);
             }
             RecordState::Present(_) | RecordState::Removed => {
                 record.artifact.version = record.artifact.version.saturating_add(1)
             }
-            // Concurrent writers can all fail, so the same version is tried again.
+            // When writers collide, all of them can fail, so the same version is tried again.
             RecordState::Absent => std::thread::sleep(RETRY_INTERVAL),
         }
         if Instant::now() > deadline {

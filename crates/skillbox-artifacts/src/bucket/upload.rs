@@ -19,17 +19,18 @@ use crate::blobs::{BlobDirectory, copy_and_hash};
 use crate::error::io_error;
 use crate::{ArtifactName, StoreError};
 
-/// Small enough for memory, and above the minimum part size of every provider.
+/// The size of a part: small enough for memory, and above the minimum of every provider.
 const PART_BYTES: u64 = 8 << 20;
 /// The number of parts that are uploaded concurrently.
 const MAX_CONCURRENT_PARTS: usize = 3;
 /// Providers allow 10,000 parts; this leaves a margin.
 const MAX_PARTS: u64 = 9_000;
 
-/// Content that was read completely.
+/// Content that was read completely, in memory or in a temporary file.
 pub(crate) struct SpooledContent {
     content: SpooledTempFile,
-    path: PathBuf,
+    /// The directory of the temporary file, for errors.
+    directory: PathBuf,
     pub(crate) sha256: Digest,
     pub(crate) size: u64,
 }
@@ -41,19 +42,19 @@ impl SpooledContent {
         name: &ArtifactName,
         content: &mut dyn Read,
     ) -> Result<Self, StoreError> {
-        let path = scratch.temp_directory()?;
-        let mut spool = tempfile::spooled_tempfile_in(PART_BYTES as usize, &path);
-        let (sha256, size) = copy_and_hash(name, content, &mut spool, &path)?;
+        let directory = scratch.temp_directory()?;
+        let mut spool = tempfile::spooled_tempfile_in(PART_BYTES as usize, &directory);
+        let (sha256, size) = copy_and_hash(name, content, &mut spool, &directory)?;
         Ok(Self {
             content: spool,
-            path,
+            directory,
             sha256,
             size,
         })
     }
 
     /// Uploads the content, unless the same blob exists.
-    pub(crate) fn send(mut self, connection: &Arc<Connection>, key: &Path) -> Result<(), StoreError> {
+    pub(crate) fn upload(mut self, connection: &Arc<Connection>, key: &Path) -> Result<(), StoreError> {
         let owned_key = key.clone();
         let existing = connection.send_request("look for", key, RequestSize::OneObject, |client| async move {
             none_if_not_found(client.head(&owned_key).await)
@@ -63,7 +64,7 @@ impl SpooledContent {
         }
         self.content
             .seek(SeekFrom::Start(0))
-            .map_err(io_error("read", &self.path))?;
+            .map_err(io_error("read", &self.directory))?;
         if self.size <= PART_BYTES {
             let payload = self.next_part(PART_BYTES)?;
             let owned_key = key.clone();
@@ -71,11 +72,11 @@ impl SpooledContent {
                 client.put(&owned_key, payload).await.map(drop)
             })
         } else {
-            self.send_parts(connection, key)
+            self.upload_parts(connection, key)
         }
     }
 
-    fn send_parts(&mut self, connection: &Arc<Connection>, key: &Path) -> Result<(), StoreError> {
+    fn upload_parts(&mut self, connection: &Arc<Connection>, key: &Path) -> Result<(), StoreError> {
         let part_size = PART_BYTES.max(self.size.div_ceil(MAX_PARTS));
         let mut parts = PartUpload::begin(connection, key)?;
         for _ in 0..self.size.div_ceil(part_size) {
@@ -90,7 +91,7 @@ impl SpooledContent {
     fn next_part(&mut self, size: u64) -> Result<PutPayload, StoreError> {
         let mut part = Vec::new();
         let read = (&mut self.content).take(size).read_to_end(&mut part);
-        read.map_err(io_error("read", &self.path))?;
+        read.map_err(io_error("read", &self.directory))?;
         Ok(part.into())
     }
 }
@@ -190,7 +191,7 @@ impl<'a> PartUpload<'a> {
     }
 
     fn abort_upload(&mut self) -> Result<(), StoreError> {
-        // Parts that arrive after the abort would remain.
+        // Cancels the parts in flight. Parts that arrive after the abort would remain in the bucket.
         self.in_flight.clear();
         let Some(mut upload) = self.upload.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The arguments of `catalog`, and the measurement.
+//! Arguments and measurements of the subcommand `catalog`.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use skillbox_repository::{CatalogChange, Repository, ScanOptions, Scope, Source,
 use super::generate::{self, Random};
 use super::measurements::{Measurements, PythonPeer};
 use super::{memory, peers, table, targets};
-use crate::measure::Samples;
+use crate::samples::Samples;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -22,16 +22,16 @@ pub(crate) struct Arguments {
     /// Number of rounds; the table contains medians
     #[arg(long, default_value_t = 7, value_name = "N")]
     rounds: usize,
-    /// Directory for the generated skills, which are removed afterwards
+    /// Parent of the temporary directory for the generated skills
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Seed of the generated skills
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Python interpreter, with the packages `skills-ref` and `deepagents` where they are to be compared
+    /// Python interpreter; a comparison with `skills-ref` or `deepagents` needs that package installed in it
     #[arg(long, default_value = "python3", value_name = "PATH")]
     python: PathBuf,
-    /// Number of skills for the Python parsers, whose times are scaled up
+    /// Number of skills that the Python parsers read; their times are scaled to all skills
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     python_skills: usize,
     /// Number of rounds for the Python parsers
@@ -49,7 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let parent = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
     let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir_in(parent)?;
     let root = directory.path().join("skills");
-    let files = generate::generate(&root, arguments.skills, arguments.seed).context("the skills were not generated")?;
+    let files =
+        generate::write_skills(&root, arguments.skills, arguments.seed).context("cannot generate the skills")?;
     let lists = PathLists::write(directory.path(), &files, arguments.python_skills)?;
     let measured = measure(arguments, &root, &files, &lists)?;
     let targets = targets::evaluate(&measured)?;
@@ -65,9 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Files with lists of paths, for other programs.
+/// Files with lists of SKILL.md paths, which other programs read.
 struct PathLists {
+    /// The list of all paths.
     all: PathBuf,
+    /// The list for the Python parsers.
     sample: PathBuf,
     /// The ratio of all files to those in the sample.
     scale: f64,
@@ -86,11 +89,11 @@ impl PathLists {
     }
 }
 
-fn open(root: &Path) -> Repository {
-    open_all(&[root.to_owned()])
+fn open_repository(root: &Path) -> Repository {
+    open_collections(&[root.to_owned()])
 }
 
-fn open_all(roots: &[PathBuf]) -> Repository {
+fn open_collections(roots: &[PathBuf]) -> Repository {
     let sources = roots.iter().map(|root| Source::Directory {
         path: root.clone(),
         scope: Scope::Project,
@@ -98,8 +101,8 @@ fn open_all(roots: &[PathBuf]) -> Repository {
     Repository::open(sources.collect(), ScanOptions::default())
 }
 
-/// Every fourth collection: its scan should take a fourth of the time.
-fn part_of(root: &Path) -> Vec<PathBuf> {
+/// Returns every fourth collection. Their scan should take a quarter of the time.
+fn every_fourth_collection(root: &Path) -> Vec<PathBuf> {
     generate::collections(root).step_by(4).collect()
 }
 
@@ -116,28 +119,33 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &PathLi
     for file in files {
         measured.bytes += file.metadata()?.len();
     }
-    // A first pass, which is not measured, brings every page into the cache.
+    // An unmeasured first pass brings every file into the page cache.
     peers::cat(&lists.all)?;
-    let kept = Arc::new(open(root));
+    let repository = Arc::new(open_repository(root));
     ensure!(
-        kept.catalog().len() == files.len(),
-        "only {} skills were found",
-        kept.catalog().len()
+        repository.catalog().len() == files.len(),
+        "the scan found {} skills",
+        repository.catalog().len()
     );
 
     let mut random = Random::seeded(arguments.seed);
     for round in 0..arguments.rounds {
-        let cold = measured.cold.time(|| open(root));
-        ensure!(cold.catalog().len() == files.len(), "a cold scan lost skills");
-        drop(cold);
-        let part = measured.part.time(|| open_all(&part_of(root)));
-        measured.part_skills = part.catalog().len();
-        drop(part);
+        let cold_scan = measured.cold_scan.time(|| open_repository(root));
+        ensure!(
+            cold_scan.catalog().len() == files.len(),
+            "a cold scan did not find every skill"
+        );
+        drop(cold_scan);
+        let quarter = measured
+            .quarter_scan
+            .time(|| open_collections(&every_fourth_collection(root)));
+        measured.quarter_skills = quarter.catalog().len();
+        drop(quarter);
         measured.cat.time(|| peers::cat(&lists.all))?;
 
-        edit_one(files, &mut random)?;
-        expect_one_change(&measured.rescan.time(|| kept.refresh()))?;
-        refresh_watched(&kept, files, &mut random, &mut measured.watched)?;
+        edit_random_file(files, &mut random)?;
+        expect_one_change(&measured.refresh_by_rescan.time(|| repository.refresh()))?;
+        measure_refresh_by_events(&repository, files, &mut random, &mut measured.refresh_by_events)?;
 
         if round < arguments.python_rounds {
             for peer in &mut measured.peers {
@@ -145,20 +153,20 @@ fn measure(arguments: &Arguments, root: &Path, files: &[PathBuf], lists: &PathLi
             }
         }
     }
-    drop(kept);
+    drop(repository);
     measured.memory = Some(memory::measure(root)?);
     Ok(measured)
 }
 
-/// Times a refresh by events of the kernel. The watch exists only during this refresh: otherwise every file that the
-/// other measurements read would be an event as well.
-fn refresh_watched(
+/// Measures a refresh that uses kernel events to find the changed file. The watch exists only during this refresh;
+/// otherwise every file that another measurement reads would cause an event too.
+fn measure_refresh_by_events(
     repository: &Arc<Repository>,
     files: &[PathBuf],
     random: &mut Random,
     samples: &mut Samples,
 ) -> anyhow::Result<()> {
-    // The long delays keep the background thread from refreshing before the measurement.
+    // The long delays keep the background thread from refreshing the catalog before the measured refresh.
     let options = WatchOptions {
         quiet_period: Duration::from_secs(3600),
         max_delay: Duration::from_secs(3600),
@@ -166,17 +174,20 @@ fn refresh_watched(
     };
     let handle = repository.watch_with(options)?;
     let mode = handle.wait_until_ready(Duration::from_secs(120));
-    ensure!(matches!(mode, WatchMode::Events { .. }), "no watches: {mode:?}");
-    edit_one(files, random)?;
+    ensure!(
+        matches!(mode, WatchMode::Events { .. }),
+        "the watch mode is {mode:?}, not events"
+    );
+    edit_random_file(files, random)?;
     expect_one_change(&samples.time(|| repository.refresh()))
 }
 
 fn expect_one_change(change: &CatalogChange) -> anyhow::Result<()> {
-    ensure!(change.changed.len() == 1, "one edit was seen as {change:?}");
+    ensure!(change.changed.len() == 1, "one edit was reported as {change:?}");
     Ok(())
 }
 
-fn edit_one(files: &[PathBuf], random: &mut Random) -> anyhow::Result<()> {
+fn edit_random_file(files: &[PathBuf], random: &mut Random) -> anyhow::Result<()> {
     let file = &files[random.below(files.len())];
     writeln!(OpenOptions::new().append(true).open(file)?, "One more line.")?;
     Ok(())

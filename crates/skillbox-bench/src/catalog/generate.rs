@@ -1,11 +1,11 @@
-//! Generated skills that resemble real ones and are the same on every machine.
+//! Generates skills that resemble real ones and are the same on every machine.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Number of directories with skills. Real collections have many skills in one directory.
+/// The number of collections: directories that contain many skills each, as real ones do.
 const COLLECTIONS: usize = 40;
 
 const NOUNS: &[&str] = &[
@@ -87,7 +87,7 @@ const WORDS: &[&str] = &[
     "stop",
 ];
 
-/// A random number generator (splitmix64) with a seed, so that every run measures the same files.
+/// A seeded random number generator (splitmix64). The seed makes the files the same in every measurement.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -112,20 +112,21 @@ impl Random {
         choices[self.below(choices.len())]
     }
 
+    /// Returns true with this probability.
     fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 }
 
-/// Writes `count` skills below `root` and returns the paths of their SKILL.md files, in the order of a scan.
-pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<PathBuf>> {
+/// Writes `count` skills below `root` and returns the sorted paths of their SKILL.md files.
+pub(crate) fn write_skills(root: &Path, count: usize, seed: u64) -> io::Result<Vec<PathBuf>> {
     let mut random = Random::seeded(seed);
     let mut files = Vec::with_capacity(count);
     for index in 0..count {
         let verb = random.one_of(VERBS);
         let noun = random.one_of(NOUNS);
         let name = format!("{verb}-{noun}-{index:05}");
-        let dir = collection(root, index % COLLECTIONS).join(&name);
+        let dir = collection_path(root, index % COLLECTIONS).join(&name);
         fs::create_dir_all(&dir)?;
         let file = dir.join("SKILL.md");
         fs::write(&file, skill_md(&mut random, &name, verb, noun))?;
@@ -138,10 +139,10 @@ pub(crate) fn generate(root: &Path, count: usize, seed: u64) -> io::Result<Vec<P
 
 /// The directories of the collections.
 pub(crate) fn collections(root: &Path) -> impl Iterator<Item = PathBuf> {
-    (0..COLLECTIONS).map(|index| collection(root, index))
+    (0..COLLECTIONS).map(|index| collection_path(root, index))
 }
 
-fn collection(root: &Path, index: usize) -> PathBuf {
+fn collection_path(root: &Path, index: usize) -> PathBuf {
     root.join(format!("collection-{index:02}"))
 }
 
@@ -151,7 +152,7 @@ fn skill_md(random: &mut Random, name: &str, verb: &str, noun: &str) -> String {
     let _ = writeln!(text, "---\nname: {name}");
     let description_words = 12 + random.below(40);
     let description = sentence(random, description_words);
-    // Plain, quoted and folded descriptions are all common.
+    // Plain, quoted and folded YAML scalars are all common in descriptions.
     let _ = match random.below(3) {
         0 => writeln!(text, "description: Use this skill to {verb} a {noun}. {description}"),
         1 => writeln!(

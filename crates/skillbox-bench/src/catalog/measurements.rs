@@ -1,35 +1,40 @@
-//! The measured times and sizes.
+//! The measurements of the subcommand `catalog`.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::memory::Memory;
-use super::peers::{self, PythonTime};
-use crate::measure::Samples;
+use super::memory::CatalogMemory;
+use super::peers::{self, PythonOutcome};
+use crate::samples::Samples;
 
 /// All measured times and sizes.
 #[derive(Default)]
 pub(super) struct Measurements {
     pub(super) skills: usize,
+    /// The total size of the SKILL.md files.
     pub(super) bytes: u64,
     pub(super) rounds: usize,
-    pub(super) cold: Samples,
-    /// A cold scan of every fourth collection, and the number of skills in these.
-    pub(super) part: Samples,
-    pub(super) part_skills: usize,
-    pub(super) rescan: Samples,
-    pub(super) watched: Samples,
+    pub(super) cold_scan: Samples,
+    /// A cold scan of every fourth collection.
+    pub(super) quarter_scan: Samples,
+    /// The number of skills in these collections.
+    pub(super) quarter_skills: usize,
+    /// A refresh after one edit, without watches.
+    pub(super) refresh_by_rescan: Samples,
+    /// A refresh after one edit, with watches.
+    pub(super) refresh_by_events: Samples,
     pub(super) cat: Samples,
     pub(super) peers: Vec<PythonPeer>,
-    pub(super) memory: Option<Memory>,
+    pub(super) memory: Option<CatalogMemory>,
 }
 
-/// One of the Python parsers; its times are scaled to all skills.
+/// A Python parser with its times, scaled to all skills.
 pub(super) struct PythonPeer {
     pub(super) package: &'static str,
     pub(super) title: &'static str,
     pub(super) samples: Samples,
-    pub(super) missing: Option<String>,
+    /// Why the package cannot be measured.
+    pub(super) missing_reason: Option<String>,
 }
 
 impl PythonPeer {
@@ -38,18 +43,18 @@ impl PythonPeer {
             package,
             title,
             samples: Samples::default(),
-            missing: None,
+            missing_reason: None,
         }
     }
 
     /// Measures one round, unless the package is missing. `scale` is the ratio of all files to those in the list.
     pub(super) fn measure(&mut self, python: &Path, list: &Path, scale: f64) -> anyhow::Result<()> {
-        if self.missing.is_some() {
+        if self.missing_reason.is_some() {
             return Ok(());
         }
         match peers::parse_with_python(python, self.package, list)? {
-            PythonTime::Took(time) => self.samples.push(Duration::from_secs_f64(time.as_secs_f64() * scale)),
-            PythonTime::Missing(reason) => self.missing = Some(reason),
+            PythonOutcome::Measured(time) => self.samples.push(Duration::from_secs_f64(time.as_secs_f64() * scale)),
+            PythonOutcome::Missing(reason) => self.missing_reason = Some(reason),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The memory of a catalog, measured in a process that does nothing else.
+//! `catalog-memory`: measures the memory of a catalog, in a process that does nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,34 +14,34 @@ pub(crate) struct Arguments {
     root: PathBuf,
 }
 
-/// Bytes for all skills together.
+/// The memory for all skills together, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Memory {
-    /// The growth of the process by the open repository.
+pub(crate) struct CatalogMemory {
+    /// The growth of the resident memory when the repository is opened.
     pub(crate) growth: u64,
-    /// The part of it that is text of the frontmatter.
+    /// The part of the growth that is frontmatter text.
     pub(crate) metadata: u64,
     /// The number of skills.
     pub(crate) skills: u64,
 }
 
-impl Memory {
+impl CatalogMemory {
     /// Bytes per skill beyond its metadata.
     pub(crate) fn beyond_metadata(&self) -> u64 {
         self.growth.saturating_sub(self.metadata) / self.skills.max(1)
     }
 }
 
-/// Prints the memory of the catalog of one directory.
+/// Measures the catalog of one directory in this process and prints the result as JSON.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    // Threads, buffers and tables of the first use are allocated before the measurement.
+    // Opening an empty directory first allocates the threads, buffers and tables that do not depend on the skills.
     let empty = tempfile::tempdir()?;
-    drop(open(empty.path()));
-    let before = resident()?;
-    let repository = open(&arguments.root);
-    let after = resident()?;
+    drop(open_repository(empty.path()));
+    let before = resident_bytes()?;
+    let repository = open_repository(&arguments.root);
+    let after = resident_bytes()?;
     let catalog = repository.catalog();
-    let memory = Memory {
+    let memory = CatalogMemory {
         growth: after.saturating_sub(before),
         metadata: catalog.skills().map(metadata_bytes).sum(),
         skills: catalog.len() as u64,
@@ -53,19 +53,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Measures in a separate process.
 #[expect(clippy::disallowed_methods, reason = "the benchmark starts itself, not a skill")]
-pub(crate) fn measure(root: &Path) -> anyhow::Result<Memory> {
+pub(crate) fn measure(root: &Path) -> anyhow::Result<CatalogMemory> {
     let output = Command::new(std::env::current_exe()?)
         .arg("catalog-memory")
         .arg(root)
         .output()
-        .context("the memory probe did not start")?;
+        .context("cannot start `catalog-memory`")?;
     if !output.status.success() {
-        bail!("the memory probe failed: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("`catalog-memory` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn open(root: &Path) -> Repository {
+fn open_repository(root: &Path) -> Repository {
     let source = Source::Directory {
         path: root.to_owned(),
         scope: Scope::Project,
@@ -75,11 +75,11 @@ fn open(root: &Path) -> Repository {
 
 fn metadata_bytes(entry: &SkillEntry) -> u64 {
     let meta = &entry.meta;
-    let optional = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+    let optional_len = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
     let bytes = meta.name.as_str().len()
         + meta.description.len()
-        + optional(&meta.license)
-        + optional(&meta.compatibility)
+        + optional_len(&meta.license)
+        + optional_len(&meta.compatibility)
         + meta
             .metadata
             .iter()
@@ -94,11 +94,11 @@ fn metadata_bytes(entry: &SkillEntry) -> u64 {
     bytes as u64
 }
 
-fn resident() -> anyhow::Result<u64> {
+fn resident_bytes() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line
         .and_then(|line| line.trim().strip_suffix(" kB"))
-        .context("no VmRSS")?;
+        .context("/proc/self/status has no VmRSS")?;
     Ok(kib.parse::<u64>()? * 1024)
 }

@@ -1,4 +1,4 @@
-//! The programs to compare with: `cat`, and the parsers of other projects.
+//! The programs that a scan is compared with: `cat` and the parsers of other projects.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-/// Reads the list of files on stdin, parses each in process, and prints the seconds that took.
-const PYTHON: &str = r#"
+/// Reads a list of files from stdin, parses each file in process, and prints the time in seconds and the number of
+/// parsed files.
+const PYTHON_SCRIPT: &str = r#"
 import sys, time
 from pathlib import Path
 which = sys.argv[1]
@@ -30,13 +31,13 @@ found = sum(parse(path) is not None for path in files)
 print(f"{time.perf_counter() - start} {found}")
 "#;
 
-/// Writes the paths of the SKILL.md files, separated by NUL, for `xargs -0`.
+/// Writes the paths of the SKILL.md files, separated by NUL, as `xargs -0` expects.
 pub(crate) fn write_list(list: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let paths: Vec<&str> = files.iter().filter_map(|path| path.to_str()).collect();
     Ok(fs::write(list, paths.join("\0"))?)
 }
 
-/// Reads the listed files with `cat`, in their order, many per process.
+/// Reads the listed files with `cat`, in order, many per process.
 #[expect(
     clippy::disallowed_methods,
     reason = "the comparison is with the program `cat`, not a skill"
@@ -47,42 +48,42 @@ pub(crate) fn cat(list: &Path) -> anyhow::Result<()> {
         .stdin(File::open(list)?)
         .stdout(Stdio::null())
         .status()
-        .context("xargs did not start")?;
+        .context("cannot start xargs")?;
     if !status.success() {
         bail!("xargs cat failed: {status}");
     }
     Ok(())
 }
 
-/// The result of a Python parser.
-pub(crate) enum PythonTime {
+/// The outcome of a measurement of a Python parser.
+pub(crate) enum PythonOutcome {
     /// The time for the listed files.
-    Took(Duration),
-    /// Python or the package is not installed.
+    Measured(Duration),
+    /// Python or the package is not installed, for this reason.
     Missing(String),
 }
 
-/// Parses the listed files with the package `which`, in the interpreter `python`.
+/// Measures how long `package` takes to parse the listed files, in the interpreter `python`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the comparison is with another program, not a skill"
 )]
-pub(crate) fn parse_with_python(python: &Path, which: &str, list: &Path) -> anyhow::Result<PythonTime> {
-    let started = Command::new(python)
-        .args(["-c", PYTHON, which])
+pub(crate) fn parse_with_python(python: &Path, package: &str, list: &Path) -> anyhow::Result<PythonOutcome> {
+    let result = Command::new(python)
+        .args(["-c", PYTHON_SCRIPT, package])
         .stdin(File::open(list)?)
         .output();
-    let output = match started {
+    let output = match result {
         Ok(output) => output,
-        Err(error) => return Ok(PythonTime::Missing(format!("{}: {error}", python.display()))),
+        Err(error) => return Ok(PythonOutcome::Missing(format!("{}: {error}", python.display()))),
     };
     let stdout = String::from_utf8_lossy(&output.stdout);
     if let Some(reason) = stdout.trim().strip_prefix("missing ") {
-        return Ok(PythonTime::Missing(reason.to_owned()));
+        return Ok(PythonOutcome::Missing(reason.to_owned()));
     }
     let seconds = stdout.split_whitespace().next().and_then(|word| word.parse().ok());
     match seconds {
-        Some(seconds) if output.status.success() => Ok(PythonTime::Took(Duration::from_secs_f64(seconds))),
-        _ => bail!("{which} failed: {}", String::from_utf8_lossy(&output.stderr).trim()),
+        Some(seconds) if output.status.success() => Ok(PythonOutcome::Measured(Duration::from_secs_f64(seconds))),
+        _ => bail!("{package} failed: {}", String::from_utf8_lossy(&output.stderr).trim()),
     }
 }

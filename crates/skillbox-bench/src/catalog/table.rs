@@ -1,15 +1,15 @@
-//! The results as a table and as JSON.
+//! Prints the results as a table or as JSON.
 
 use std::io::Write as _;
 
 use serde_json::{Map, Value, json};
 
 use super::measurements::Measurements;
-use super::targets::{Target, Unit};
-use crate::measure::{Samples, millis, ratio};
+use super::targets::{CatalogTarget, Unit};
+use crate::samples::{Samples, millis, ratio};
 
 /// Prints the table and the verdicts.
-pub(super) fn print(measured: &Measurements, targets: &[Target]) -> anyhow::Result<()> {
+pub(super) fn print(measured: &Measurements, targets: &[CatalogTarget]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -22,17 +22,20 @@ pub(super) fn print(measured: &Measurements, targets: &[Target]) -> anyhow::Resu
     for (name, samples) in rows(measured) {
         match (samples.median(), samples.range()) {
             (Some(median), Some((low, high))) => {
-                let range = format!("{} – {}", shown(millis(low)), shown(millis(high)));
-                writeln!(out, "  {name:<42}{:>9} ms{range:>20}", shown(millis(median)))?;
+                let range = format!("{} – {}", format_millis(millis(low)), format_millis(millis(high)));
+                writeln!(out, "  {name:<42}{:>9} ms{range:>20}", format_millis(millis(median)))?;
             }
             _ => writeln!(out, "  {name:<42}{:>12}", "not available")?,
         }
     }
     writeln!(out)?;
     if let Some(memory) = measured.memory {
-        let each = memory.growth / memory.skills.max(1);
+        let bytes_per_skill = memory.growth / memory.skills.max(1);
         let metadata = memory.metadata / memory.skills.max(1);
-        writeln!(out, "  memory: {each} B a skill, {metadata} B of it metadata\n")?;
+        writeln!(
+            out,
+            "  memory: {bytes_per_skill} B per skill, of which {metadata} B are metadata\n"
+        )?;
     }
     for target in targets {
         let verdict = if target.is_met() { "met" } else { "MISSED" };
@@ -46,16 +49,16 @@ pub(super) fn print(measured: &Measurements, targets: &[Target]) -> anyhow::Resu
         .into_iter()
         .filter(|(name, _)| name.starts_with("Python"))
     {
-        if let (Some(theirs), Some(ours)) = (samples.median(), measured.cold.median()) {
+        if let (Some(peer_time), Some(cold_scan)) = (samples.median(), measured.cold_scan.median()) {
             writeln!(
                 out,
-                "  {name} takes {:.0} times as long as our cold scan",
-                ratio(theirs, ours)
+                "  {name} takes {:.0} times as long as a cold scan",
+                ratio(peer_time, cold_scan)
             )?;
         }
     }
     for peer in &measured.peers {
-        if let Some(reason) = &peer.missing {
+        if let Some(reason) = &peer.missing_reason {
             writeln!(out, "  {} was not measured: {reason}", peer.package)?;
         }
     }
@@ -64,17 +67,17 @@ pub(super) fn print(measured: &Measurements, targets: &[Target]) -> anyhow::Resu
 
 fn rows(measured: &Measurements) -> Vec<(&'static str, &Samples)> {
     let mut rows = vec![
-        ("cold scan", &measured.cold),
-        ("cold scan of every fourth collection", &measured.part),
-        ("refresh after one edit, with watches", &measured.watched),
-        ("refresh after one edit, without watches", &measured.rescan),
+        ("cold scan", &measured.cold_scan),
+        ("cold scan of every fourth collection", &measured.quarter_scan),
+        ("refresh after one edit, with watches", &measured.refresh_by_events),
+        ("refresh after one edit, without watches", &measured.refresh_by_rescan),
         ("xargs cat of the same files", &measured.cat),
     ];
     rows.extend(measured.peers.iter().map(|peer| (peer.title, &peer.samples)));
     rows
 }
 
-fn shown(millis: f64) -> String {
+fn format_millis(millis: f64) -> String {
     if millis < 10.0 {
         format!("{millis:.2}")
     } else {
@@ -83,12 +86,12 @@ fn shown(millis: f64) -> String {
 }
 
 /// Prints the results as one JSON object.
-pub(super) fn print_json(measured: &Measurements, targets: &[Target]) -> anyhow::Result<()> {
+pub(super) fn print_json(measured: &Measurements, targets: &[CatalogTarget]) -> anyhow::Result<()> {
     let times = [
-        ("cold_scan", &measured.cold),
-        ("cold_scan_of_a_part", &measured.part),
-        ("refresh_watched", &measured.watched),
-        ("refresh_rescan", &measured.rescan),
+        ("cold_scan", &measured.cold_scan),
+        ("cold_scan_of_a_part", &measured.quarter_scan),
+        ("refresh_watched", &measured.refresh_by_events),
+        ("refresh_rescan", &measured.refresh_by_rescan),
         ("cat", &measured.cat),
     ];
     let peers = measured.peers.iter().map(|peer| (peer.package, &peer.samples));

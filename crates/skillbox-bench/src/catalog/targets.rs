@@ -1,12 +1,12 @@
-//! The targets of the catalog, and whether they are met.
+//! The targets of the subcommand `catalog`, and whether they are met.
 
 use anyhow::Context;
 
 use super::measurements::Measurements;
-use crate::measure::ratio;
+use crate::samples::ratio;
 
-/// One target.
-pub(super) struct Target {
+/// A target with its measured number.
+pub(super) struct CatalogTarget {
     /// The target in words.
     pub(super) description: &'static str,
     /// The name in JSON.
@@ -16,55 +16,55 @@ pub(super) struct Target {
     pub(super) unit: Unit,
 }
 
-/// The unit of a number.
+/// The unit of the measured number.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
     Ratio,
     Bytes,
 }
 
-impl Target {
+impl CatalogTarget {
     pub(super) fn is_met(&self) -> bool {
         self.measured <= self.at_most
     }
 }
 
 /// Compares the measurements with the targets.
-pub(super) fn evaluate(measured: &Measurements) -> anyhow::Result<Vec<Target>> {
-    let cold = measured.cold.median().context("no round was measured")?;
+pub(super) fn evaluate(measured: &Measurements) -> anyhow::Result<Vec<CatalogTarget>> {
+    let cold_scan = measured.cold_scan.median().context("no round was measured")?;
     let cat = measured.cat.median().context("no round was measured")?;
-    let watched = measured.watched.median().context("no round was measured")?;
-    let part = measured.part.median().context("no round was measured")?;
+    let refresh_by_events = measured.refresh_by_events.median().context("no round was measured")?;
+    let quarter_scan = measured.quarter_scan.median().context("no round was measured")?;
     let memory = measured.memory.context("no memory was measured")?;
-    let part_of_skills = measured.part_skills as f64 / measured.skills as f64;
+    let quarter_share = measured.quarter_skills as f64 / measured.skills as f64;
     Ok(vec![
-        Target {
+        CatalogTarget {
             description: "a cold scan takes at most as long as `cat`",
             name: "cold_scan_to_cat",
             at_most: 1.0,
-            measured: ratio(cold, cat),
+            measured: ratio(cold_scan, cat),
             unit: Unit::Ratio,
         },
-        Target {
+        CatalogTarget {
             description: "a refresh after one edit takes at most 1/20 of a cold scan",
             name: "refresh_to_cold_scan",
             at_most: 0.05,
-            measured: ratio(watched, cold),
+            measured: ratio(refresh_by_events, cold_scan),
             unit: Unit::Ratio,
         },
-        Target {
+        CatalogTarget {
             description: "a skill takes at most 1.5 KiB beyond its metadata",
             name: "bytes_beyond_metadata",
             at_most: 1536.0,
             measured: memory.beyond_metadata() as f64,
             unit: Unit::Bytes,
         },
-        Target {
-            // The margin of one half is for fixed costs and a busy machine.
+        CatalogTarget {
+            // The margin of 50 % allows for fixed costs and a busy machine.
             description: "four times the skills take four times the time",
             name: "growth_beyond_linear",
             at_most: 1.5,
-            measured: ratio(cold, part) * part_of_skills,
+            measured: ratio(cold_scan, quarter_scan) * quarter_share,
             unit: Unit::Ratio,
         },
     ])

@@ -1,4 +1,4 @@
-//! The arguments of `prompt`, and the measurement.
+//! Arguments and measurements of the subcommand `prompt`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use skillbox_loader::{AgentName, Dialect, HistoryCompleteness, PolicyKind, Setti
 use skillbox_repository::Catalog;
 
 use super::row::Row;
-use super::sessions::{self, ToolCall, loaded_session, session_of, skill_on_disk};
+use super::sessions::{self, ToolCall, session_with_loaded_skills, session_with_skills, write_large_skill};
 use super::{deepagents, table};
-use crate::measure::Samples;
+use crate::samples::Samples;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Number of rounds; the table contains medians
     #[arg(long, default_value_t = 51, value_name = "N")]
     rounds: usize,
-    /// Python interpreter, with the package `deepagents` where it is to be compared
+    /// Python interpreter; a comparison with `deepagents` needs that package installed in it
     #[arg(long, default_value = "python3", value_name = "PATH")]
     python: PathBuf,
     /// Measure one part only
-    #[arg(long, value_enum, value_name = "WHAT")]
+    #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
     /// Print JSON
     #[arg(long)]
@@ -36,23 +36,23 @@ enum Part {
     Loading,
 }
 
-/// A budget that every description fits.
-const UNLIMITED: usize = usize::MAX / 2;
+/// A budget of characters that is never exceeded.
+const UNLIMITED_CHARS: usize = usize::MAX / 2;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    let wanted = |part| arguments.only.is_none_or(|only| only == part);
-    if wanted(Part::Overview) {
-        overviews(arguments, &mut rows)?;
+    let is_selected = |part| arguments.only.is_none_or(|only| only == part);
+    if is_selected(Part::Overview) {
+        measure_overviews(arguments, &mut rows)?;
     }
-    if wanted(Part::Policy) {
-        policies(arguments, &mut rows)?;
+    if is_selected(Part::Policy) {
+        measure_policy_checks(arguments, &mut rows)?;
     }
-    if wanted(Part::Loading) {
+    if is_selected(Part::Loading) {
         rows.push(Row {
             group: "loading".to_owned(),
             label: "a skill of 40 KiB, warm".to_owned(),
-            samples: load(arguments)?,
+            samples: measure_load(arguments)?,
             target: Some(Duration::from_micros(300)),
             peer: None,
         });
@@ -64,23 +64,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-fn overviews(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-    for (skills, shown_skills, target) in [
+fn measure_overviews(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
+    for (skills, skills_label, target) in [
         (1_000, "1,000", Duration::from_millis(1)),
         (10_000, "10,000", Duration::from_millis(10)),
     ] {
         for dialect in Dialect::ALL {
-            for (budget, shown) in [
+            for (budget, budget_label) in [
                 (Settings::default().max_list_chars, "16,000 characters"),
-                (UNLIMITED, "without a limit"),
+                (UNLIMITED_CHARS, "without a limit"),
             ] {
-                let samples = overview(arguments, *dialect, skills, budget)?;
-                let peer = (*dialect == Dialect::Deepagents && budget == UNLIMITED)
-                    .then(|| deepagents::render(&arguments.python, skills))
+                let samples = measure_overview(arguments, *dialect, skills, budget)?;
+                let peer = (*dialect == Dialect::Deepagents && budget == UNLIMITED_CHARS)
+                    .then(|| deepagents::measure_rendering(&arguments.python, skills))
                     .transpose()?;
                 rows.push(Row {
-                    group: format!("overview of {shown_skills} skills"),
-                    label: format!("{dialect}, {shown}"),
+                    group: format!("overview of {skills_label} skills"),
+                    label: format!("{dialect}, {budget_label}"),
                     samples,
                     target: Some(target),
                     peer,
@@ -91,12 +91,12 @@ fn overviews(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn policies(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
+fn measure_policy_checks(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
     for call in ToolCall::ALL {
         rows.push(Row {
             group: "policy check with 10 loaded skills".to_owned(),
             label: call.description().to_owned(),
-            samples: policy(arguments, *call)?,
+            samples: measure_policy_check(arguments, *call)?,
             target: Some(Duration::from_micros(5)),
             peer: None,
         });
@@ -104,10 +104,10 @@ fn policies(arguments: &Arguments, rows: &mut Vec<Row>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn overview(arguments: &Arguments, dialect: Dialect, skills: usize, budget: usize) -> anyhow::Result<Samples> {
+fn measure_overview(arguments: &Arguments, dialect: Dialect, skills: usize, budget: usize) -> anyhow::Result<Samples> {
     let mut settings = Settings::new(dialect);
     settings.max_list_chars = budget;
-    let session = session_of(settings, skills)?;
+    let session = session_with_skills(settings, skills)?;
     let (agent, catalog) = (AgentName::default(), Catalog::default());
     let mut samples = Samples::default();
     for _ in 0..arguments.rounds {
@@ -120,35 +120,40 @@ fn overview(arguments: &Arguments, dialect: Dialect, skills: usize, budget: usiz
     Ok(samples)
 }
 
-fn policy(arguments: &Arguments, call: ToolCall) -> anyhow::Result<Samples> {
-    /// A single call takes less time than reading the clock, so many are timed together.
-    const CALLS: u32 = 1_000;
+fn measure_policy_check(arguments: &Arguments, call: ToolCall) -> anyhow::Result<Samples> {
+    /// The number of calls that are timed together, since a single call takes less time than reading the clock.
+    const CALLS_PER_SAMPLE: u32 = 1_000;
     let mut settings = Settings::new(Dialect::Skillbox);
     settings.policy = PolicyKind::Restrict;
-    let session = loaded_session(settings)?;
+    let session = session_with_loaded_skills(settings)?;
     let (agent, (tool, input)) = (AgentName::default(), call.tool_and_input());
     let mut samples = Samples::default();
     for _ in 0..arguments.rounds {
         let mut batch = Samples::default();
-        let passed = batch.time(|| {
-            (0..CALLS)
+        let allowed_calls = batch.time(|| {
+            (0..CALLS_PER_SAMPLE)
                 .filter(|_| session.wrap_tool_call(&agent, tool, &input).is_ok())
                 .count()
         });
         ensure!(
-            passed == if call.is_allowed() { CALLS as usize } else { 0 },
-            "the policy gave another verdict"
+            allowed_calls
+                == if call.is_allowed() {
+                    CALLS_PER_SAMPLE as usize
+                } else {
+                    0
+                },
+            "the policy returned an unexpected verdict"
         );
-        samples.push(batch.median().unwrap_or_default() / CALLS);
+        samples.push(batch.median().unwrap_or_default() / CALLS_PER_SAMPLE);
     }
     Ok(samples)
 }
 
-fn load(arguments: &Arguments) -> anyhow::Result<Samples> {
-    let (_directory, catalog) = skill_on_disk(40 << 10)?;
+fn measure_load(arguments: &Arguments) -> anyhow::Result<Samples> {
+    let (_directory, catalog) = write_large_skill(40 << 10)?;
     let mut samples = Samples::default();
     for _ in 0..arguments.rounds {
-        let session = sessions::first_turn(&catalog);
+        let session = sessions::start_session(&catalog);
         let input = serde_json::json!({"skill": "big"});
         let agent = AgentName::default();
         let reply = samples.time(|| session.call(&catalog, &agent, Default::default(), "skill_load", &input));

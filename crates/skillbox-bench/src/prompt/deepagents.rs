@@ -1,4 +1,4 @@
-//! The prompt renderer of deepagents, in its own interpreter.
+//! Measures the prompt renderer of deepagents, in a Python interpreter.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,8 @@ use anyhow::bail;
 
 use super::sessions::description;
 
-/// Renders the list for a number of skills, several times, and prints the version and the median in seconds.
-const PYTHON: &str = r#"
+/// Renders the prompt for a number of skills several times, and prints the version and the median in seconds.
+const PYTHON_SCRIPT: &str = r#"
 import sys, time
 from importlib.metadata import version
 count, description = int(sys.argv[1]), sys.argv[2]
@@ -36,42 +36,42 @@ for _ in range(21):
 print(version("deepagents"), sorted(times)[len(times) // 2])
 "#;
 
-/// The result of deepagents.
-pub(crate) enum PeerTime {
-    /// The time of the rendering.
-    Took {
+/// The outcome of a measurement of deepagents.
+pub(crate) enum PeerOutcome {
+    /// The prompt was rendered.
+    Measured {
         /// The measured version.
         version: String,
         /// The median of its rounds.
         median: Duration,
     },
-    /// Python or the package is not installed.
+    /// Python or the package is not installed, for this reason.
     Missing(String),
 }
 
-/// Renders with the deepagents of the interpreter `python`.
+/// Measures how long deepagents takes to render the prompt for a number of skills, in the interpreter `python`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the comparison is with another program, not a skill"
 )]
-pub(crate) fn render(python: &Path, skills: usize) -> anyhow::Result<PeerTime> {
-    let started = Command::new(python)
-        .args(["-c", PYTHON, &skills.to_string(), &description(0)])
+pub(crate) fn measure_rendering(python: &Path, skills: usize) -> anyhow::Result<PeerOutcome> {
+    let result = Command::new(python)
+        .args(["-c", PYTHON_SCRIPT, &skills.to_string(), &description(0)])
         .output();
-    let output = match started {
+    let output = match result {
         Ok(output) => output,
-        Err(error) => return Ok(PeerTime::Missing(format!("{}: {error}", python.display()))),
+        Err(error) => return Ok(PeerOutcome::Missing(format!("{}: {error}", python.display()))),
     };
     let stdout = String::from_utf8_lossy(&output.stdout);
     if let Some(reason) = stdout.trim().strip_prefix("missing ") {
-        return Ok(PeerTime::Missing(reason.to_owned()));
+        return Ok(PeerOutcome::Missing(reason.to_owned()));
     }
-    let read = stdout
+    let parsed = stdout
         .trim()
         .split_once(' ')
         .and_then(|(version, seconds)| Some((version, seconds.parse().ok()?)));
-    match read {
-        Some((version, seconds)) if output.status.success() => Ok(PeerTime::Took {
+    match parsed {
+        Some((version, seconds)) if output.status.success() => Ok(PeerOutcome::Measured {
             version: version.to_owned(),
             median: Duration::from_secs_f64(seconds),
         }),

@@ -1,4 +1,4 @@
-//! `prompt`: the cost of disclosure in every model call and every tool call.
+//! `prompt`: the cost of listing skills in a prompt, checking a tool call against the policy, and loading a skill.
 
 mod command;
 mod deepagents;

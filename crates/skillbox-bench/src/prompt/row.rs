@@ -1,18 +1,18 @@
-//! One line of the table.
+//! One result.
 
 use std::time::Duration;
 
-use super::deepagents::PeerTime;
-use crate::measure::Samples;
+use super::deepagents::PeerOutcome;
+use crate::samples::Samples;
 
-/// One line of the table.
+/// One result: a line of the table.
 pub(super) struct Row {
     /// The subject of the measurement.
     pub(super) group: String,
-    /// The circumstances.
+    /// The case within the group.
     pub(super) label: String,
     pub(super) samples: Samples,
     pub(super) target: Option<Duration>,
     /// The same work done by deepagents.
-    pub(super) peer: Option<PeerTime>,
+    pub(super) peer: Option<PeerOutcome>,
 }

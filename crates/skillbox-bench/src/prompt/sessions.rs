@@ -1,4 +1,4 @@
-//! Sessions and skills for the measurements.
+//! The sessions, skills and tool calls that are measured.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use skillbox_model::SkillName;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
 use tempfile::TempDir;
 
-/// A session with many skills whose descriptions have a usual length.
-pub(crate) fn session_of(settings: Settings, skills: usize) -> anyhow::Result<Session> {
-    let changed = (0..skills).map(|n| view(n, &[])).collect::<anyhow::Result<_>>()?;
+/// Returns a session with this number of skills, whose descriptions have a typical length.
+pub(crate) fn session_with_skills(settings: Settings, skills: usize) -> anyhow::Result<Session> {
+    let changed = (0..skills).map(|n| skill_view(n, &[])).collect::<anyhow::Result<_>>()?;
     let mut state = SkillsState::default();
     state.apply(
         &StateOperation::UpdateSkills {
@@ -23,14 +23,14 @@ pub(crate) fn session_of(settings: Settings, skills: usize) -> anyhow::Result<Se
     Ok(Session::resume(settings, Arc::new(SnapshotCache::default()), state))
 }
 
-/// A session with ten loaded skills that declare ten tools each.
-pub(crate) fn loaded_session(settings: Settings) -> anyhow::Result<Session> {
-    let declared = |skill: usize| {
+/// Returns a session with ten loaded skills that declare ten tools each.
+pub(crate) fn session_with_loaded_skills(settings: Settings) -> anyhow::Result<Session> {
+    let declared_tools = |skill: usize| {
         let plain = (0..8).map(move |tool| format!("tool_{skill}_{tool}"));
         plain.chain([format!("Bash(program{skill}:*)"), format!("Bash(git sub{skill} *)")])
     };
     let changed = (0..10)
-        .map(|n| view(n, &declared(n).collect::<Vec<_>>()))
+        .map(|n| skill_view(n, &declared_tools(n).collect::<Vec<_>>()))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let mut state = SkillsState::default();
     let names: Vec<SkillName> = changed.iter().map(|skill| skill.name.clone()).collect();
@@ -53,7 +53,7 @@ pub(crate) fn loaded_session(settings: Settings) -> anyhow::Result<Session> {
     Ok(Session::resume(settings, Arc::new(SnapshotCache::default()), state))
 }
 
-fn view(n: usize, tools: &[String]) -> anyhow::Result<Arc<SkillView>> {
+fn skill_view(n: usize, tools: &[String]) -> anyhow::Result<Arc<SkillView>> {
     let name = format!("skill-{n:05}");
     let path = format!("/srv/skills/{name}/SKILL.md");
     let mut skill = SkillView::new(SkillName::parse(name)?, description(n), path);
@@ -61,7 +61,7 @@ fn view(n: usize, tools: &[String]) -> anyhow::Result<Arc<SkillView>> {
     Ok(Arc::new(skill))
 }
 
-/// About 260 characters, the average of published skills.
+/// Returns a description of about 260 characters, the average of published skills.
 pub(crate) fn description(n: usize) -> String {
     format!(
         "Extract text, tables and metadata from documents of kind {n}, fill in forms, merge and split files. Use when \
@@ -70,22 +70,25 @@ pub(crate) fn description(n: usize) -> String {
     )
 }
 
-/// The tool calls that the policy checks.
+/// A tool call that the policy checks.
 #[derive(Clone, Copy)]
 pub(crate) enum ToolCall {
-    Named,
+    /// A call of a tool that a loaded skill declares.
+    Listed,
+    /// A call of a tool that no skill declares, which the policy blocks.
     Unlisted,
-    Command,
+    /// A shell pipeline of declared commands.
+    Pipeline,
 }
 
 impl ToolCall {
-    pub(crate) const ALL: &'static [Self] = &[Self::Named, Self::Unlisted, Self::Command];
+    pub(crate) const ALL: &'static [Self] = &[Self::Listed, Self::Unlisted, Self::Pipeline];
 
     pub(crate) fn description(self) -> &'static str {
         match self {
-            Self::Named => "a listed tool",
+            Self::Listed => "a listed tool",
             Self::Unlisted => "a tool that is blocked",
-            Self::Command => "a pipeline of three commands",
+            Self::Pipeline => "a pipeline of three commands",
         }
     }
 
@@ -95,9 +98,9 @@ impl ToolCall {
 
     pub(crate) fn tool_and_input(self) -> (&'static str, Value) {
         match self {
-            Self::Named => ("tool_9_7", json!({})),
+            Self::Listed => ("tool_9_7", json!({})),
             Self::Unlisted => ("tool_9_9", json!({})),
-            Self::Command => {
+            Self::Pipeline => {
                 let command = "program3 --all 'in put' | git sub9 x | program9 > /dev/null";
                 ("skill_run", json!({"skill": "skill-00001", "command": command}))
             }
@@ -105,19 +108,19 @@ impl ToolCall {
     }
 }
 
-/// A skill on disk whose SKILL.md has about `bytes` bytes, with a few other files.
-pub(crate) fn skill_on_disk(bytes: usize) -> anyhow::Result<(TempDir, Catalog)> {
+/// Writes a skill whose SKILL.md has about `bytes` bytes, with a few other files. Returns its directory and catalog.
+pub(crate) fn write_large_skill(bytes: usize) -> anyhow::Result<(TempDir, Catalog)> {
     let directory = tempfile::tempdir()?;
     let skill = directory.path().join("big");
-    for below in ["scripts", "references", "assets"] {
-        fs::create_dir_all(skill.join(below))?;
-        fs::write(skill.join(below).join("file.md"), "A file.\n")?;
+    for subdirectory in ["scripts", "references", "assets"] {
+        fs::create_dir_all(skill.join(subdirectory))?;
+        fs::write(skill.join(subdirectory).join("file.md"), "A file.\n")?;
     }
     let line = "Read the input line by line, check every field, and write what is wrong into the report.\n";
-    let head = "---\nname: big\ndescription: A long one.\n---\n";
+    let frontmatter = "---\nname: big\ndescription: A long one.\n---\n";
     fs::write(
         skill.join("SKILL.md"),
-        head.to_owned() + &line.repeat(bytes / line.len()),
+        frontmatter.to_owned() + &line.repeat(bytes / line.len()),
     )?;
     let source = Source::Directory {
         path: directory.path().to_owned(),
@@ -127,8 +130,8 @@ pub(crate) fn skill_on_disk(bytes: usize) -> anyhow::Result<(TempDir, Catalog)> 
     Ok((directory, catalog))
 }
 
-/// A session at the start of its first turn.
-pub(crate) fn first_turn(catalog: &Catalog) -> Session {
+/// Starts a session and its first turn.
+pub(crate) fn start_session(catalog: &Catalog) -> Session {
     let session = Session::new(Settings::default(), Arc::new(SnapshotCache::default()));
     session.before_agent(catalog, &AgentSpec::main());
     session

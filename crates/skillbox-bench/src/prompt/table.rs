@@ -1,11 +1,11 @@
-//! The results as a table and as JSON.
+//! Prints the results as a table or as JSON.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::deepagents::PeerTime;
+use super::deepagents::PeerOutcome;
 use super::row::Row;
 
 /// Prints the table and the verdicts.
@@ -21,18 +21,18 @@ pub(super) fn print(rows: &[Row]) -> anyhow::Result<()> {
         let median = row.samples.median().unwrap_or_default();
         let (fastest, _) = row.samples.range().unwrap_or_default();
         let verdict = match row.target {
-            Some(target) if median <= target => format!("{:>11}  met", shown(target)),
-            Some(target) => format!("{:>11}  MISSED", shown(target)),
+            Some(target) if median <= target => format!("{:>11}  met", format_time(target)),
+            Some(target) => format!("{:>11}  MISSED", format_time(target)),
             None => String::new(),
         };
-        let (median, fastest) = (shown(median), shown(fastest));
+        let (median, fastest) = (format_time(median), format_time(fastest));
         writeln!(out, "  {:<35}{median:>11}{fastest:>11}{verdict}", row.label)?;
         match &row.peer {
-            Some(PeerTime::Took { version, median }) => {
-                let label = format!("  the same by deepagents {version}");
-                writeln!(out, "  {label:<35}{:>11}", shown(*median))?;
+            Some(PeerOutcome::Measured { version, median }) => {
+                let label = format!("  the same in deepagents {version}");
+                writeln!(out, "  {label:<35}{:>11}", format_time(*median))?;
             }
-            Some(PeerTime::Missing(reason)) => writeln!(out, "    not compared with deepagents: {reason}")?,
+            Some(PeerOutcome::Missing(reason)) => writeln!(out, "    not compared with deepagents: {reason}")?,
             None => {}
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn print_json(rows: &[Row]) -> anyhow::Result<()> {
             "target_us": row.target.map(micros),
             "met": median.zip(row.target).map(|(median, target)| median <= target),
             "deepagents_us": match &row.peer {
-                Some(PeerTime::Took { median, .. }) => json!(micros(*median)),
+                Some(PeerOutcome::Measured { median, .. }) => json!(micros(*median)),
                 _ => Value::Null,
             },
         })
@@ -60,7 +60,7 @@ pub(super) fn print_json(rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn shown(time: Duration) -> String {
+fn format_time(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     if micros < 1_000.0 {
         format!("{micros:.2} µs")

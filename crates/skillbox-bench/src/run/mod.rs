@@ -1,4 +1,4 @@
-//! `run`: the cost of a fully isolated run beside a bare spawn, bubblewrap and other sandboxes.
+//! `run`: the cost of a fully isolated run, compared with a bare spawn, bubblewrap and other sandboxes.
 
 mod command;
 mod sequence;

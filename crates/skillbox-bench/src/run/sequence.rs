@@ -1,13 +1,14 @@
-//! Many runs in sequence: the last ones must not be slower than the first ones.
+//! Measures many consecutive runs: the last ones must not be slower than the first ones.
 
 use std::time::{Duration, Instant};
 
 use crate::bench_runtime::BenchRuntime;
-use crate::claim::{Bound, Claim};
+use crate::target::{Bound, Target};
 
+/// The number of runs at each end of the sequence that are compared.
 const WINDOW_RUNS: usize = 100;
 
-pub(crate) fn measure(runtime: &BenchRuntime, runs: usize) -> anyhow::Result<Claim> {
+pub(crate) fn measure(runtime: &BenchRuntime, runs: usize) -> anyhow::Result<Target> {
     let runs = runs.max(2 * WINDOW_RUNS);
     let mut times = Vec::with_capacity(runs);
     for _ in 0..runs {
@@ -20,10 +21,10 @@ pub(crate) fn measure(runtime: &BenchRuntime, runs: usize) -> anyhow::Result<Cla
         window.sort_unstable();
         window[window.len() / 2].as_secs_f64()
     };
-    Ok(Claim {
-        what: format!("the last {WINDOW_RUNS} of {runs} runs"),
-        against: format!("the first {WINDOW_RUNS}"),
+    Ok(Target {
+        subject: format!("the last {WINDOW_RUNS} of {runs} runs"),
+        reference: format!("the first {WINDOW_RUNS}"),
         measured: Some(median(&times[runs - WINDOW_RUNS..]) / median(&times[..WINDOW_RUNS])),
-        bound: Bound::AtMost(1.1),
+        bound: Bound::RatioAtMost(1.1),
     })
 }

@@ -1,4 +1,4 @@
-//! The time of each stage of a run, measured by its events.
+//! Measures each stage of a run, from one event of the run to the next.
 
 use std::time::{Duration, Instant};
 
@@ -9,26 +9,26 @@ use crate::bench_runtime::{BenchRuntime, RunSpec};
 
 const STAGES: [&str; 6] = [
     "accept the request",
-    "freeze the skill, make the workspace, stage",
+    "freeze the skill, create the workspace, stage",
     "sandbox, up to the script's first instruction",
     "the script itself, up to the end of every process",
     "collect",
     "report and clean up",
 ];
 
-const PAUSE: Duration = Duration::from_millis(4);
+const PAUSE_BEFORE_RUN: Duration = Duration::from_millis(4);
 
 /// Returns one line for each stage, with its median.
 pub(crate) fn measure(runtime: &BenchRuntime, rounds: usize) -> anyhow::Result<Vec<String>> {
     let mut times = vec![Vec::with_capacity(rounds); STAGES.len()];
     for _ in 0..rounds.max(1) {
-        // As between the requests of an agent, the spawner has the time to park a slot.
-        std::thread::sleep(PAUSE);
+        // As between the requests of an agent, the spawner has time to park a sandbox.
+        std::thread::sleep(PAUSE_BEFORE_RUN);
         let begin = Instant::now();
-        let mut marks = vec![begin];
+        let mut timestamps = vec![begin];
         let mut record = |event: RunEvent| {
             if !matches!(event, RunEvent::Output { .. } | RunEvent::Saved { .. }) {
-                marks.push(Instant::now());
+                timestamps.push(Instant::now());
             }
         };
         let spec = RunSpec {
@@ -36,18 +36,22 @@ pub(crate) fn measure(runtime: &BenchRuntime, rounds: usize) -> anyhow::Result<V
             ..RunSpec::default()
         };
         runtime.run_with_events(spec, EventSink::with_listener(&mut record))?;
-        marks.push(Instant::now());
-        anyhow::ensure!(marks.len() == STAGES.len() + 1, "a run had {} events", marks.len() - 2);
-        for (list, pair) in times.iter_mut().zip(marks.windows(2)) {
-            list.push(pair[1] - pair[0]);
+        timestamps.push(Instant::now());
+        anyhow::ensure!(
+            timestamps.len() == STAGES.len() + 1,
+            "a run sent {} stage events",
+            timestamps.len() - 2
+        );
+        for (samples, interval) in times.iter_mut().zip(timestamps.windows(2)) {
+            samples.push(interval[1] - interval[0]);
         }
     }
-    let median = |list: &mut Vec<Duration>| {
-        list.sort_unstable();
-        list[list.len() / 2]
+    let median = |samples: &mut Vec<Duration>| {
+        samples.sort_unstable();
+        samples[samples.len() / 2]
     };
-    let lines = STAGES.iter().zip(&mut times).map(|(name, list)| {
-        let micros = median(list).as_secs_f64() * 1e6;
+    let lines = STAGES.iter().zip(&mut times).map(|(name, samples)| {
+        let micros = median(samples).as_secs_f64() * 1e6;
         format!("  {name:<50} {micros:>8.0} µs")
     });
     Ok(["stages of one run (medians)".to_owned()]

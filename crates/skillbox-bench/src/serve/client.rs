@@ -1,4 +1,4 @@
-//! Minimal clients over a persistent connection.
+//! Minimal HTTP and MCP clients with a persistent connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,15 +7,16 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-/// One connection.
+/// A client with one connection.
 pub(crate) struct HttpClient {
     stream: BufReader<TcpStream>,
     address: String,
 }
 
-/// Status, headers as text, body.
+/// An HTTP response.
 struct Response {
     status: u16,
+    /// Status line and headers.
     head: String,
     body: Vec<u8>,
 }
@@ -32,10 +33,10 @@ impl HttpClient {
     }
 
     /// Runs `true` and waits for the report.
-    pub(crate) fn skill_run(&mut self) -> anyhow::Result<()> {
-        let answer = self.post("/v1/runs?wait=60", "", &json!({"skill": "small", "command": "true"}))?;
-        let report: Value = serde_json::from_slice(&answer.body)?;
-        ensure!(answer.status == 200 && report["exit_code"] == 0, "{report}");
+    pub(crate) fn run_skill(&mut self) -> anyhow::Result<()> {
+        let response = self.post("/v1/runs?wait=60", "", &json!({"skill": "small", "command": "true"}))?;
+        let report: Value = serde_json::from_slice(&response.body)?;
+        ensure!(response.status == 200 && report["exit_code"] == 0, "{report}");
         Ok(())
     }
 
@@ -53,13 +54,16 @@ impl HttpClient {
     fn read_response(&mut self) -> anyhow::Result<Response> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            ensure!(self.stream.read_line(&mut head)? > 0, "the connection ended");
+            ensure!(
+                self.stream.read_line(&mut head)? > 0,
+                "the server closed the connection"
+            );
         }
         let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
         let value = |name: &str| {
             let mut lines = head.lines().filter_map(|line| line.split_once(": "));
             lines
-                .find(|(known, _)| known.eq_ignore_ascii_case(name))
+                .find(|(header, _)| header.eq_ignore_ascii_case(name))
                 .map(|(_, value)| value)
         };
         let mut body = Vec::new();
@@ -70,7 +74,7 @@ impl HttpClient {
             self.read_chunks(&mut body)?;
         }
         Ok(Response {
-            status: status.context("a status")?,
+            status: status.context("the response has no status code")?,
             head,
             body,
         })
@@ -105,35 +109,35 @@ impl McpClient {
             headers: "Accept: application/json, text/event-stream\r\n".to_owned(),
             last_id: 0,
         };
-        let about = json!({
+        let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "skillbox-bench", "version": "1"},
         });
-        let answer = mcp.request("initialize", &about)?;
-        let lines = answer.head.lines().filter_map(|line| line.split_once(": "));
+        let response = mcp.request("initialize", &params)?;
+        let lines = response.head.lines().filter_map(|line| line.split_once(": "));
         let session = lines
             .into_iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id"))
-            .context("a session")?;
+            .context("the response has no session id")?;
         mcp.headers.push_str(&format!(
             "Mcp-Session-Id: {}\r\nMCP-Protocol-Version: 2025-11-25\r\n",
             session.1
         ));
-        let runtime = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        mcp.http.post("/mcp", &mcp.headers, &runtime)?;
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        mcp.http.post("/mcp", &mcp.headers, &notification)?;
         Ok(mcp)
     }
 
-    /// Runs `true`.
-    pub(crate) fn skill_run(&mut self) -> anyhow::Result<()> {
+    /// Runs `true` with the tool `skill_run`.
+    pub(crate) fn run_skill(&mut self) -> anyhow::Result<()> {
         let call = json!({"name": "skill_run", "arguments": {"skill": "small", "command": "true"}});
-        let answer = self.request("tools/call", &call)?;
-        let text = String::from_utf8_lossy(&answer.body);
+        let response = self.request("tools/call", &call)?;
+        let text = String::from_utf8_lossy(&response.body);
         let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
         let mut results = data.filter_map(|line| serde_json::from_str::<Value>(line.trim()).ok());
         let result = results
             .find(|message| message["id"] == self.last_id)
-            .context("an answer")?;
+            .context("the response contains no result")?;
         let report = &result["result"]["structuredContent"];
         ensure!(report["exit_code"] == 0, "{result}");
         Ok(())
@@ -142,12 +146,12 @@ impl McpClient {
     fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Response> {
         self.last_id += 1;
         let request = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
-        let answer = self.http.post("/mcp", &self.headers, &request)?;
+        let response = self.http.post("/mcp", &self.headers, &request)?;
         ensure!(
-            answer.status == 200,
+            response.status == 200,
             "{method}: {}",
-            String::from_utf8_lossy(&answer.body)
+            String::from_utf8_lossy(&response.body)
         );
-        Ok(answer)
+        Ok(response)
     }
 }

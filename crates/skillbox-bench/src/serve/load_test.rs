@@ -1,34 +1,36 @@
-//! Concurrent clients for some time: every run must succeed, and none may wait much longer than the others.
+//! A load test with concurrent clients: every run must succeed, and none may take much longer than the others.
 
 use std::time::{Duration, Instant};
 
 use super::client::HttpClient;
-use super::server::Server;
-use crate::claim::{Bound, Claim};
+use super::server::ServerProcess;
+use crate::target::{Bound, Target};
 
-/// The limit of the ratio of the 99th percentile to the median.
-const SPREAD_LIMIT: f64 = 10.0;
+/// The limit for the ratio of the 99th percentile to the median.
+const TAIL_RATIO_LIMIT: f64 = 10.0;
 
+/// The result of a load test.
 pub(crate) struct LoadTest {
     clients: usize,
-    took: Duration,
+    duration: Duration,
+    /// The sorted times of successful runs.
     times: Vec<Duration>,
     errors: Vec<String>,
 }
 
-pub(crate) fn measure(server: &Server, clients: usize, duration: Duration) -> LoadTest {
+pub(crate) fn measure(server: &ServerProcess, clients: usize, duration: Duration) -> LoadTest {
     let begin = Instant::now();
     let run_client = || {
         let (mut times, mut errors) = (Vec::new(), Vec::new());
         let mut client = HttpClient::connect(&server.address);
         while begin.elapsed() < duration {
-            let asked = Instant::now();
-            let ran = match &mut client {
-                Ok(client) => client.skill_run(),
+            let start = Instant::now();
+            let result = match &mut client {
+                Ok(client) => client.run_skill(),
                 Err(error) => Err(anyhow::anyhow!("{error}")),
             };
-            match ran {
-                Ok(()) => times.push(asked.elapsed()),
+            match result {
+                Ok(()) => times.push(start.elapsed()),
                 Err(error) => {
                     errors.push(error.to_string());
                     client = HttpClient::connect(&server.address);
@@ -49,7 +51,7 @@ pub(crate) fn measure(server: &Server, clients: usize, duration: Duration) -> Lo
     times.sort_unstable();
     LoadTest {
         clients,
-        took: begin.elapsed(),
+        duration: begin.elapsed(),
         times,
         errors,
     }
@@ -61,41 +63,42 @@ impl LoadTest {
         self.times.get(index).copied().unwrap_or_default()
     }
 
-    fn spread(&self) -> f64 {
+    /// The ratio of the 99th percentile to the median.
+    fn tail_ratio(&self) -> f64 {
         self.percentile(99).as_secs_f64() / self.percentile(50).as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    pub(crate) fn claims(&self) -> [Claim; 2] {
-        let all = self.times.len() + self.errors.len();
-        let claim = |what: String, against: &str, measured, bound| Claim {
-            what,
-            against: against.to_owned(),
+    pub(crate) fn targets(&self) -> [Target; 2] {
+        let request_count = self.times.len() + self.errors.len();
+        let target = |subject: String, reference: &str, measured, bound| Target {
+            subject,
+            reference: reference.to_owned(),
             measured: Some(measured),
             bound,
         };
         let clients = format!("{} clients", self.clients);
-        let share = self.times.len() as f64 / all.max(1) as f64;
+        let success_ratio = self.times.len() as f64 / request_count.max(1) as f64;
         [
-            claim(
-                format!("answers of {clients}"),
-                "their requests",
-                share,
-                Bound::AtLeast(1.0),
+            target(
+                format!("successful runs of {clients}"),
+                "all their requests",
+                success_ratio,
+                Bound::RatioAtLeast(1.0),
             ),
-            claim(
+            target(
                 format!("p99 of {clients}"),
                 "their p50",
-                self.spread(),
-                Bound::AtMost(SPREAD_LIMIT),
+                self.tail_ratio(),
+                Bound::RatioAtMost(TAIL_RATIO_LIMIT),
             ),
         ]
     }
 
     pub(crate) fn remarks(&self) -> Vec<String> {
         let millis = |percent| self.percentile(percent).as_secs_f64() * 1e3;
-        let (count, seconds) = (self.times.len(), self.took.as_secs_f64());
+        let (count, seconds) = (self.times.len(), self.duration.as_secs_f64());
         let mut remarks = vec![format!(
-            "{} concurrent clients for {seconds:.0} s: {count} runs, {:.0} a second, {} errors; p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms",
+            "{} concurrent clients for {seconds:.0} s: {count} runs, {:.0} per second, {} errors; p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms",
             self.clients,
             count as f64 / seconds,
             self.errors.len(),
@@ -103,7 +106,7 @@ impl LoadTest {
             millis(95),
             millis(99)
         )];
-        remarks.extend(self.errors.first().map(|error| format!("the first error: {error}")));
+        remarks.extend(self.errors.first().map(|error| format!("first error: {error}")));
         remarks
     }
 }

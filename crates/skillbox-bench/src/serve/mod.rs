@@ -1,6 +1,6 @@
-//! `serve`: the cost of a run over HTTP and over MCP, and the load of many clients.
+//! `serve`: the cost of a run over HTTP and over MCP, and a load test with many clients.
 //!
-//! The servers are processes of their own; this process makes the requests, over loopback.
+//! The servers are separate processes. This process sends the requests, over loopback.
 
 mod client;
 mod command;

@@ -1,4 +1,4 @@
-//! A server as a separate process, which ends with the measurement.
+//! A skillbox server in a separate process, which ends with the measurement.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,13 +8,13 @@ use anyhow::Context;
 
 use crate::bench_runtime::BenchRuntime;
 
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     process: Child,
-    /// Host and port.
+    /// The host and port that the server listens on.
     pub address: String,
 }
 
-impl Server {
+impl ServerProcess {
     #[expect(clippy::disallowed_methods, reason = "a benchmark starts programs")]
     pub(crate) fn start(program: &Path, runtime: &BenchRuntime, args: &[&str]) -> anyhow::Result<Self> {
         let mut process = Command::new(program)
@@ -26,8 +26,8 @@ impl Server {
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .with_context(|| format!("{} does not start", program.display()))?;
-        let stderr = process.stderr.take().context("no standard error")?;
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let stderr = process.stderr.take().context("the server has no stderr pipe")?;
         let mut stderr = BufReader::new(stderr);
         let mut line = String::new();
         stderr.read_line(&mut line)?;
@@ -38,18 +38,18 @@ impl Server {
         Ok(Self { process, address })
     }
 
-    /// Its resident memory.
+    /// The resident memory of the server.
     pub(crate) fn resident_mib(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib: f64 = line
             .and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok())
-            .context("a resident set")?;
+            .context("the server has no VmRSS in /proc")?;
         Ok(kib / 1024.0)
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // The process may have ended already.
         let _ = self.process.kill();

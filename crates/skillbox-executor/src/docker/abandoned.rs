@@ -9,7 +9,7 @@ use bollard::models::ContainerSummary;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 
 use super::container;
-use super::labels::{VERSION_LABEL, OWNER_LABEL};
+use super::labels::{OWNER_LABEL, VERSION_LABEL};
 use crate::process_identity::{ProcessState, process_state};
 
 /// The age after which a container of an unknown process counts as abandoned. It is longer than any run.

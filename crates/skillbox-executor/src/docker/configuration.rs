@@ -7,12 +7,12 @@ use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, ResourcesUlimits,
 };
 use skillbox_model::{Layer, Limits};
-use skillbox_runner::Confinement;
+use skillbox_runner::LandlockConfinement;
 use skillbox_sandbox::{
     FileRights, HOSTNAME, LandlockRule, Need, NetworkPolicy, Profile, SANDBOX_IDS, docker_seccomp_profile,
 };
 
-use super::labels::{VERSION_LABEL, OWNER_LABEL};
+use super::labels::{OWNER_LABEL, VERSION_LABEL};
 use crate::embedded_runner::RUNNER_PATH;
 use crate::layout;
 
@@ -42,10 +42,10 @@ const MASKED_SYS_PATHS: [&str; 23] = [
     "/sys/module",
     "/sys/power",
 ];
-/// No run has a terminal. `/dev/tty` is not listed: masking a file replaces it by the null device, and opening that
+/// No run has a terminal. `/dev/tty` is not listed: masking a file replaces it with the null device, and opening that
 /// would succeed.
 const MASKED_DEV_PATHS: [&str; 1] = ["/dev/pts"];
-/// The paths that Docker masks by default. They are listed here because our list replaces the default list.
+/// Paths that Docker masks by default. They are listed here because our list replaces the default list.
 const MASKED_PROC_PATHS: [&str; 5] = [
     "/proc/acpi",
     "/proc/asound",
@@ -109,9 +109,9 @@ pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, ow
 }
 
 /// The restrictions that the runner adds on a kernel with this version of Landlock.
-pub(super) fn confinement(profile: &Profile, landlock_abi: u8) -> Confinement {
+pub(super) fn confinement(profile: &Profile, landlock_abi: u8) -> LandlockConfinement {
     let is_requested = |layer, since| profile.need_in_container(layer) != Need::Off && landlock_abi >= since;
-    Confinement {
+    LandlockConfinement {
         files: is_requested(Layer::LandlockFiles, 1).then(|| file_rules(profile)),
         refuse_tcp: is_requested(Layer::LandlockNetwork, 4) && profile.network == NetworkPolicy::None,
         scope: is_requested(Layer::LandlockScope, 6),

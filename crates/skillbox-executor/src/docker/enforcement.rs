@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bollard::models::{ContainerInspectResponse, HostConfig, HostConfigCgroupnsModeEnum, SystemInfo};
 use skillbox_model::{Enforcement, Layer, LayerState, Limits, Tier};
-use skillbox_runner::{Confinement, ContainerFacts};
+use skillbox_runner::{ContainerFacts, LandlockConfinement};
 use skillbox_sandbox::{HOSTNAME, Need, PlanError, Profile, SANDBOX_IDS};
 
 use super::DockerError;
@@ -15,7 +15,7 @@ pub(super) struct ContainerEvidence<'a> {
     pub inspected: &'a ContainerInspectResponse,
     pub info: &'a SystemInfo,
     pub facts: &'a ContainerFacts,
-    pub confinement: &'a Confinement,
+    pub confinement: &'a LandlockConfinement,
     pub limits: &'a Limits,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn determine_enforcement(
         if need == Need::Required
             && let LayerState::Partial { reason } | LayerState::Absent { reason } = &found.state
         {
-            return Err(DockerError::Isolation(PlanError::Isolation {
+            return Err(DockerError::Isolation(PlanError::LayerUnavailable {
                 profile: profile.name.clone(),
                 layer,
                 reason: reason.clone(),
@@ -89,7 +89,7 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
             "the container shares the host's pid namespace",
         ),
         Layer::NetworkNamespace => enforced_if(
-            host.network_mode.as_deref() == Some("none") && facts.interfaces == 0,
+            host.network_mode.as_deref() == Some("none") && facts.network_interfaces == 0,
             "the container has a network interface",
         ),
         Layer::IpcNamespace => enforced_if(
@@ -121,14 +121,14 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
         Layer::Seccomp => {
             let is_ours = |option: &String| option.starts_with("seccomp={");
             enforced_if(
-                facts.seccomp && host.security_opt.iter().flatten().any(is_ours),
+                facts.has_seccomp_filter && host.security_opt.iter().flatten().any(is_ours),
                 "the daemon did not install the system call filter",
             )
         }
         Layer::Capabilities => enforced_if(facts.no_capabilities, "the container has capabilities"),
         Layer::NoNewPrivileges => enforced_if(facts.no_new_privileges, "programs can gain privileges"),
         Layer::ResourceLimits => enforced_if(
-            facts.open_files == Some(limits.open_files),
+            facts.open_file_limit == Some(limits.open_files),
             "the daemon did not set the resource limits",
         ),
         Layer::Memory => check_memory(host, facts, limits),
@@ -136,11 +136,11 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
             let requested = limits.pids.saturating_add(1);
             let configured = host.pids_limit.and_then(|limit| u64::try_from(limit).ok());
             enforced_if(
-                configured == Some(requested) && facts.pids.is_none_or(|limit| limit <= requested),
+                configured == Some(requested) && facts.process_limit.is_none_or(|limit| limit <= requested),
                 "the daemon does not limit the number of processes",
             )
         }
-        Layer::Cpu if facts.has_cpu_time => enforced_if(true, ""),
+        Layer::Cpu if facts.counts_cpu_time => enforced_if(true, ""),
         Layer::Cpu => partial(
             "the control group does not report CPU time; the limit applies to each process separately",
             "mount the `cpuacct` control group on the host",
@@ -157,7 +157,7 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
 fn check_memory(host: &HostConfig, facts: &ContainerFacts, limits: &Limits) -> LayerFinding {
     let requested = limits.memory.bytes();
     let configured = host.memory.and_then(|limit| u64::try_from(limit).ok());
-    if configured != Some(requested) || facts.memory_bytes.is_some_and(|limit| limit > requested) {
+    if configured != Some(requested) || facts.memory_limit_bytes.is_some_and(|limit| limit > requested) {
         return LayerFinding {
             state: LayerState::Absent {
                 reason: "the daemon does not limit memory".to_owned(),
@@ -165,7 +165,7 @@ fn check_memory(host: &HostConfig, facts: &ContainerFacts, limits: &Limits) -> L
             fix: "mount the `memory` control group on the host",
         };
     }
-    let with_swap = facts.memory_and_swap_bytes;
+    let with_swap = facts.memory_and_swap_limit_bytes;
     let swap_is_limited = host.memory_swap == host.memory;
     if !swap_is_limited || with_swap.is_some_and(|limit| limit > requested) {
         return partial(

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerCreateBody, ContainerInspectResponse};
 use rustix::io::Errno;
-use skillbox_model::{ByteSize, Enforcement, Limits, ProfileName, RunEvent, Usage};
-use skillbox_runner::{ContainerFacts, PROTOCOL, ToExecutor};
-use skillbox_sandbox::{PlanError, Profile, Unconfined};
+use skillbox_model::{ByteSize, Enforcement, Limits, ProfileName, ResourceUsage, RunEvent};
+use skillbox_runner::{ContainerFacts, PROTOCOL_VERSION, ToExecutor};
+use skillbox_sandbox::{PlanError, Profile, UnconfinedPolicy};
 
 use super::container::{self, RunnerStderr, StartedContainer};
 use super::daemon::Daemon;
@@ -44,7 +44,7 @@ pub struct DockerOptions {
     /// The parent directory for the host's side of workspaces.
     pub scratch: PathBuf,
     /// Whether profiles without isolation are allowed.
-    pub unconfined: Unconfined,
+    pub unconfined: UnconfinedPolicy,
 }
 
 /// Runs jobs in containers. It connects to the daemon when the first job arrives.
@@ -84,8 +84,11 @@ impl DockerExecutor {
     pub fn create_workspace(&self) -> Result<Workspace, DockerError> {
         // Connecting first ensures that nothing is staged if there is no daemon.
         self.connect()?;
-        let scratch = ScratchDirectory::new(&self.options.scratch).map_err(DockerError::io("create a directory for the run"))?;
-        let root = scratch.open_root().map_err(DockerError::io("open the run's directory"))?;
+        let scratch =
+            ScratchDirectory::new(&self.options.scratch).map_err(DockerError::io("create a directory for the run"))?;
+        let root = scratch
+            .open_root()
+            .map_err(DockerError::io("open the run's directory"))?;
         Ok(Workspace::new(root, None, Backing::Disk).with_scratch(scratch))
     }
 
@@ -101,8 +104,10 @@ impl DockerExecutor {
         cancel: &CancelToken,
         events: &mut EventSink<'_>,
     ) -> Result<ExecutionResult, DockerError> {
-        if profile.is_unconfined() && self.options.unconfined == Unconfined::Refuse {
-            return Err(DockerError::Isolation(PlanError::Unconfined(profile.name.clone())));
+        if profile.is_unconfined() && self.options.unconfined == UnconfinedPolicy::Refuse {
+            return Err(DockerError::Isolation(PlanError::UnconfinedRefused(
+                profile.name.clone(),
+            )));
         }
         let daemon_state = self.connect()?;
         let explain = |error: DockerError| daemon_state.explain_lost_container(error);
@@ -189,7 +194,9 @@ impl DockerExecutor {
     /// The number of idle containers.
     pub fn idle_containers(&self) -> usize {
         let daemon_state = self.daemon_state.lock().unwrap_or_else(PoisonError::into_inner);
-        daemon_state.as_ref().map_or(0, |daemon_state| daemon_state.pool.idle_count())
+        daemon_state
+            .as_ref()
+            .map_or(0, |daemon_state| daemon_state.pool.idle_count())
     }
 
     /// Removes the containers and scratch directories of processes that have ended. Returns the number of containers.
@@ -378,7 +385,7 @@ impl DaemonState {
         Ok(id)
     }
 
-    /// Replaces the image id in an error by the image name. If the image is missing, its cached id is cleared.
+    /// Replaces the image id in an error with the image name. If the image is missing, its cached id is cleared.
     fn with_image_name(&self, error: DockerError, name: &str) -> DockerError {
         match error {
             DockerError::ImageMissing { .. } => {
@@ -422,9 +429,9 @@ fn receive_ready_message(lease: &mut Lease, image: &str) -> Result<ContainerFact
         reason,
     };
     match lease.connection.next_event(Instant::now() + READY_TIMEOUT, None) {
-        Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) if facts.protocol == PROTOCOL => Ok(*facts),
+        Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) if facts.protocol == PROTOCOL_VERSION => Ok(*facts),
         Ok(ConnectionEvent::Message(ToExecutor::Ready(facts))) => Err(unusable(format!(
-            "its runner has protocol version {}; this program has {PROTOCOL}",
+            "its runner has protocol version {}; this program has {PROTOCOL_VERSION}",
             facts.protocol
         ))),
         Ok(ConnectionEvent::Closed) => Err(DockerError::ContainerLost {
@@ -472,7 +479,7 @@ fn build_result(
         stdout: supervised.stdout.finish(),
         stderr: supervised.stderr.finish(),
         duration: supervised.duration,
-        usage: Usage {
+        usage: ResourceUsage {
             cpu_ms: end.cpu_micros.div_ceil(1000),
             peak_memory_bytes: end.peak_memory,
         },

@@ -131,8 +131,8 @@ impl Pool {
             state.is_filling = true;
         }
         let (docker, state) = (daemon.client(), self.state.clone());
-        // A background task is not interrupted: if the executor is dropped in the meantime, the container is still created,
-        // and then removed.
+        // A background task is not interrupted: if the executor is dropped in the meantime, the container is still
+        // created, and then removed.
         daemon.spawn_background_task(async move {
             loop {
                 wait_for_quiet_period(&state).await;

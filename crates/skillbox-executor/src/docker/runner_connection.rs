@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::Serialize;
 use skillbox_model::Stream;
-use skillbox_runner::{Frame, Frames, ToExecutor, write_data, write_message};
+use skillbox_runner::{Frame, FrameDecoder, ToExecutor, write_data, write_message};
 
 use super::DockerError;
 use crate::CancelToken;
@@ -19,7 +19,7 @@ const SEND_QUEUE_LIMIT_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct RunnerConnection {
     socket: OwnedFd,
-    frames: Frames,
+    frames: FrameDecoder,
     send_queue: Vec<u8>,
     /// The number of bytes of `send_queue` that are already sent.
     sent: usize,
@@ -45,7 +45,7 @@ impl RunnerConnection {
     pub(super) fn new(socket: OwnedFd) -> Self {
         Self {
             socket,
-            frames: Frames::default(),
+            frames: FrameDecoder::default(),
             send_queue: Vec::new(),
             sent: 0,
             buffer: vec![0; 64 << 10],
@@ -114,7 +114,7 @@ impl RunnerConnection {
     /// The next received frame.
     fn next_frame_event(&mut self) -> Result<Option<ConnectionEvent>, DockerError> {
         Ok(match self.frames.next_frame()? {
-            Some(Frame::Message(bytes)) => Some(ConnectionEvent::Message(Frames::decode(&bytes)?)),
+            Some(Frame::Message(bytes)) => Some(ConnectionEvent::Message(FrameDecoder::decode_message(&bytes)?)),
             Some(Frame::Data(data)) => Some(ConnectionEvent::Data(data)),
             Some(Frame::Output(stream, data)) => Some(ConnectionEvent::Output(stream, data)),
             None => None,
@@ -157,7 +157,11 @@ impl RunnerConnection {
 
     fn write_some(&mut self) {
         while self.sent < self.send_queue.len() {
-            match rustix::net::send(&self.socket, &self.send_queue[self.sent..], rustix::net::SendFlags::NOSIGNAL) {
+            match rustix::net::send(
+                &self.socket,
+                &self.send_queue[self.sent..],
+                rustix::net::SendFlags::NOSIGNAL,
+            ) {
                 Ok(count) => self.sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,

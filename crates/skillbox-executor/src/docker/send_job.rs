@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use skillbox_runner::{Confinement, Entry, EntryKind, Job, SkillTree, ToRunner, WalkOptions, open_file, walk_tree};
+use skillbox_runner::{
+    Entry, EntryKind, Job, LandlockConfinement, SkillTree, ToRunner, WalkOptions, open_file, walk_tree,
+};
 
 use super::DockerError;
 use super::runner_connection::RunnerConnection;
@@ -27,7 +29,7 @@ pub(super) fn send_job(
     spec: &JobSpec,
     job: &StagedJob,
     workspace: &Workspace,
-    confinement: Confinement,
+    confinement: LandlockConfinement,
 ) -> Result<(), DockerError> {
     let unhashed_names: Vec<String> = SKILL_LINKS.iter().map(|(name, _)| (*name).to_owned()).collect();
     let skills = job.skills.iter().map(|(name, snapshot)| SkillTree {
@@ -46,8 +48,8 @@ pub(super) fn send_job(
             .collect(),
         cwd: job.cwd.clone().into_bytes(),
         has_stdin: !spec.stdin.is_empty(),
-        file_bytes: spec.limits.file.bytes(),
-        cpu_ms: u64::try_from(spec.limits.cpu.as_millis()).unwrap_or(u64::MAX),
+        max_file_bytes: spec.limits.file.bytes(),
+        cpu_limit_ms: u64::try_from(spec.limits.cpu.as_millis()).unwrap_or(u64::MAX),
         confinement,
     };
     connection.queue_message(&ToRunner::Job(Box::new(message)))?;
@@ -97,7 +99,7 @@ fn send_tree(
     let root = rustix::fs::openat(root, ".", flags, rustix::fs::Mode::empty()).map_err(failed)?;
     let walk_options = WalkOptions {
         root: root.as_fd(),
-        skip,
+        excluded_names: skip,
         max_entries: MAX_ENTRIES,
     };
     // The directories of a skill are read-only inside the container as well.

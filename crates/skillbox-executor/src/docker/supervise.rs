@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use skillbox_model::{Limits, OutputBytes, RunEvent, Stream};
-use skillbox_runner::{KillCause, RunEnd, ToExecutor, ToRunner};
+use skillbox_runner::{CommandResult, KillCause, ToExecutor, ToRunner};
 
 use super::DockerError;
 use super::runner_connection::{ConnectionEvent, RunnerConnection};
@@ -24,7 +24,7 @@ pub(super) struct SupervisionResult {
     /// Set if this process or the runner killed the command.
     pub kill_reason: Option<KillReason>,
     /// The final message of the runner; none if it did not answer.
-    pub end: Option<RunEnd>,
+    pub end: Option<CommandResult>,
     pub duration: Duration,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn supervise(
                 capture.push(&data);
                 events.emit(|| RunEvent::Output {
                     stream,
-                    text: OutputBytes(data),
+                    bytes: OutputBytes(data),
                     offset,
                 });
                 // Checked here as well, because continuous output would otherwise prevent the timeout event.
@@ -77,14 +77,14 @@ pub(super) fn supervise(
                 None
             }
             ConnectionEvent::Message(ToExecutor::Ended(end)) => {
-                if result.kill_reason.is_none() && end.killed_by == Some(KillCause::Cpu) {
+                if result.kill_reason.is_none() && end.killed_by == Some(KillCause::CpuLimit) {
                     result.kill_reason = Some(KillReason::Cpu);
                 }
                 // A command that ended before the kill request arrived was not killed.
                 if end.killed_by.is_none() && result.kill_reason.is_some() && end.exit_code.is_some() {
                     result.kill_reason = None;
                 }
-                result.duration = Duration::from_micros(end.micros);
+                result.duration = Duration::from_micros(end.duration_micros);
                 result.end = Some(end);
                 return Ok(result);
             }
@@ -126,9 +126,10 @@ pub(super) fn wait_for_start(
     };
     match connection.next_event(Instant::now() + START_TIMEOUT, None)? {
         ConnectionEvent::Message(ToExecutor::Started { exec_error }) => Ok(exec_error),
-        ConnectionEvent::Message(ToExecutor::Refused { reason, is_full: true }) => {
-            Err(DockerError::InputsTooLarge { reason })
-        }
+        ConnectionEvent::Message(ToExecutor::Refused {
+            reason,
+            is_workspace_full: true,
+        }) => Err(DockerError::InputsTooLarge { reason }),
         ConnectionEvent::Message(ToExecutor::Refused { reason, .. }) => Err(DockerError::JobRefused { reason }),
         ConnectionEvent::Message(other) => Err(unexpected_message(&other)),
         ConnectionEvent::Timeout => Err(lost("it does not answer")),

@@ -41,7 +41,7 @@ pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &s
             }
         }
     };
-    let path = RelPath::parse_typed(&text).map_err(|error| RequestError::invalid_path(field, &error))?;
+    let path = RelPath::parse_user_input(&text).map_err(|error| RequestError::invalid_path(field, &error))?;
     let first = path.components().next().unwrap_or_default();
     if first == layout::SKILLS.as_bytes() {
         return Err(escape(format!(

@@ -9,7 +9,8 @@ use super::{DataUrl, RequestError};
 /// The source of an input. There are five kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputRef {
-    /// A stored artifact: `name` or `name@version`. Not parsed here, because only the store knows the syntax of its names.
+    /// A stored artifact: `name` or `name@version`. Not parsed here, because only the store knows the syntax of its
+    /// names.
     Artifact(String),
     /// An absolute path of the host. Only paths below the directories in the settings are allowed.
     Host(PathBuf),
@@ -41,7 +42,8 @@ impl InputRef {
         if rest.contains('\0') {
             return Err(RequestError::invalid(field, "a reference contains a NUL byte"));
         }
-        let path = |rest: &str| RelPath::parse_typed(rest).map_err(|error| RequestError::invalid_path(field, &error));
+        let path =
+            |rest: &str| RelPath::parse_user_input(rest).map_err(|error| RequestError::invalid_path(field, &error));
         match scheme {
             "artifact" if rest.is_empty() => Err(RequestError::invalid(field, "artifact:// is not followed by a name")),
             "artifact" => Ok(Self::Artifact(rest.to_owned())),

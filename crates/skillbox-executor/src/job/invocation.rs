@@ -43,10 +43,7 @@ impl Invocation {
             return Err(RequestError::invalid(names[1], message));
         }
         if request.script.is_none() && !request.args.is_empty() {
-            return Err(RequestError::invalid(
-                "args",
-                "`args` requires `script`",
-            ));
+            return Err(RequestError::invalid("args", "`args` requires `script`"));
         }
         check_arguments("args", &request.args)?;
         check_arguments("argv", &request.argv)?;
@@ -59,7 +56,8 @@ impl Invocation {
         }
         if let Some(script) = &request.script {
             return Ok(Self::Script {
-                path: RelPath::parse_typed(script).map_err(|error| RequestError::invalid_path("script", &error))?,
+                path: RelPath::parse_user_input(script)
+                    .map_err(|error| RequestError::invalid_path("script", &error))?,
                 args: request.args.clone(),
             });
         }

@@ -16,4 +16,4 @@ pub use input_ref::InputRef;
 pub use invocation::Invocation;
 pub use output_globs::OutputGlobs;
 pub use request_error::RequestError;
-pub use spec::{CollectionSpec, JobInput, JobSpec, ExcessFileReporting, ProfileBounds};
+pub use spec::{CollectionSpec, ExcessFileReporting, JobInput, JobSpec, ProfileBounds};

@@ -50,7 +50,7 @@ impl RequestError {
 
     /// The error object of the response.
     pub fn to_body(&self) -> ErrorBody {
-        let mut body = ErrorBody::new(self.code, self.message.clone()).in_field(&self.field);
+        let mut body = ErrorBody::new(self.code, self.message.clone()).with_field(&self.field);
         if self.hint.is_some() {
             body.hint.clone_from(&self.hint);
         }

@@ -23,7 +23,7 @@ pub struct ProfileBounds {
 pub struct JobSpec {
     /// The id of the run.
     pub run_id: RunId,
-    /// The skill whose directory is the working directory.
+    /// The skill that the run belongs to.
     pub skill: SkillName,
     /// Additional skills to mount.
     pub with_skills: Vec<SkillName>,
@@ -187,7 +187,8 @@ fn parse_cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Op
                 ));
             }
             ResolvedPath::Plain(plain) => {
-                let below = RelPath::parse_typed(plain).map_err(|error| RequestError::invalid_path("cwd", &error))?;
+                let below =
+                    RelPath::parse_user_input(plain).map_err(|error| RequestError::invalid_path("cwd", &error))?;
                 format!("{root}/{below}")
             }
         },
@@ -195,7 +196,7 @@ fn parse_cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Op
     if path.is_empty() {
         return Ok(None);
     }
-    let path = RelPath::parse_typed(&path).map_err(|error| RequestError::invalid_path("cwd", &error))?;
+    let path = RelPath::parse_user_input(&path).map_err(|error| RequestError::invalid_path("cwd", &error))?;
     Ok(Some(path))
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::pipe::PipeFlags;
 use skillbox_model::{Layer, LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
-    Access, Bind, BindKind, HostFacts, Job, LaunchFds, LaunchPlan, Need, Ownership, Profile, Sandbox, ScriptEnd,
-    Spawner, SpawnerError, Unconfined,
+    Bind, BindAccess, BindKind, BindOwner, CommandEnd, HostFacts, Job, LaunchFds, LaunchPlan, Need, Profile, Sandbox,
+    Spawner, SpawnerError, UnconfinedPolicy,
 };
 
 use super::LocalError;
@@ -155,7 +155,8 @@ impl LocalExecutor {
         plan_cache.plan(profile, limits, facts, job).map_err(LocalError::Plan)
     }
 
-    /// Parks a sandbox for the next run under this profile. Errors are ignored here: the run encounters and reports them.
+    /// Parks a sandbox for the next run under this profile. Errors are ignored here: the run encounters and reports
+    /// them.
     pub fn park_sandbox(&self, profile: &Profile) {
         let limits = &profile.limits.default;
         if let Ok(plan) = self.plan(profile, limits, &StagedJob::empty(), Backing::Tmpfs) {
@@ -213,16 +214,16 @@ impl LocalExecutor {
             worker.defer_release(sandbox);
         }
         let (exit_code, signal) = match sandbox_end.end {
-            ScriptEnd::Exited(code) => (Some(code), None),
-            ScriptEnd::Signaled(signal) => (None, Some(signal)),
-            ScriptEnd::Killed => (None, Some(SIGKILL)),
+            CommandEnd::Exited(code) => (Some(code), None),
+            CommandEnd::Signaled(signal) => (None, Some(signal)),
+            CommandEnd::Killed => (None, Some(SIGKILL)),
         };
         let (outcome, mut warnings) = decide_outcome(&RunEvidence {
             kill_reason: supervised.kill_reason,
             exit_code,
             signal,
-            memory_hit: sandbox_end.hits.memory,
-            pids_hit: sandbox_end.hits.pids,
+            memory_hit: sandbox_end.limit_hits.memory,
+            pids_hit: sandbox_end.limit_hits.pids,
             workspace_full: match workspace.backing() {
                 Backing::Tmpfs => workspace.is_full(),
                 Backing::Disk => disk.is_over_quota_now(workspace),
@@ -250,14 +251,14 @@ impl LocalExecutor {
         let mount_points = job.mount_points.iter().map(|_| Bind {
             target: format!("{}/{}", layout::ROOT, layout::SKILLS),
             kind: BindKind::Directory,
-            access: Access::ReadOnly,
-            owner: Ownership::Kept,
+            access: BindAccess::ReadOnly,
+            owner: BindOwner::Unchanged,
         });
         let skills = job.skills.iter().map(|(name, _)| Bind {
             target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
             kind: BindKind::Directory,
-            access: Access::ReadOnly,
-            owner: Ownership::Kept,
+            access: BindAccess::ReadOnly,
+            owner: BindOwner::Unchanged,
         });
         let links = job.links.iter().map(|link| Bind {
             target: format!("{}/{}", layout::ROOT, link.to),
@@ -266,8 +267,8 @@ impl LocalExecutor {
             } else {
                 BindKind::File
             },
-            access: Access::ReadOnly,
-            owner: Ownership::Script,
+            access: BindAccess::ReadOnly,
+            owner: BindOwner::Script,
         });
         Job {
             argv: job.argv.clone(),
@@ -285,9 +286,9 @@ impl LocalExecutor {
             workspace_target: layout::ROOT.to_owned(),
             binds: mount_points.chain(skills).chain(links).collect(),
             unconfined: if self.host_mounts_launcher.is_some() {
-                Unconfined::Allow
+                UnconfinedPolicy::Allow
             } else {
-                Unconfined::Refuse
+                UnconfinedPolicy::Refuse
             },
         }
     }
@@ -341,7 +342,7 @@ fn has_own_mounts(profile: &Profile) -> bool {
 
 fn script_owner(facts: &HostFacts) -> Option<Owner> {
     facts.privileged.then_some(Owner {
-        uid: facts.script.uid,
-        gid: facts.script.gid,
+        uid: facts.script_ids.uid,
+        gid: facts.script_ids.gid,
     })
 }

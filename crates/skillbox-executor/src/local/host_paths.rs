@@ -1,5 +1,5 @@
 //! Adapts a staged job to a script that sees the host's mounts: skills and linked inputs are copied instead of mounted,
-//! and `/workspace` is replaced by its path on the host.
+//! and `/workspace` is replaced with its path on the host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd};
@@ -14,7 +14,7 @@ use crate::layout;
 use crate::workspace::{Workspace, WorkspaceError, copy_tree};
 
 impl StagedJob {
-    /// Copies skills and links into the workspace, and replaces `/workspace` by its path on the host.
+    /// Copies skills and links into the workspace, and replaces `/workspace` with its path on the host.
     pub(super) fn with_host_paths(self, workspace: &Workspace) -> Result<Self, LocalError> {
         for (name, snapshot) in &self.skills {
             copy_into_workspace(workspace, snapshot.root(), &layout::skill_directory(name))?;
@@ -49,7 +49,7 @@ fn copy_into_workspace(workspace: &Workspace, source: std::os::fd::BorrowedFd<'_
         .map_err(LocalError::Workspace)
 }
 
-/// Replaces the prefix `/workspace` by `root`; other texts stay unchanged.
+/// Replaces the prefix `/workspace` with `root`; other texts stay unchanged.
 fn rewrite_workspace_path(root: &OsStr, text: &OsStr) -> OsString {
     match text.as_bytes().strip_prefix(layout::ROOT.as_bytes()) {
         Some(rest) if rest.is_empty() || rest[0] == b'/' => OsString::from_vec([root.as_bytes(), rest].concat()),

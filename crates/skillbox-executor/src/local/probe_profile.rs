@@ -22,7 +22,7 @@ impl LocalExecutor {
         });
         let workspace = self.create_workspace(profile, &spec.limits)?;
         let job = StagedJob {
-            env: profile.environment(|_| None).into_iter().collect(),
+            env: profile.initial_environment(|_| None).into_iter().collect(),
             ..StagedJob::empty()
         };
         let cancel = CancelToken::new().map_err(LocalError::Descriptor)?;

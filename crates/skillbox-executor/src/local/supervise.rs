@@ -77,7 +77,13 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
     let mut deadline = params.deadline;
     let mut next_check = Instant::now() + params.check_interval;
     loop {
-        let ready = poll_ready(&streams, &stdin, &params, kill_reason.is_some(), deadline.min(next_check))?;
+        let ready = poll_ready(
+            &streams,
+            &stdin,
+            &params,
+            kill_reason.is_some(),
+            deadline.min(next_check),
+        )?;
         for (reader, is_ready) in streams.iter_mut().zip(ready.streams) {
             if is_ready {
                 reader.read_available(&mut buffer, params.events);
@@ -119,7 +125,11 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
         reader.read_available(&mut buffer, params.events);
     }
     let [stdout, stderr] = streams.map(|reader| reader.capture);
-    Ok(SupervisionResult { stdout, stderr, kill_reason })
+    Ok(SupervisionResult {
+        stdout,
+        stderr,
+        kill_reason,
+    })
 }
 
 struct ReadyFds {
@@ -224,7 +234,7 @@ impl StreamReader {
                     self.capture.push(&buffer[..count]);
                     events.emit(|| RunEvent::Output {
                         stream: self.stream,
-                        text: OutputBytes(buffer[..count].to_vec()),
+                        bytes: OutputBytes(buffer[..count].to_vec()),
                         offset,
                     });
                     if count < buffer.len() {

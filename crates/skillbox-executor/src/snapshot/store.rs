@@ -244,7 +244,9 @@ mod tests {
                     });
                 }
             });
-            let remaining = fs::read_dir(directory.path().join(MOUNT_POINTS_DIRECTORY)).unwrap().count();
+            let remaining = fs::read_dir(directory.path().join(MOUNT_POINTS_DIRECTORY))
+                .unwrap()
+                .count();
             assert_eq!(remaining, 1, "no unfinished directory remains");
         }
     }

@@ -62,7 +62,8 @@ impl SnapshotWriter {
     pub fn add_file(&mut self, path: &RelPath, executable: bool, content: &mut dyn Read) -> Result<(), SnapshotError> {
         let Some(host_path) = self.entry_path(path) else {
             self.has_hidden_entries = true;
-            // The caller computes the digest while the content is read, so a hidden file must be read to its end as well.
+            // The caller computes the digest while the content is read, so a hidden file must be read to its end as
+            // well.
             io::copy(content, &mut io::sink()).map_err(SnapshotError::io("read", path.as_path()))?;
             return Ok(());
         };
@@ -122,7 +123,8 @@ impl SnapshotWriter {
         let visible = skillbox_runner::tree_digest(tree.as_fd(), &skip)
             .map_err(SnapshotError::io("read", self.directory.path()))?;
         let digest_path = self.store.visible_digest_path(digest);
-        fs::write(&digest_path, Digest::from_sha256(visible).to_string()).map_err(SnapshotError::io("write", &digest_path))
+        fs::write(&digest_path, Digest::from_sha256(visible).to_string())
+            .map_err(SnapshotError::io("write", &digest_path))
     }
 
     /// The path of an entry in the temporary directory; none if a link to the workspace hides it.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use skillbox_model::RelPath;
 
 const OPEN_DIRECTORY_FLAGS: OFlags = OFlags::RDONLY
-    .union(OFlags::OPEN_DIRECTORY_FLAGS)
+    .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
@@ -121,7 +121,8 @@ pub(crate) fn walk(
 ) -> WalkEnd {
     let mut buffer = [MaybeUninit::uninit(); LISTING_BUFFER_BYTES];
     let mut end = WalkEnd::Complete;
-    // Each run of a session walks its workspace twice. The walk therefore needs only one open and two reads per directory.
+    // Each run of a session walks its workspace twice. The walk therefore needs only one open and two reads per
+    // directory.
     let mut pending: Vec<(Option<Rc<OwnedFd>>, Vec<u8>, usize)> = vec![(None, b".".to_vec(), 0)];
     while let Some((parent, name, depth)) = pending.pop() {
         let above = parent.as_ref().map_or(root, |parent| parent.as_fd());

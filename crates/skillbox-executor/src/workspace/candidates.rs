@@ -29,8 +29,8 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Searches only directories below which something can match. Memory is bounded: at most `max_files` files are kept,
-    /// plus those that are refused by name.
+    /// Searches only directories below which something can match. Memory is bounded: at most `max_files` files are
+    /// kept, plus those that are refused by name.
     pub(super) fn find(workspace: &Workspace, globs: &OutputGlobs, max_files: usize) -> rustix::io::Result<Self> {
         let mut candidates = Self {
             max_candidates: max_files.saturating_add(MAX_NAMED_REFUSALS),
@@ -109,7 +109,7 @@ impl Candidates {
     ) {
         if beneath::file_type(stat) == FileType::Directory {
             if stat.st_dev != self.device {
-                // A mount, such as a skill or a linked input. Its files are no outputs of the run.
+                // A mount, such as a skill or a linked input. Its files are not outputs of the run.
                 return;
             }
             if depth >= MAX_DEPTH {

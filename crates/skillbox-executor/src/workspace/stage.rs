@@ -38,7 +38,7 @@ pub enum InputSource {
 /// The staged inputs.
 #[derive(Debug, Default)]
 pub struct StagedInputs {
-    /// The report of each input.
+    /// The report on each input.
     pub inputs: Vec<StagedInput>,
     /// Sources that the sandbox mounts read-only, instead of copies.
     pub links: Vec<StagedLink>,
@@ -187,7 +187,8 @@ fn copy_file(workspace: &Workspace, to: &RelPath, source: &mut dyn Read) -> Resu
     copy_file_at(workspace, parent.as_fd(), name, to, source)
 }
 
-/// Copies a file. An existing file or link is replaced, so that nothing is written through a link that a script created.
+/// Copies a file. An existing file or link is replaced, so that nothing is written through a link that a script
+/// created.
 fn copy_file_at(
     workspace: &Workspace,
     parent: BorrowedFd<'_>,

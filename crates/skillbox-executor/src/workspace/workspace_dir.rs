@@ -176,7 +176,7 @@ impl Workspace {
     }
 
     /// Creates the layout directories and the directory of this run. If an earlier run of the session replaced one of
-    /// them by a link or a file, that is removed.
+    /// them with a link or a file, the replacement is removed.
     pub fn prepare(&self, run_id: &RunId) -> Result<(), WorkspaceError> {
         if !self.has_layout_directories {
             self.create_layout_directories()?;
@@ -234,8 +234,8 @@ impl Workspace {
         Err(failed("create")(Errno::EXIST))
     }
 
-    /// Creates all directories above `path`, and opens the innermost. Returns it with the last component of `path`. Links
-    /// are not followed.
+    /// Creates all directories above `path`, and opens the innermost. Returns it with the last component of `path`.
+    /// Links are not followed.
     pub(crate) fn create_parent<'a>(&self, path: &'a RelPath) -> Result<(OwnedFd, &'a [u8]), WorkspaceError> {
         let failed = |action| WorkspaceError::io(action, path);
         let mut current = rustix::io::fcntl_dupfd_cloexec(self.root(), 0).map_err(failed("open"))?;

@@ -11,7 +11,7 @@ use futures_util::stream;
 use skillbox_model::ErrorCode;
 
 use super::range::{RequestedRange, parse_range};
-use crate::app::in_background;
+use crate::app::run_blocking;
 use crate::error::ApiError;
 
 /// The size of a chunk.
@@ -19,7 +19,6 @@ const CHUNK_BYTES: usize = 128 << 10;
 
 /// A file to send.
 pub(crate) struct FileResponse {
-    /// Opens the whole content, or the given range.
     pub open: Box<OpenContent>,
     pub size: u64,
     pub mime_type: Option<String>,
@@ -27,7 +26,7 @@ pub(crate) struct FileResponse {
     pub etag: Option<String>,
 }
 
-/// Opens the content once the requested range is known.
+/// Opens the whole content, or the given range.
 pub(crate) type OpenContent = dyn FnOnce(Option<Range<u64>>) -> Result<Content, ApiError> + Send;
 pub(crate) type Content = Box<dyn Read + Send>;
 
@@ -40,10 +39,10 @@ pub(crate) async fn send_file(file: FileResponse, request: &HeaderMap) -> Result
         RequestedRange::Unsatisfiable => return Ok(range_not_satisfiable(file.size)),
     };
     let range = part.clone().unwrap_or(0..file.size);
-    let mut head = HeaderMap::new();
+    let mut headers = HeaderMap::new();
     let mut insert = |name, text: String| {
         if let Ok(value) = HeaderValue::from_str(&text) {
-            head.insert(name, value);
+            headers.insert(name, value);
         }
     };
     let content_type = file.mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
@@ -62,16 +61,16 @@ pub(crate) async fn send_file(file: FileResponse, request: &HeaderMap) -> Result
         insert(header::CONTENT_RANGE, content_range);
     }
     let remaining = range.end - range.start;
-    let content = in_background(move || (file.open)(part)).await?;
+    let content = run_blocking(move || (file.open)(part)).await?;
     let chunks = stream::try_unfold(
         ChunkReader {
             content,
             remaining,
-            held: None,
+            held_chunk: None,
         },
         next_chunk,
     );
-    Ok((status, head, Body::from_stream(chunks)).into_response())
+    Ok((status, headers, Body::from_stream(chunks)).into_response())
 }
 
 fn range_not_satisfiable(size: u64) -> Response {
@@ -79,7 +78,7 @@ fn range_not_satisfiable(size: u64) -> Response {
         ErrorCode::InvalidRequest,
         format!("the range is outside of the file, which has {size} bytes"),
     );
-    let error = error.in_field("Range").with_status(StatusCode::RANGE_NOT_SATISFIABLE);
+    let error = error.with_field("Range").with_status(StatusCode::RANGE_NOT_SATISFIABLE);
     let mut response = error.into_response();
     if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
         response.headers_mut().insert(header::CONTENT_RANGE, value);
@@ -92,17 +91,18 @@ struct ChunkReader {
     content: Content,
     remaining: u64,
     /// A chunk that is sent only after the next read succeeds.
-    held: Option<Bytes>,
+    held_chunk: Option<Bytes>,
 }
 
-/// The next chunk. The last one is sent only after the reader has verified the content at its end.
+/// Returns the next chunk. A chunk is held back until the next read succeeds: a reader verifies the content at its end,
+/// so damaged content is never sent completely.
 async fn next_chunk(mut reader: ChunkReader) -> io::Result<Option<(Bytes, ChunkReader)>> {
     let read = tokio::task::spawn_blocking(move || {
         loop {
             let (chunk, is_end) = read_chunk(&mut reader)?;
-            let ready = reader.held.take();
+            let ready = reader.held_chunk.take();
             if !is_end {
-                reader.held = Some(chunk);
+                reader.held_chunk = Some(chunk);
             }
             match ready {
                 Some(ready) => return Ok(Some((ready, reader))),
@@ -114,12 +114,12 @@ async fn next_chunk(mut reader: ChunkReader) -> io::Result<Option<(Bytes, ChunkR
     read.await.map_err(io::Error::other)?
 }
 
-/// Reads the next chunk, or detects the end.
+/// Reads the next chunk, and returns whether the end was reached instead.
 fn read_chunk(reader: &mut ChunkReader) -> io::Result<(Bytes, bool)> {
     let max_bytes = usize::try_from(reader.remaining)
         .unwrap_or(CHUNK_BYTES)
         .min(CHUNK_BYTES);
-    // Reading one byte past the end makes the content verify itself.
+    // At the end, reading one more byte makes the content reader verify the content.
     let mut buffer = vec![0; max_bytes.max(1)];
     let count = reader.content.read(&mut buffer)?;
     if reader.remaining == 0 || count == 0 {

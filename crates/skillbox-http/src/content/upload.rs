@@ -7,12 +7,12 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
-use skillbox_artifacts::{Artifact, ArtifactName, ArtifactMetadata, Scope, StoreError};
+use skillbox_artifacts::{Artifact, ArtifactMetadata, ArtifactName, Scope, StoreError};
 use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::too_large;
+use crate::extract::body_too_large;
 use crate::limits::Limits;
 use crate::tenant::Tenant;
 
@@ -25,7 +25,7 @@ pub(crate) async fn store_upload(
     mime_type: Option<String>,
     body: Body,
 ) -> Result<Artifact, ApiError> {
-    let uploads = app.uploads.clone();
+    let uploads = app.upload_permits.clone();
     let _permit = uploads.try_acquire_owned().map_err(|_| {
         let message = format!("{} uploads are already in progress", Limits::MAX_UPLOADS);
         ApiError::busy(message)
@@ -40,15 +40,15 @@ pub(crate) async fn store_upload(
         tokio::task::spawn_blocking(move || {
             let mut content = BodyReader {
                 chunks: incoming,
-                rest: Bytes::new(),
+                current: Bytes::new(),
                 is_complete: false,
             };
             tenant.runtime.artifacts().put(&scope, &name, &mut content, metadata)
         })
     };
-    let forwarded = forward_body(body, chunks, app.limits.upload).await;
+    let forwarded = forward_body(body, chunks, app.limits.max_upload_bytes).await;
     let stored = storing.await.map_err(|error| ApiError::internal(&error))?;
-    // The reason why the body ended early is more useful than the error of the store.
+    // If the body ended early, that error explains more than the resulting error of the store.
     forwarded?;
     stored.map_err(|error: StoreError| error.into())
 }
@@ -63,7 +63,7 @@ async fn forward_body(mut body: Body, chunks: mpsc::Sender<Option<Bytes>>, limit
                 error.with_status(StatusCode::REQUEST_TIMEOUT)
             })?;
         let Some(frame) = frame else {
-            // Marks the end. If the store has failed already, it reports its own error.
+            // `None` marks the end. If the store has failed already, its own error is returned.
             let _failed = chunks.send(None).await;
             return Ok(());
         };
@@ -71,7 +71,7 @@ async fn forward_body(mut body: Body, chunks: mpsc::Sender<Option<Bytes>>, limit
         let Ok(chunk) = frame.into_data() else { continue };
         received += chunk.len() as u64;
         if received > limit {
-            return Err(too_large(limit));
+            return Err(body_too_large(limit));
         }
         if chunks.send(Some(chunk)).await.is_err() {
             return Ok(());
@@ -79,24 +79,25 @@ async fn forward_body(mut body: Body, chunks: mpsc::Sender<Option<Bytes>>, limit
     }
 }
 
-/// Reads the received chunks. Without the end marker, the body is incomplete and reading fails.
+/// Reads the received chunks. If they end without `None`, the body is incomplete and reading fails.
 struct BodyReader {
     chunks: mpsc::Receiver<Option<Bytes>>,
-    rest: Bytes,
+    /// The unread part of the current chunk.
+    current: Bytes,
     is_complete: bool,
 }
 
 impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.rest.is_empty() && !self.is_complete {
+        while self.current.is_empty() && !self.is_complete {
             match self.chunks.blocking_recv() {
-                Some(Some(chunk)) => self.rest = chunk,
+                Some(Some(chunk)) => self.current = chunk,
                 Some(None) => self.is_complete = true,
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }
-        let count = self.rest.len().min(buffer.len());
-        self.rest.copy_to_slice(&mut buffer[..count]);
+        let count = self.current.len().min(buffer.len());
+        self.current.copy_to_slice(&mut buffer[..count]);
         Ok(count)
     }
 }

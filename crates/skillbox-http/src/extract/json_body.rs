@@ -14,7 +14,7 @@ use crate::limits::Limits;
 /// The JSON body of a request, or `None` if the body is empty.
 pub(crate) async fn read_json(request: Request, limit: usize) -> Result<Option<Value>, ApiError> {
     let (head, body) = request.into_parts();
-    let bytes = read(body, limit).await?;
+    let bytes = read_body(body, limit).await?;
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -28,7 +28,7 @@ pub(crate) async fn read_json(request: Request, limit: usize) -> Result<Option<V
     Ok(Some(value))
 }
 
-async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
+async fn read_body(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
     let collecting = Limited::new(body, limit).collect();
     let collected = tokio::time::timeout(Limits::BODY_TIMEOUT, collecting)
         .await
@@ -38,31 +38,36 @@ async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
         })?;
     match collected {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(limit as u64)),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(body_too_large(limit as u64)),
         Err(error) => Err(ApiError::invalid(format!("cannot read the body: {error}"))),
     }
 }
 
 /// The error for a body over its limit.
-pub(crate) fn too_large(limit: u64) -> ApiError {
+pub(crate) fn body_too_large(limit: u64) -> ApiError {
     let error = ApiError::new(
         ErrorCode::LimitExceeded,
         format!("the body is larger than {limit} bytes"),
     );
     error
         .with_status(StatusCode::PAYLOAD_TOO_LARGE)
-        .hint("send a smaller body")
+        .with_hint("send a smaller body")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = content_type
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
+    media_type.eq_ignore_ascii_case("application/json")
 }
 
-/// Converts floats such as `3.0` to integers: JSON does not distinguish them, but serde does.
+/// Converts floats such as `3.0` to integers: JSON does not distinguish `3.0` from `3`, but serde does.
 fn normalize_integers(value: &mut Value) {
-    /// 2^53: up to here, floats represent every integer exactly.
+    /// 2^53: up to this value, floats represent every integer exactly.
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -79,12 +84,16 @@ fn normalize_integers(value: &mut Value) {
     }
 }
 
-/// Parses JSON into a type; an error names the field.
+/// Deserializes a JSON value; an error names the field.
 pub(crate) fn parse_value<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let field = error.path().to_string();
         let invalid = ApiError::invalid(error.into_inner().to_string());
-        if field == "." { invalid } else { invalid.in_field(field) }
+        if field == "." {
+            invalid
+        } else {
+            invalid.with_field(field)
+        }
     })
 }
 

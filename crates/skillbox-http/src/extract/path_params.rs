@@ -1,4 +1,4 @@
-//! Path parameters as text.
+//! Path parameters as strings.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
@@ -9,12 +9,12 @@ use crate::error::ApiError;
 pub(crate) struct PathParams(Vec<String>);
 
 impl PathParams {
-    /// The first parameter, or an empty text.
+    /// The first parameter, or an empty string.
     pub(crate) fn first(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
 
-    /// The last parameter, or an empty text.
+    /// The last parameter, or an empty string.
     pub(crate) fn last(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }

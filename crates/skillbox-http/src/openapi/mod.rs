@@ -1,13 +1,16 @@
 //! The OpenAPI document, generated from the table that serves the API and from its types.
 //!
-//! The types derive JSON Schema already, for the tools of models, and OpenAPI 3.1 uses JSON Schema. So one derive serves
-//! both, without a second schema library.
+//! OpenAPI 3.1 uses JSON Schema, which the types already derive for tool definitions, so no second schema library is
+//! needed.
 
-mod api;
+mod document;
 mod operation;
 mod page;
+mod route_builder;
 mod schemas;
 
-pub(crate) use api::{Api, Authentication, DescribedRoutes, document, html_page};
+pub(crate) use document::{Authentication, openapi_document};
 pub(crate) use operation::Operation;
+pub(crate) use page::render_page;
+pub(crate) use route_builder::{DescribedRoutes, RouteBuilder};
 pub(crate) use schemas::Schemas;

@@ -48,13 +48,13 @@ impl Operation {
         Self::new(Method::GET, path, tag, summary)
     }
 
-    /// GenerateSchemas a path parameter.
+    /// Describes a path parameter.
     pub(crate) fn path_param(mut self, name: &'static str, description: &'static str) -> Self {
         self.path_params.push((name, description));
         self
     }
 
-    /// GenerateSchemas a request header.
+    /// Describes a request header.
     pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
         self.headers.push((name, description));
         self
@@ -62,18 +62,18 @@ impl Operation {
 
     /// Accepts query parameters of this type.
     pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
-        self.query = Some(Schemas::fields::<T>);
+        self.query = Some(Schemas::query_fields::<T>);
         self
     }
 
     /// Requires a JSON body of this type.
-    pub(crate) fn accepts<T: JsonSchema>(mut self) -> Self {
+    pub(crate) fn requires_json<T: JsonSchema>(mut self) -> Self {
         self.body = Some(Payload::new(JSON, Schemas::request::<T>));
         self
     }
 
     /// Accepts a JSON body of this type, or none.
-    pub(crate) fn accepts_optional<T: JsonSchema>(mut self) -> Self {
+    pub(crate) fn accepts_json<T: JsonSchema>(mut self) -> Self {
         self.body = Some(Payload {
             is_required: false,
             ..Payload::new(JSON, Schemas::request::<T>)
@@ -82,28 +82,28 @@ impl Operation {
     }
 
     /// Requires a body of any bytes.
-    pub(crate) fn accepts_bytes(mut self) -> Self {
+    pub(crate) fn requires_bytes(mut self) -> Self {
         self.body = Some(Payload::new("application/octet-stream", |_| json!({})));
         self
     }
 
     /// Returns JSON of this type.
-    pub(crate) fn returns<T: JsonSchema>(mut self, status: u16, description: &'static str) -> Self {
+    pub(crate) fn returns_json<T: JsonSchema>(mut self, status: u16, description: &'static str) -> Self {
         let payload = Payload::new(JSON, Schemas::response::<T>);
         self.responses.push((status, description, Some(payload)));
         self
     }
 
     /// Returns another content type.
-    pub(crate) fn returns_other(
+    pub(crate) fn returns_content(
         mut self,
         status: u16,
         description: &'static str,
-        kind: &'static str,
+        content_type: &'static str,
         schema: GenerateSchema,
     ) -> Self {
         self.responses
-            .push((status, description, Some(Payload::new(kind, schema))));
+            .push((status, description, Some(Payload::new(content_type, schema))));
         self
     }
 
@@ -113,24 +113,24 @@ impl Operation {
         self
     }
 
-    /// The path in the syntax of the document.
-    pub(super) fn document_path(&self) -> String {
+    /// The path in the syntax of OpenAPI.
+    pub(super) fn openapi_path(&self) -> String {
         self.path.replace("{*", "{")
     }
 
-    /// The operation object of the document.
-    pub(super) fn describe(&self, schemas: &mut Schemas) -> Value {
-        let mut described = json!({
+    /// The OpenAPI operation object.
+    pub(super) fn to_openapi(&self, schemas: &mut Schemas) -> Value {
+        let mut operation = json!({
             "operationId": self.id(),
             "tags": [self.tag],
             "summary": self.summary,
         });
         let parameters = self.parameters(schemas);
         if !parameters.is_empty() {
-            described["parameters"] = Value::Array(parameters);
+            operation["parameters"] = Value::Array(parameters);
         }
         if let Some(body) = &self.body {
-            described["requestBody"] = json!({"required": body.is_required, "content": body.content(schemas)});
+            operation["requestBody"] = json!({"required": body.is_required, "content": body.content(schemas)});
         }
         let mut responses = Map::new();
         for (status, description, payload) in &self.responses {
@@ -150,13 +150,13 @@ impl Operation {
                 json!({"description": description, "content": {JSON: {"schema": error}}}),
             );
         }
-        described["responses"] = Value::Object(responses);
-        described
+        operation["responses"] = Value::Object(responses);
+        operation
     }
 
-    /// Such as `get_v1_sessions_id_tools`.
+    /// The operation ID, such as `get_v1_sessions_id_tools`.
     fn id(&self) -> String {
-        let path = self.document_path().replace(['{', '}', '.'], "");
+        let path = self.openapi_path().replace(['{', '}', '.'], "");
         let words = path.split('/').filter(|word| !word.is_empty());
         let words = std::iter::once(self.method.as_str().to_ascii_lowercase()).chain(words.map(str::to_owned));
         words.collect::<Vec<_>>().join("_")
@@ -175,7 +175,7 @@ impl Operation {
                 "name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"},
             }));
         }
-        let fields = self.query.map(|describe| describe(schemas)).unwrap_or_default();
+        let fields = self.query.map(|generate| generate(schemas)).unwrap_or_default();
         let required = fields["required"].as_array().cloned().unwrap_or_default();
         for (name, schema) in fields["properties"].as_object().into_iter().flatten() {
             let mut schema = schema.clone();
@@ -190,7 +190,7 @@ impl Operation {
     }
 }
 
-/// Removes `null` from the types: an absent query parameter is not `null`.
+/// Removes `null` from the types: an optional query parameter is omitted, never `null`.
 fn remove_null(schema: &mut Value) {
     if let Some(kinds) = schema["type"].as_array_mut() {
         kinds.retain(|kind| kind != "null");

@@ -10,42 +10,42 @@ ui-monospace,monospace;font-size:.9em}summary{cursor:pointer}pre{background:#f6f
 font-size:.85rem}@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,h2{border-color:#30363d}\
 pre{background:#161b22}a{color:#58a6ff}}";
 
-/// Renders the page.
-pub(super) fn render(document: &Value) -> String {
+/// Renders the document as an HTML page.
+pub(crate) fn render_page(document: &Value) -> String {
     let mut page = Page::default();
-    let title = text(&document["info"]["title"]);
-    page.raw("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
-    page.raw("<meta name=\"viewport\" content=\"width=device-width\"><title>");
-    page.text(title);
-    page.raw(" API</title><style>")
-        .raw(STYLE)
-        .raw("</style></head><body><h1>");
-    page.text(title)
-        .raw(" ")
-        .text(text(&document["info"]["version"]))
-        .raw("</h1><p>");
-    page.text(text(&document["info"]["description"]));
-    page.raw(" For programs: <a href=\"/openapi.json\">openapi.json</a>.</p>");
+    let title = as_text(&document["info"]["title"]);
+    page.push_html("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
+    page.push_html("<meta name=\"viewport\" content=\"width=device-width\"><title>");
+    page.push_text(title);
+    page.push_html(" API</title><style>")
+        .push_html(STYLE)
+        .push_html("</style></head><body><h1>");
+    page.push_text(title)
+        .push_html(" ")
+        .push_text(as_text(&document["info"]["version"]))
+        .push_html("</h1><p>");
+    page.push_text(as_text(&document["info"]["description"]));
+    page.push_html(" For programs: <a href=\"/openapi.json\">openapi.json</a>.</p>");
     for tag in tags(document) {
-        page.raw("<h2>").text(&tag).raw("</h2>");
+        page.push_html("<h2>").push_text(&tag).push_html("</h2>");
         for (path, method, operation) in operations(document) {
-            if text(&operation["tags"][0]) == tag {
-                page.operation(path, method, operation);
+            if as_text(&operation["tags"][0]) == tag {
+                page.push_operation(path, method, operation);
             }
         }
     }
-    page.raw("<h2>Types</h2>");
+    page.push_html("<h2>Types</h2>");
     for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
-        page.raw("<details id=\"")
-            .text(name)
-            .raw("\"><summary><code>")
-            .text(name);
-        page.raw("</code> ")
-            .text(text(&schema["description"]))
-            .raw("</summary><pre>");
-        page.text(&format!("{schema:#}")).raw("</pre></details>");
+        page.push_html("<details id=\"")
+            .push_text(name)
+            .push_html("\"><summary><code>")
+            .push_text(name);
+        page.push_html("</code> ")
+            .push_text(as_text(&schema["description"]))
+            .push_html("</summary><pre>");
+        page.push_text(&format!("{schema:#}")).push_html("</pre></details>");
     }
-    page.raw("</body></html>\n");
+    page.push_html("</body></html>\n");
     page.0
 }
 
@@ -60,7 +60,7 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
 fn tags(document: &Value) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for (_, _, operation) in operations(document) {
-        let tag = text(&operation["tags"][0]).to_owned();
+        let tag = as_text(&operation["tags"][0]).to_owned();
         if !tags.contains(&tag) {
             tags.push(tag);
         }
@@ -68,7 +68,7 @@ fn tags(document: &Value) -> Vec<String> {
     tags
 }
 
-fn text(value: &Value) -> &str {
+fn as_text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -76,12 +76,13 @@ fn text(value: &Value) -> &str {
 struct Page(String);
 
 impl Page {
-    fn raw(&mut self, html: &str) -> &mut Self {
+    fn push_html(&mut self, html: &str) -> &mut Self {
         self.0.push_str(html);
         self
     }
 
-    fn text(&mut self, text: &str) -> &mut Self {
+    /// Appends escaped text.
+    fn push_text(&mut self, text: &str) -> &mut Self {
         for character in text.chars() {
             match character {
                 '&' => self.0.push_str("&amp;"),
@@ -94,42 +95,53 @@ impl Page {
         self
     }
 
-    fn operation(&mut self, path: &str, method: &str, operation: &Value) {
-        self.raw("<h3><b>").text(&method.to_ascii_uppercase()).raw("</b> ");
-        self.text(path)
-            .raw("</h3><p>")
-            .text(text(&operation["summary"]))
-            .raw("</p><table>");
+    fn push_operation(&mut self, path: &str, method: &str, operation: &Value) {
+        self.push_html("<h3><b>")
+            .push_text(&method.to_ascii_uppercase())
+            .push_html("</b> ");
+        self.push_text(path)
+            .push_html("</h3><p>")
+            .push_text(as_text(&operation["summary"]))
+            .push_html("</p><table>");
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            self.raw("<tr><td><code>")
-                .text(text(&parameter["name"]))
-                .raw("</code></td><td>");
-            self.text(text(&parameter["in"])).raw("</td><td>");
-            self.text(text(&parameter["description"])).raw("</td></tr>");
+            self.push_html("<tr><td><code>")
+                .push_text(as_text(&parameter["name"]))
+                .push_html("</code></td><td>");
+            self.push_text(as_text(&parameter["in"])).push_html("</td><td>");
+            self.push_text(as_text(&parameter["description"]))
+                .push_html("</td></tr>");
         }
         if let Some(body) = operation.get("requestBody") {
-            self.payload("body", "", body);
+            self.push_payload("body", "", body);
         }
-        for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
-            self.payload(status, text(&answer["description"]), answer);
+        for (status, response) in operation["responses"].as_object().into_iter().flatten() {
+            self.push_payload(status, as_text(&response["description"]), response);
         }
-        self.raw("</table>");
+        self.push_html("</table>");
     }
 
-    fn payload(&mut self, name: &str, description: &str, payload: &Value) {
-        self.raw("<tr><td><code>").text(name).raw("</code></td><td>");
+    fn push_payload(&mut self, name: &str, description: &str, payload: &Value) {
+        self.push_html("<tr><td><code>")
+            .push_text(name)
+            .push_html("</code></td><td>");
         for (kind, content) in payload["content"].as_object().into_iter().flatten() {
-            let reference = text(&content["schema"]["$ref"]);
+            let reference = as_text(&content["schema"]["$ref"]);
             match reference.rsplit('/').next().filter(|name| !name.is_empty()) {
                 Some(name) => {
-                    self.raw("<a href=\"#").text(name).raw("\">").text(name).raw("</a>");
+                    self.push_html("<a href=\"#")
+                        .push_text(name)
+                        .push_html("\">")
+                        .push_text(name)
+                        .push_html("</a>");
                 }
                 None => {
-                    self.text(kind);
+                    self.push_text(kind);
                 }
             }
         }
-        self.raw("</td><td>").text(description).raw("</td></tr>");
+        self.push_html("</td><td>")
+            .push_text(description)
+            .push_html("</td></tr>");
     }
 }
 
@@ -141,7 +153,7 @@ mod tests {
 
     #[test]
     fn text_is_escaped() {
-        let page = render(&json!({
+        let page = render_page(&json!({
             "info": {"title": "<script>"},
             "paths": {"/a": {"get": {"tags": ["t"], "summary": "\"x\" & <b>"}}},
         }));

@@ -4,13 +4,13 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-/// Request types are described as deserialised, response types as serialised.
+/// Generates schemas: of request types as they are deserialized, and of response types as they are serialized.
 pub(crate) struct Schemas {
     requests: SchemaGenerator,
     responses: SchemaGenerator,
 }
 
-/// Generates the schema of a type.
+/// A function that generates the schema of a type.
 pub(crate) type GenerateSchema = fn(&mut Schemas) -> Value;
 
 impl Schemas {
@@ -38,7 +38,7 @@ impl Schemas {
     }
 
     /// The object schema of a query type, with its properties.
-    pub(crate) fn fields<T: JsonSchema>(&mut self) -> Value {
+    pub(crate) fn query_fields<T: JsonSchema>(&mut self) -> Value {
         Schema::into(T::json_schema(&mut self.requests))
     }
 

@@ -12,17 +12,17 @@ use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, Scope, StoreError}
 use skillbox_model::{Digest, RunId};
 
 use super::sessions;
-use crate::app::{App, in_background};
+use crate::app::{App, run_blocking};
 use crate::content::{self, FileResponse, send_file};
 use crate::error::ApiError;
 use crate::extract::{PathParams, Query};
 use crate::tenant::Tenant;
 
-/// The scope of artifacts.
+/// Options that select the scope of artifacts.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScopeQuery {
-    /// Session of the artifacts; default are those outside of sessions.
+    /// Session of the artifacts; by default, artifacts that belong to no session.
     session: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct ScopeQuery {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListQuery {
-    /// Session of the artifacts; default are those outside of sessions.
+    /// Session of the artifacts; by default, artifacts that belong to no session.
     session: Option<String>,
     /// Name of an artifact; lists all its versions, oldest first.
     name: Option<String>,
@@ -90,7 +90,7 @@ impl ScopeQuery {
     fn scope(&self, tenant: &Tenant) -> Result<Scope, ApiError> {
         match &self.session {
             None => Ok(Scope::User),
-            Some(id) => Ok(Scope::Session(sessions::find_session(tenant, id)?)),
+            Some(id) => Ok(Scope::Session(sessions::find_session_id(tenant, id)?)),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(crate) async fn list(
     Extension(tenant): Extension<Arc<Tenant>>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<ArtifactList>, ApiError> {
-    in_background(move || {
+    run_blocking(move || {
         let scope = ScopeQuery { session: query.session }.scope(&tenant)?;
         let store = tenant.runtime.artifacts();
         let Some(name) = query.name else {
@@ -121,7 +121,7 @@ pub(crate) async fn get(
     path: PathParams,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let file = in_background(move || {
+    let file = run_blocking(move || {
         let scope = query.scope(&tenant)?;
         let store = tenant.runtime.artifacts().clone();
         let artifact = store.resolve(&scope, &parse_reference(path.first())?)?;
@@ -148,11 +148,11 @@ pub(crate) async fn put(
     let reference = parse_reference(path.first())?;
     if reference.version.is_some() {
         let error = ApiError::invalid("the store assigns the version; remove it from the name");
-        return Err(error.in_field("name"));
+        return Err(error.with_field("name"));
     }
     let scope = {
         let tenant = tenant.clone();
-        in_background(move || query.scope(&tenant)).await?
+        run_blocking(move || query.scope(&tenant)).await?
     };
     let mime_type = mime_type(request.headers(), &reference.name);
     let stored = content::store_upload(&app, &tenant, scope, reference.name, mime_type, request.into_body()).await?;
@@ -164,7 +164,7 @@ pub(crate) async fn remove(
     Query(query): Query<ScopeQuery>,
     path: PathParams,
 ) -> Result<Json<ArtifactList>, ApiError> {
-    in_background(move || {
+    run_blocking(move || {
         let scope = query.scope(&tenant)?;
         let removed = tenant
             .runtime
@@ -176,10 +176,10 @@ pub(crate) async fn remove(
 }
 
 fn parse_reference(text: &str) -> Result<ArtifactRef, ApiError> {
-    ArtifactRef::parse(text).map_err(|error| ApiError::invalid(error.to_string()).in_field("name"))
+    ArtifactRef::parse(text).map_err(|error| ApiError::invalid(error.to_string()).with_field("name"))
 }
 
-/// The content type of the client if it is specific and well-formed, else the type of the file name.
+/// The content type that the client sent if it is specific and well-formed, else the type of the file extension.
 fn mime_type(headers: &HeaderMap, name: &ArtifactName) -> Option<String> {
     let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let declared = declared
@@ -196,7 +196,7 @@ fn mime_type(headers: &HeaderMap, name: &ArtifactName) -> Option<String> {
     };
     let is_well_formed = declared
         .split_once('/')
-        .is_some_and(|(kind, sub)| is_token(kind) && is_token(sub));
+        .is_some_and(|(main, sub)| is_token(main) && is_token(sub));
     // Clients send these types when they do not know the type.
     let is_unspecific = matches!(
         declared,

@@ -9,7 +9,7 @@ use axum::response::Response;
 use skillbox_model::{ErrorCode, RelPath};
 
 use super::sessions;
-use crate::app::in_background;
+use crate::app::run_blocking;
 use crate::content::{FileResponse, send_file};
 use crate::error::ApiError;
 use crate::extract::PathParams;
@@ -20,10 +20,10 @@ pub(crate) async fn get(
     path: PathParams,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let file = in_background(move || {
-        let id = sessions::find_session(&tenant, path.first())?;
+    let file = run_blocking(move || {
+        let id = sessions::find_session_id(&tenant, path.first())?;
         let path = RelPath::parse(path.last())
-            .map_err(|error| ApiError::new(ErrorCode::PathEscape, error.to_string()).in_field("path"))?;
+            .map_err(|error| ApiError::new(ErrorCode::PathEscape, error.to_string()).with_field("path"))?;
         let mut file = tenant.runtime.open_workspace_file(&id, &path)?;
         let size = file.metadata().map_err(|error| ApiError::internal(&error))?.len();
         Ok(FileResponse {

@@ -52,5 +52,5 @@ fn last_event_id(headers: &HeaderMap) -> Result<u64, ApiError> {
         return Ok(0);
     };
     let number = given.to_str().ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| ApiError::invalid("not an event ID").in_field("Last-Event-ID"))
+    number.ok_or_else(|| ApiError::invalid("not an event ID").with_field("Last-Event-ID"))
 }

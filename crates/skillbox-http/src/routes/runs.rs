@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use skillbox_model::{ErrorCode, RunRequest, SessionId};
 
 use super::sessions;
-use crate::app::{App, in_background};
+use crate::app::{App, run_blocking};
 use crate::error::ApiError;
 use crate::extract::{PathParams, Query, parse_value, read_json};
 use crate::limits::Limits;
-use crate::run_start::{CancelOnDrop, NewRun, start_run};
+use crate::run_start::{CancelRunOnDrop, start_run};
 use crate::runs::{RunRecord, RunResult, RunState, RunSummary};
 use crate::tenant::Tenant;
 
@@ -30,8 +30,8 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StartQuery {
-    /// Seconds to wait for the result; the run is cancelled if the client disconnects meanwhile. Without it, the response
-    /// is immediate.
+    /// Seconds to wait for the result; the run is cancelled if the client disconnects in the meantime. Without this
+    /// parameter, the response is immediate.
     #[schemars(range(min = 0, max = 3600))]
     wait: Option<f64>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct WaitQuery {
     wait: Option<f64>,
 }
 
-/// The request of `skill_run`, and the session whose workspace it uses.
+/// The body of a request to start a run: the fields of `skill_run`, and the session whose workspace the run uses.
 #[derive(Debug)]
 pub(crate) struct StartRun {
     session: Option<SessionId>,
@@ -59,12 +59,12 @@ pub(crate) struct RunList {
 }
 
 impl StartRun {
-    /// Splits the session from the request, which refuses unknown keys.
+    /// Removes `session` before parsing the rest, because [`RunRequest`] refuses unknown keys.
     fn parse(mut value: Value) -> Result<Self, ApiError> {
         let session = match value.as_object_mut().and_then(|object| object.remove("session")) {
             None | Some(Value::Null) => None,
-            Some(Value::String(name)) => Some(sessions::parse_id(&name)?),
-            Some(_) => return Err(ApiError::invalid("expected a string").in_field("session")),
+            Some(Value::String(name)) => Some(sessions::parse_session_id(&name)?),
+            Some(_) => return Err(ApiError::invalid("expected a string").with_field("session")),
         };
         Ok(Self {
             session,
@@ -97,27 +97,23 @@ pub(crate) async fn start(
     Query(query): Query<StartQuery>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = read_json(request, app.limits.body).await?;
+    let body = read_json(request, app.limits.max_body_bytes).await?;
     let parsed = StartRun::parse(body.ok_or_else(|| ApiError::invalid("the body is empty; expected JSON"))?)?;
     let wait = query.wait.map(wait_duration).transpose()?;
     if let Some(id) = parsed.session.clone() {
         let tenant = tenant.clone();
-        in_background(move || sessions::find_session(&tenant, id.as_str())).await?;
+        run_blocking(move || sessions::find_session_id(&tenant, id.as_str())).await?;
     }
-    let new_run = NewRun {
-        request: parsed.request,
-        session: parsed.session,
-    };
-    let record = start_run(&app, &tenant, new_run)?;
+    let record = start_run(&app, &tenant, parsed.request, parsed.session)?;
     let Some(wait) = wait else {
         return Ok(run_response(StatusCode::ACCEPTED, &record.state()));
     };
-    let cancel_on_drop = CancelOnDrop::new(record.clone());
+    let cancel_on_drop = CancelRunOnDrop::new(record.clone());
     let is_finished = tokio::time::timeout(wait, record.finished()).await.is_ok();
     cancel_on_drop.disarm();
     match record.state() {
         // A client that waited receives the refusal as an error response.
-        RunState::Done(RunResult {
+        RunState::Finished(RunResult {
             refusal: Some(error), ..
         }) => Err(ApiError::clone(&error)),
         state if is_finished => Ok(run_response(StatusCode::OK, &state)),
@@ -154,7 +150,7 @@ pub(crate) async fn remove(Extension(tenant): Extension<Arc<Tenant>>, path: Path
     Ok(run_response(StatusCode::OK, &record.state()))
 }
 
-/// A run of this tenant.
+/// Finds a run of this tenant.
 pub(super) fn find_run(tenant: &Tenant, id: &str) -> Result<Arc<RunRecord>, ApiError> {
     let found = tenant.runs.get(id);
     found.ok_or_else(|| ApiError::new(ErrorCode::RunUnknown, format!("unknown run {id:?}")))
@@ -179,5 +175,5 @@ fn wait_duration(seconds: f64) -> Result<Duration, ApiError> {
         return Ok(Duration::from_secs_f64(seconds));
     }
     let message = format!("{seconds} is not between 0 and {} seconds", Limits::MAX_WAIT_SECONDS);
-    Err(ApiError::invalid(message).in_field("wait"))
+    Err(ApiError::invalid(message).with_field("wait"))
 }

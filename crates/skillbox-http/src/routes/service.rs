@@ -10,7 +10,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::{App, in_background};
+use crate::app::{App, run_blocking};
 use crate::error::ApiError;
 use crate::metrics::CurrentLoad;
 
@@ -46,11 +46,11 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, A
 }
 
 pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
-    respond("application/json", app.openapi.clone())
+    respond("application/json", app.openapi_json.clone())
 }
 
 pub(crate) async fn docs(State(app): State<Arc<App>>) -> Response {
-    let mut response = respond("text/html; charset=utf-8", app.docs.clone());
+    let mut response = respond("text/html; charset=utf-8", app.openapi_page.clone());
     // The page has no scripts, images or external resources.
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -58,12 +58,12 @@ pub(crate) async fn docs(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
-    let text = in_background(move || {
+    let text = run_blocking(move || {
         let mut sessions = 0;
         for tenant in app.tenants.all() {
             sessions += tenant.runtime.sessions().count()?;
         }
-        let (running, queued) = app.queue.running_and_waiting();
+        let (running, queued) = app.run_queue.running_and_waiting();
         Ok(app.metrics.render(&CurrentLoad {
             running,
             queued,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use skillbox_model::{ErrorCode, SessionId};
 use skillbox_runtime::session::SessionRecord;
 
-use crate::app::{App, in_background};
+use crate::app::{App, run_blocking};
 use crate::error::ApiError;
 use crate::extract::{PathParams, parse_value, read_json};
 use crate::limits::Limits;
@@ -82,19 +82,19 @@ impl From<SessionRecord> for SessionView {
 }
 
 /// Parses a session ID. An invalid ID is reported as an unknown session.
-pub(super) fn parse_id(text: &str) -> Result<SessionId, ApiError> {
+pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(text).map_err(|_| ApiError::new(ErrorCode::SessionUnknown, format!("unknown session {text:?}")))
 }
 
-/// The ID of an existing session of the tenant.
-pub(super) fn find_session(tenant: &Tenant, text: &str) -> Result<SessionId, ApiError> {
-    let id = parse_id(text)?;
+/// Parses the ID of a session and checks that the tenant has it.
+pub(super) fn find_session_id(tenant: &Tenant, text: &str) -> Result<SessionId, ApiError> {
+    let id = parse_session_id(text)?;
     tenant.runtime.sessions().open(&id)?;
     Ok(id)
 }
 
 pub(crate) async fn list(Extension(tenant): Extension<Arc<Tenant>>) -> Result<Json<SessionList>, ApiError> {
-    in_background(move || {
+    run_blocking(move || {
         let records = tenant.runtime.sessions().list()?;
         Ok(Json(SessionList {
             sessions: records.into_iter().map(Into::into).collect(),
@@ -108,15 +108,15 @@ pub(crate) async fn create(
     Extension(tenant): Extension<Arc<Tenant>>,
     request: Request,
 ) -> Result<(StatusCode, Json<SessionView>), ApiError> {
-    let new: NewSession = match read_json(request, app.limits.body).await? {
+    let new: NewSession = match read_json(request, app.limits.max_body_bytes).await? {
         Some(value) => parse_value(value)?,
         None => NewSession::default(),
     };
-    in_background(move || {
+    run_blocking(move || {
         let sessions = tenant.runtime.sessions();
         if sessions.count()? >= Limits::MAX_SESSIONS {
             let message = format!("the limit of {} sessions is reached", Limits::MAX_SESSIONS);
-            return Err(ApiError::new(ErrorCode::LimitExceeded, message).hint("delete unused sessions"));
+            return Err(ApiError::new(ErrorCode::LimitExceeded, message).with_hint("delete unused sessions"));
         }
         let generate_id = || {
             let name = uuid::Uuid::now_v7().simple().to_string();
@@ -132,8 +132,8 @@ pub(crate) async fn show(
     Extension(tenant): Extension<Arc<Tenant>>,
     path: PathParams,
 ) -> Result<Json<SessionState>, ApiError> {
-    in_background(move || {
-        let id = parse_id(path.first())?;
+    run_blocking(move || {
+        let id = parse_session_id(path.first())?;
         let record = tenant.runtime.sessions().open(&id)?.record()?;
         let state = tenant.runtime.session_state(&id)?;
         let mut all = Vec::new();
@@ -158,14 +158,14 @@ pub(crate) async fn remove(
     Extension(tenant): Extension<Arc<Tenant>>,
     path: PathParams,
 ) -> Result<StatusCode, ApiError> {
-    let id = parse_id(path.first())?;
+    let id = parse_session_id(path.first())?;
     let runs = tenant.runs.all().into_iter().filter(|run| run.session() == Some(&id));
     for run in runs {
         run.cancel();
         // A run that does not end in time keeps the session busy, and deleting it fails below.
         let _timed_out = tokio::time::timeout(CANCEL_TIMEOUT, run.finished()).await;
     }
-    in_background(move || match tenant.runtime.remove_session(&id) {
+    run_blocking(move || match tenant.runtime.remove_session(&id) {
         Ok(_) => Ok(StatusCode::NO_CONTENT),
         Err(error) => Err(error.into()),
     })

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use skillbox_model::{Digest, ErrorCode};
 use skillbox_repository::{Catalog, Resource, ResourceKind, SkillEntry, SkillReadError, search};
 
-use crate::app::{App, in_background};
+use crate::app::{App, run_blocking};
 use crate::error::ApiError;
 use crate::extract::{PathParams, Query};
 
@@ -43,7 +43,7 @@ pub(crate) struct Skill {
     path: String,
     /// Source that contains the skill.
     source: String,
-    /// Kind of match, best first: `exact_name`, `name_prefix`, `name`, `description_or_path`, `body`.
+    /// Kind of match, from best to worst: `exact_name`, `name_prefix`, `name`, `description_or_path`, `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<String>,
     /// Matching line of the instructions, if nothing else matches.
@@ -71,7 +71,7 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Query(query): Query<SkillsQuery>,
 ) -> Result<Json<SkillList>, ApiError> {
-    in_background(move || {
+    run_blocking(move || {
         let catalog = app.runtime.catalog();
         Ok(Json(match query.query {
             Some(words) => search_skills(&catalog, &words, query.limit.unwrap_or(10)),
@@ -112,7 +112,7 @@ fn summary(entry: &SkillEntry) -> Skill {
     Skill {
         name: entry.name().to_string(),
         description: entry.meta.description.to_string(),
-        path: entry.path().display().to_string(),
+        path: entry.skill_md_path().display().to_string(),
         source: entry.source_label().to_owned(),
         rank: None,
         excerpt: None,
@@ -120,7 +120,7 @@ fn summary(entry: &SkillEntry) -> Skill {
 }
 
 pub(crate) async fn info(State(app): State<Arc<App>>, path: PathParams) -> Result<Json<SkillInfo>, ApiError> {
-    in_background(move || {
+    run_blocking(move || {
         let (catalog, name) = (app.runtime.catalog(), path.first());
         let entry = catalog.get(name).ok_or_else(|| unknown_skill(&catalog, name))?;
         read_info(&catalog, entry).map(Json).map_err(|error| {
@@ -142,7 +142,7 @@ fn unknown_skill(catalog: &Catalog, name: &str) -> ApiError {
         .collect();
     match nearest.as_slice() {
         [] => error,
-        names => error.hint(format!("similar names: {}", names.join(", "))),
+        names => error.with_hint(format!("similar names: {}", names.join(", "))),
     }
 }
 
@@ -154,7 +154,7 @@ fn read_info(catalog: &Catalog, entry: &SkillEntry) -> Result<SkillInfo, SkillRe
     let diagnostics = catalog.diagnostics_of(entry).cloned().chain(directory.check()?);
     Ok(SkillInfo {
         frontmatter,
-        path: entry.path().display().to_string(),
+        path: entry.skill_md_path().display().to_string(),
         source: entry.source_label().to_owned(),
         digest: directory.digest()?,
         resources: paths_by_type(&directory.resources()?),

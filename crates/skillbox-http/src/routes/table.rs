@@ -13,11 +13,11 @@ use super::{agent, artifacts, files, run_events, runs, service, sessions, skills
 use crate::app::App;
 use crate::authentication::{authenticate, reject_foreign_hosts};
 use crate::error::ApiError;
-use crate::openapi::{Api, DescribedRoutes, Operation};
+use crate::openapi::{DescribedRoutes, Operation, RouteBuilder};
 use crate::request_log::log_request;
 
-const SESSION: &str = "Session ID";
-const RUN: &str = "Run ID";
+const SESSION_ID: &str = "Session ID";
+const RUN_ID: &str = "Run ID";
 
 /// The routes for all clients, and the routes for authenticated clients.
 pub(crate) struct RouteTables {
@@ -25,27 +25,37 @@ pub(crate) struct RouteTables {
     pub authenticated: DescribedRoutes,
 }
 
-/// Declares all routes.
+/// All routes, each with its description.
 pub(crate) fn route_tables() -> RouteTables {
+    let mut authenticated = RouteBuilder::new();
+    for add_routes in [
+        add_metrics_route,
+        add_skill_routes,
+        add_session_routes,
+        add_run_routes,
+        add_artifact_routes,
+    ] {
+        authenticated = add_routes(authenticated);
+    }
     RouteTables {
         public: public_routes(),
-        authenticated: with_artifacts(with_runs(with_sessions(with_skills(Api::new())))).finish(),
+        authenticated: authenticated.finish(),
     }
 }
 
 fn public_routes() -> DescribedRoutes {
     let service = |path, summary| Operation::get(path, "Service", summary);
-    Api::new()
-        .serve(
-            service("/healthz", "Liveness check").returns::<service::Health>(200, "The server is running"),
+    RouteBuilder::new()
+        .add(
+            service("/healthz", "Liveness check").returns_json::<service::Health>(200, "The server is running"),
             service::health,
         )
-        .serve(
-            service("/readyz", "Readiness check").returns::<service::Health>(200, "The server accepts work"),
+        .add(
+            service("/readyz", "Readiness check").returns_json::<service::Health>(200, "The server accepts work"),
             service::ready,
         )
-        .serve(
-            service("/openapi.json", "OpenAPI document").returns_other(
+        .add(
+            service("/openapi.json", "OpenAPI document").returns_content(
                 200,
                 "OpenAPI 3.1 document",
                 "application/json",
@@ -53,16 +63,16 @@ fn public_routes() -> DescribedRoutes {
             ),
             service::openapi,
         )
-        .serve(
-            service("/docs", "API reference").returns_other(200, "HTML page", "text/html", text_schema),
+        .add(
+            service("/docs", "API reference").returns_content(200, "HTML page", "text/html", text_schema),
             service::docs,
         )
         .finish()
 }
 
-fn with_skills(api: Api) -> Api {
-    api.serve(
-        Operation::get("/metrics", "Service", "Prometheus metrics").returns_other(
+fn add_metrics_route(routes: RouteBuilder) -> RouteBuilder {
+    routes.add(
+        Operation::get("/metrics", "Service", "Prometheus metrics").returns_content(
             200,
             "Metrics in Prometheus text format",
             "text/plain",
@@ -70,207 +80,214 @@ fn with_skills(api: Api) -> Api {
         ),
         service::metrics,
     )
-    .serve(
-        Operation::get("/v1/skills", "Skills", "List or search skills")
-            .query::<skills::SkillsQuery>()
-            .returns::<skills::SkillList>(200, "Skills; for a search, best match first"),
-        skills::list,
-    )
-    .serve(
-        Operation::get("/v1/skills/{name}", "Skills", "Get a skill")
-            .path_param("name", "Skill name")
-            .returns::<skills::SkillInfo>(200, "Skill details"),
-        skills::info,
-    )
 }
 
-fn with_sessions(api: Api) -> Api {
-    api.serve(
-        Operation::get("/v1/sessions", "Sessions", "List sessions")
-            .returns::<sessions::SessionList>(200, "Sessions, sorted by ID"),
-        sessions::list,
-    )
-    .serve(
-        Operation::new(Method::POST, "/v1/sessions", "Sessions", "Create a session")
-            .accepts_optional::<sessions::NewSession>()
-            .returns::<sessions::SessionView>(201, "Created session"),
-        sessions::create,
-    )
-    .serve(
-        Operation::get("/v1/sessions/{id}", "Sessions", "Get a session and its loaded skills")
-            .path_param("id", SESSION)
-            .returns::<sessions::SessionState>(200, "Session state"),
-        sessions::show,
-    )
-    .serve(
-        Operation::new(
-            Method::DELETE,
-            "/v1/sessions/{id}",
-            "Sessions",
-            "Delete a session; cancels its runs and removes its workspace and artifacts",
+fn add_skill_routes(routes: RouteBuilder) -> RouteBuilder {
+    routes
+        .add(
+            Operation::get("/v1/skills", "Skills", "List or search skills")
+                .query::<skills::SkillsQuery>()
+                .returns_json::<skills::SkillList>(200, "Skills; for a search, best match first"),
+            skills::list,
         )
-        .path_param("id", SESSION)
-        .returns_nothing(204, "Session deleted"),
-        sessions::remove,
-    )
-    .serve(
-        Operation::get(
-            "/v1/sessions/{id}/prompt",
-            "Sessions",
-            "Get the system prompt section for an agent",
+        .add(
+            Operation::get("/v1/skills/{name}", "Skills", "Get a skill")
+                .path_param("name", "Skill name")
+                .returns_json::<skills::SkillInfo>(200, "Skill details"),
+            skills::info,
         )
-        .path_param("id", SESSION)
-        .query::<agent::AgentQuery>()
-        .returns::<agent::PromptResponse>(200, "Prompt section; empty if there is nothing to disclose"),
-        agent::prompt,
-    )
-    .serve(
-        Operation::get(
-            "/v1/sessions/{id}/tools",
-            "Sessions",
-            "List the tool definitions for an agent",
-        )
-        .path_param("id", SESSION)
-        .query::<tools::ToolsQuery>()
-        .returns::<Vec<serde_json::Map<String, Value>>>(200, "Tool definitions, in the order of the dialect"),
-        tools::list,
-    )
-    .serve(
-        Operation::new(
-            Method::POST,
-            "/v1/sessions/{id}/tools/{name}",
-            "Sessions",
-            "Call a tool",
-        )
-        .path_param("id", SESSION)
-        .path_param(
-            "name",
-            "Tool name in the dialect, or a host call such as `before_agent`",
-        )
-        .query::<tools::CallQuery>()
-        .accepts_optional::<Value>()
-        .returns::<Value>(200, "Tool result"),
-        tools::call,
-    )
-    .serve(
-        Operation::get(
-            "/v1/sessions/{id}/files/{*path}",
-            "Sessions",
-            "Download a file from the workspace of a session",
-        )
-        .path_param("id", SESSION)
-        .path_param("path", "Path relative to the workspace, such as `out/chart.svg`")
-        .header("Range", "Byte range, such as `bytes=0-99`")
-        .returns_other(200, "File content", "*/*", |_| json!({}))
-        .returns_other(206, "Partial content", "*/*", |_| json!({})),
-        files::get,
-    )
 }
 
-fn with_runs(api: Api) -> Api {
-    api.serve(
-        Operation::get("/v1/runs", "Runs", "List active and recent runs")
-            .returns::<runs::RunList>(200, "Runs, oldest first"),
-        runs::list,
-    )
-    .serve(
-        Operation::new(
-            Method::POST,
-            "/v1/runs",
-            "Runs",
-            "Run a command of a skill in the sandbox",
+fn add_session_routes(routes: RouteBuilder) -> RouteBuilder {
+    routes
+        .add(
+            Operation::get("/v1/sessions", "Sessions", "List sessions")
+                .returns_json::<sessions::SessionList>(200, "Sessions, sorted by ID"),
+            sessions::list,
         )
-        .query::<runs::StartQuery>()
-        .accepts::<runs::StartRun>()
-        .returns::<crate::runs::RunView<'static>>(200, "The run has ended")
-        .returns::<crate::runs::RunView<'static>>(202, "The run is queued or running"),
-        runs::start,
-    )
-    .serve(
-        Operation::get("/v1/runs/{id}", "Runs", "Get the state and the result of a run")
-            .path_param("id", RUN)
-            .query::<runs::WaitQuery>()
-            .returns::<crate::runs::RunView<'static>>(200, "Run state"),
-        runs::show,
-    )
-    .serve(
-        Operation::new(
-            Method::DELETE,
-            "/v1/runs/{id}",
-            "Runs",
-            "Cancel a run and delete its result",
+        .add(
+            Operation::new(Method::POST, "/v1/sessions", "Sessions", "Create a session")
+                .accepts_json::<sessions::NewSession>()
+                .returns_json::<sessions::SessionView>(201, "Created session"),
+            sessions::create,
         )
-        .path_param("id", RUN)
-        .returns::<crate::runs::RunView<'static>>(200, "Final state of the run"),
-        runs::remove,
-    )
-    .serve(
-        Operation::get("/v1/runs/{id}/events", "Runs", "Stream the events of a run")
-            .path_param("id", RUN)
-            .header(
-                "Last-Event-ID",
-                "ID of the last event received; the stream continues after it",
+        .add(
+            Operation::get("/v1/sessions/{id}", "Sessions", "Get a session and its loaded skills")
+                .path_param("id", SESSION_ID)
+                .returns_json::<sessions::SessionState>(200, "Session state"),
+            sessions::show,
+        )
+        .add(
+            Operation::new(
+                Method::DELETE,
+                "/v1/sessions/{id}",
+                "Sessions",
+                "Delete a session; cancels its runs and removes its workspace and artifacts",
             )
-            .returns_other(
-                200,
-                "Server-sent events; the last one is `done`",
-                "text/event-stream",
-                |_| {
-                    json!({"type": "object", "properties": {
-                        "id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"},
-                    }})
-                },
-            ),
-        run_events::stream,
-    )
+            .path_param("id", SESSION_ID)
+            .returns_nothing(204, "Session deleted"),
+            sessions::remove,
+        )
+        .add(
+            Operation::get(
+                "/v1/sessions/{id}/prompt",
+                "Sessions",
+                "Get the system prompt section for an agent",
+            )
+            .path_param("id", SESSION_ID)
+            .query::<agent::AgentQuery>()
+            .returns_json::<agent::PromptResponse>(200, "Prompt section; empty if there is nothing to disclose"),
+            agent::prompt,
+        )
+        .add(
+            Operation::get(
+                "/v1/sessions/{id}/tools",
+                "Sessions",
+                "List the tool definitions for an agent",
+            )
+            .path_param("id", SESSION_ID)
+            .query::<tools::ToolsQuery>()
+            .returns_json::<Vec<serde_json::Map<String, Value>>>(200, "Tool definitions, in the order of the dialect"),
+            tools::list,
+        )
+        .add(
+            Operation::new(
+                Method::POST,
+                "/v1/sessions/{id}/tools/{name}",
+                "Sessions",
+                "Call a tool",
+            )
+            .path_param("id", SESSION_ID)
+            .path_param(
+                "name",
+                "Tool name in the dialect, or a host call such as `before_agent`",
+            )
+            .query::<tools::CallQuery>()
+            .accepts_json::<Value>()
+            .returns_json::<Value>(200, "Tool result"),
+            tools::call,
+        )
+        .add(
+            Operation::get(
+                "/v1/sessions/{id}/files/{*path}",
+                "Sessions",
+                "Download a file from the workspace of a session",
+            )
+            .path_param("id", SESSION_ID)
+            .path_param("path", "Path relative to the workspace, such as `out/chart.svg`")
+            .header("Range", "Byte range, such as `bytes=0-99`")
+            .returns_content(200, "File content", "*/*", |_| json!({}))
+            .returns_content(206, "Partial content", "*/*", |_| json!({})),
+            files::get,
+        )
 }
 
-fn with_artifacts(api: Api) -> Api {
-    const NAME: &str = "Artifact name, which may contain slashes; append `@N` for version N";
-    api.serve(
-        Operation::get(
-            "/v1/artifacts",
-            "Artifacts",
-            "List the newest versions, or all versions of one artifact",
+fn add_run_routes(routes: RouteBuilder) -> RouteBuilder {
+    routes
+        .add(
+            Operation::get("/v1/runs", "Runs", "List active and recent runs")
+                .returns_json::<runs::RunList>(200, "Runs, oldest first"),
+            runs::list,
         )
-        .query::<artifacts::ListQuery>()
-        .returns::<artifacts::ArtifactList>(200, "Artifacts"),
-        artifacts::list,
-    )
-    .serve(
-        Operation::get("/v1/artifacts/{*name}", "Artifacts", "Download an artifact")
-            .path_param("name", NAME)
+        .add(
+            Operation::new(
+                Method::POST,
+                "/v1/runs",
+                "Runs",
+                "Run a command of a skill in the sandbox",
+            )
+            .query::<runs::StartQuery>()
+            .requires_json::<runs::StartRun>()
+            .returns_json::<crate::runs::RunView<'static>>(200, "The run has ended")
+            .returns_json::<crate::runs::RunView<'static>>(202, "The run is queued or running"),
+            runs::start,
+        )
+        .add(
+            Operation::get("/v1/runs/{id}", "Runs", "Get the state and the result of a run")
+                .path_param("id", RUN_ID)
+                .query::<runs::WaitQuery>()
+                .returns_json::<crate::runs::RunView<'static>>(200, "Run state"),
+            runs::show,
+        )
+        .add(
+            Operation::new(
+                Method::DELETE,
+                "/v1/runs/{id}",
+                "Runs",
+                "Cancel a run and delete its result",
+            )
+            .path_param("id", RUN_ID)
+            .returns_json::<crate::runs::RunView<'static>>(200, "Final state of the run"),
+            runs::remove,
+        )
+        .add(
+            Operation::get("/v1/runs/{id}/events", "Runs", "Stream the events of a run")
+                .path_param("id", RUN_ID)
+                .header(
+                    "Last-Event-ID",
+                    "ID of the last event received; the stream continues after it",
+                )
+                .returns_content(
+                    200,
+                    "Server-sent events; the last one is `done`",
+                    "text/event-stream",
+                    |_| {
+                        json!({"type": "object", "properties": {
+                            "id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"},
+                        }})
+                    },
+                ),
+            run_events::stream,
+        )
+}
+
+fn add_artifact_routes(routes: RouteBuilder) -> RouteBuilder {
+    const ARTIFACT_NAME: &str = "Artifact name, which may contain slashes; append `@N` for version N";
+    routes
+        .add(
+            Operation::get(
+                "/v1/artifacts",
+                "Artifacts",
+                "List the newest versions, or all versions of one artifact",
+            )
+            .query::<artifacts::ListQuery>()
+            .returns_json::<artifacts::ArtifactList>(200, "Artifacts"),
+            artifacts::list,
+        )
+        .add(
+            Operation::get("/v1/artifacts/{*name}", "Artifacts", "Download an artifact")
+                .path_param("name", ARTIFACT_NAME)
+                .query::<artifacts::ScopeQuery>()
+                .header("Range", "Byte range, such as `bytes=0-99`")
+                .returns_content(200, "Artifact content", "*/*", |_| json!({}))
+                .returns_content(206, "Partial content", "*/*", |_| json!({})),
+            artifacts::get,
+        )
+        .add(
+            Operation::new(
+                Method::PUT,
+                "/v1/artifacts/{*name}",
+                "Artifacts",
+                "Upload a new version of an artifact",
+            )
+            .path_param("name", "Artifact name, which may contain slashes")
             .query::<artifacts::ScopeQuery>()
-            .header("Range", "Byte range, such as `bytes=0-99`")
-            .returns_other(200, "Artifact content", "*/*", |_| json!({}))
-            .returns_other(206, "Partial content", "*/*", |_| json!({})),
-        artifacts::get,
-    )
-    .serve(
-        Operation::new(
-            Method::PUT,
-            "/v1/artifacts/{*name}",
-            "Artifacts",
-            "Upload a new version of an artifact",
+            .requires_bytes()
+            .returns_json::<artifacts::ArtifactView>(201, "Stored version"),
+            artifacts::put,
         )
-        .path_param("name", "Artifact name, which may contain slashes")
-        .query::<artifacts::ScopeQuery>()
-        .accepts_bytes()
-        .returns::<artifacts::ArtifactView>(201, "Stored version"),
-        artifacts::put,
-    )
-    .serve(
-        Operation::new(
-            Method::DELETE,
-            "/v1/artifacts/{*name}",
-            "Artifacts",
-            "Delete one version, or all versions",
+        .add(
+            Operation::new(
+                Method::DELETE,
+                "/v1/artifacts/{*name}",
+                "Artifacts",
+                "Delete one version, or all versions",
+            )
+            .path_param("name", ARTIFACT_NAME)
+            .query::<artifacts::ScopeQuery>()
+            .returns_json::<artifacts::ArtifactList>(200, "Deleted versions"),
+            artifacts::remove,
         )
-        .path_param("name", NAME)
-        .query::<artifacts::ScopeQuery>()
-        .returns::<artifacts::ArtifactList>(200, "Deleted versions"),
-        artifacts::remove,
-    )
 }
 
 fn text_schema(_: &mut crate::openapi::Schemas) -> Value {

@@ -14,7 +14,7 @@ use skillbox_runtime::{Caller, Dialect, ToolCall, ToolFormat, ToolOutcome};
 
 use super::agent::AgentQuery;
 use super::sessions;
-use crate::app::{App, in_background};
+use crate::app::{App, run_blocking};
 use crate::error::ApiError;
 use crate::extract::{PathParams, Query, read_json};
 use crate::tenant::Tenant;
@@ -23,7 +23,7 @@ use crate::tenant::Tenant;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolsQuery {
-    /// Dialect of tool names, parameters and texts; default is the dialect of the server.
+    /// Dialect of tool names, parameters and texts; defaults to the server's dialect.
     dialect: Option<Dialect>,
     /// Agent of the session, if it has several.
     #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
@@ -46,7 +46,7 @@ enum Format {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallQuery {
-    /// Dialect of tool names, parameters and texts; default is the dialect of the server.
+    /// Dialect of tool names, parameters and texts; defaults to the server's dialect.
     dialect: Option<Dialect>,
     /// Agent of the session, if it has several.
     #[schemars(regex(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,128}$"))]
@@ -89,10 +89,10 @@ pub(crate) async fn list(
         Format::Openai => ToolFormat::OpenAi,
         Format::Anthropic => ToolFormat::Anthropic,
     };
-    in_background(move || {
-        let session = agent_query.open(&app, &tenant, path.first())?;
-        let tools = session.tools(&agent_query.agent()?);
-        let tools = tools.map_err(|error| ApiError::of_tool(&error, session.settings().dialect))?;
+    run_blocking(move || {
+        let session = agent_query.open_session(&app, &tenant, path.first())?;
+        let tools = session.tools(&agent_query.agent_name()?);
+        let tools = tools.map_err(|error| ApiError::from_tool_error(&error, session.settings().dialect))?;
         Ok(Json(tools.iter().map(|tool| tool.to_format(format)).collect()))
     })
     .await
@@ -111,8 +111,8 @@ pub(crate) async fn call(
     };
     let call = ToolCall {
         tool: path.last().to_owned(),
-        arguments: read_json(request, app.limits.body).await?.unwrap_or_default(),
-        agent: agent_query.agent()?,
+        arguments: read_json(request, app.limits.max_body_bytes).await?.unwrap_or_default(),
+        agent: agent_query.agent_name()?,
         caller: match query.caller {
             None | Some(CallerParam::Model) => Caller::Model,
             Some(CallerParam::User) => Caller::User,
@@ -121,7 +121,7 @@ pub(crate) async fn call(
     // An unknown session is reported before the call waits in the queue.
     let session = {
         let (tenant, id) = (tenant.clone(), path.first().to_owned());
-        in_background(move || sessions::find_session(&tenant, &id)).await?
+        run_blocking(move || sessions::find_session_id(&tenant, &id)).await?
     };
     let outcome = call_tool(&app, &tenant, agent_query, session.as_str().to_owned(), call).await?;
     Ok(Json(match query.answer {
@@ -134,9 +134,9 @@ pub(crate) async fn call(
 }
 
 /// Cancels the call when the request is dropped because its client disconnected.
-struct CancelOnDrop(CancelToken);
+struct CancelCallOnDrop(CancelToken);
 
-impl Drop for CancelOnDrop {
+impl Drop for CancelCallOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -152,13 +152,16 @@ async fn call_tool(
     if app.stopping.is_cancelled() {
         return Err(ApiError::busy("the server is shutting down"));
     }
-    let ticket = app.queue.join().inspect_err(|_| app.metrics.record_rejected_run())?;
+    let ticket = app
+        .run_queue
+        .join()
+        .inspect_err(|_| app.metrics.record_rejected_run())?;
     let permit = tokio::select! {
         permit = ticket.wait() => permit?,
         () = app.killing.cancelled() => return Err(ApiError::new(ErrorCode::Cancelled, "the call was cancelled before it started")),
     };
     let cancel = CancelToken::new().map_err(|error| ApiError::internal(&error))?;
-    let cancel_on_drop = CancelOnDrop(cancel.clone());
+    let cancel_on_drop = CancelCallOnDrop(cancel.clone());
     let started = Instant::now();
     let mut work = {
         let (app, tenant, span) = (app.clone(), tenant.clone(), tracing::Span::current());
@@ -166,19 +169,19 @@ async fn call_tool(
             let _entered = span.entered();
             // The permit is held as long as the work takes, even if the client has disconnected.
             let _permit = permit;
-            let session = agent_query.open(&app, &tenant, &session)?;
+            let session = agent_query.open_session(&app, &tenant, &session)?;
             let outcome = session.call_with(&call, EventSink::silent(), Some(&cancel));
-            outcome.map_err(|error| ApiError::of_tool(&error, session.settings().dialect))
+            outcome.map_err(|error| ApiError::from_tool_error(&error, session.settings().dialect))
         })
     };
-    let done = tokio::select! {
-        done = &mut work => done,
+    let result = tokio::select! {
+        result = &mut work => result,
         () = app.killing.cancelled() => {
             cancel_on_drop.0.cancel();
             work.await
         }
     };
-    let outcome = done.map_err(|error| ApiError::internal(&error))??;
+    let outcome = result.map_err(|error| ApiError::internal(&error))??;
     if let Some(report) = &outcome.report {
         app.metrics.record_run(Some(report), started.elapsed());
     }

@@ -1,7 +1,7 @@
-//! The events of a run, stored within bounds for current and later listeners.
+//! The latest events of a run, stored for current and later listeners.
 //!
-//! The run never waits for a listener. The oldest events are dropped beyond the bound, and a `left_out` event reports
-//! how many.
+//! The run never waits for a listener. Beyond a total size, the oldest events are dropped, and a `left_out` event
+//! reports their number.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::lock::lock;
 
-/// The size of stored events.
+/// The total size of stored events.
 const MAX_BYTES: usize = 256 << 10;
 
 /// An event in the form that listeners receive.
@@ -37,7 +37,7 @@ struct LogState {
     entries: VecDeque<LoggedEvent>,
     bytes: usize,
     last_id: u64,
-    /// The first bytes of a character whose rest has not arrived yet, by stream.
+    /// For stdout and stderr, the first bytes of a character whose remaining bytes have not arrived yet.
     partial_characters: [Vec<u8>; 2],
     is_closed: bool,
 }
@@ -59,12 +59,12 @@ impl EventLog {
         self.changed.notify_waiters();
     }
 
-    /// The events after `id`. Waits for the next one; returns `None` if there will be none.
+    /// The events after `id`. Waits until there is one; returns `None` once the log is closed and has no more.
     pub(crate) async fn events_after(&self, id: u64) -> Option<Vec<LoggedEvent>> {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
-            // From here on no notification is missed.
+            // Registers now, so that a change after the check below is not missed.
             changed.as_mut().enable();
             {
                 let state = lock(&self.state);
@@ -89,7 +89,7 @@ impl EventLog {
 impl LogState {
     fn append(&mut self, event: RunEvent) {
         let event = match event {
-            RunEvent::Output { stream, text, offset } => match self.whole_characters(stream, text.0, offset) {
+            RunEvent::Output { stream, bytes, offset } => match self.whole_characters(stream, bytes.0, offset) {
                 Some(event) => event,
                 None => return,
             },
@@ -100,7 +100,7 @@ impl LogState {
         self.push(event_name(&event), data.into());
     }
 
-    /// Holds back an incomplete character at the end until its rest arrives.
+    /// Adds the bytes held back earlier, and holds back an incomplete character at the end.
     fn whole_characters(&mut self, stream: Stream, bytes: Vec<u8>, offset: u64) -> Option<RunEvent> {
         let partial = match stream {
             Stream::Stdout => &mut self.partial_characters[0],
@@ -116,7 +116,7 @@ impl LogState {
         *partial = whole.split_off(end);
         (!whole.is_empty()).then_some(RunEvent::Output {
             stream,
-            text: OutputBytes(whole),
+            bytes: OutputBytes(whole),
             offset,
         })
     }
@@ -172,7 +172,7 @@ mod tests {
     fn stdout_event(bytes: &[u8], offset: u64) -> RunEvent {
         RunEvent::Output {
             stream: Stream::Stdout,
-            text: OutputBytes(bytes.to_vec()),
+            bytes: OutputBytes(bytes.to_vec()),
             offset,
         }
     }

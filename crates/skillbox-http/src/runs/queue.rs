@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
 
-/// Admits a number of runs at once and lets more wait, in the order of their arrival.
+/// Limits the number of running and of waiting runs. Waiting runs start in the order of their arrival.
 #[derive(Debug)]
 pub(crate) struct RunQueue {
     tickets: Arc<Semaphore>,

@@ -32,7 +32,7 @@ pub(crate) struct RunRecord {
 enum Stage {
     Queued,
     Running,
-    Done(RunResult),
+    Finished(RunResult),
 }
 
 /// The result of a run.
@@ -40,7 +40,7 @@ enum Stage {
 pub(crate) struct RunResult {
     /// The run as JSON, serialised once for all clients.
     pub json: Arc<str>,
-    /// Why the run was refused.
+    /// Why the run was refused; `None` if it was executed.
     pub refusal: Option<Arc<ApiError>>,
 }
 
@@ -99,7 +99,7 @@ impl RunRecord {
                 error: &error.body,
             },
         });
-        *lock(&self.stage) = Stage::Done(RunResult {
+        *lock(&self.stage) = Stage::Finished(RunResult {
             json: json.clone(),
             refusal: outcome.err().map(Arc::new),
         });
@@ -108,7 +108,7 @@ impl RunRecord {
         self.finished.cancel();
     }
 
-    /// The approximate size in memory of a finished run.
+    /// The approximate size of a finished run in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.events.bytes() + size_of::<Self>()
     }
@@ -118,17 +118,17 @@ impl RunRecord {
         match &*lock(&self.stage) {
             Stage::Queued => RunState::Queued(self.pending()),
             Stage::Running => RunState::Running(self.pending()),
-            Stage::Done(result) => RunState::Done(result.clone()),
+            Stage::Finished(result) => RunState::Finished(result.clone()),
         }
     }
 
-    /// The run without its report.
+    /// The ID, status and skill of the run.
     pub(crate) fn summary(&self) -> RunSummary {
         let status = match &*lock(&self.stage) {
             Stage::Queued => "queued",
             Stage::Running => "running",
-            Stage::Done(RunResult { refusal: None, .. }) => "ended",
-            Stage::Done(RunResult { refusal: Some(_), .. }) => "refused",
+            Stage::Finished(RunResult { refusal: None, .. }) => "ended",
+            Stage::Finished(RunResult { refusal: Some(_), .. }) => "refused",
         };
         RunSummary {
             run_id: self.id.clone(),
@@ -151,7 +151,7 @@ impl RunRecord {
 pub(crate) enum RunState {
     Queued(PendingRun),
     Running(PendingRun),
-    Done(RunResult),
+    Finished(RunResult),
 }
 
 impl RunState {
@@ -160,12 +160,12 @@ impl RunState {
         match self {
             Self::Queued(pending) => to_json(&RunView::Queued(pending)),
             Self::Running(pending) => to_json(&RunView::Running(pending)),
-            Self::Done(result) => result.json.clone(),
+            Self::Finished(result) => result.json.clone(),
         }
     }
 }
 
-/// A run without its report.
+/// The ID, status and skill of a run.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RunSummary {
     run_id: RunId,
@@ -174,7 +174,7 @@ pub(crate) struct RunSummary {
     skill: String,
 }
 
-/// A run without a result.
+/// A run that has no result yet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PendingRun")]
 pub(crate) struct PendingRun {

@@ -22,9 +22,9 @@ pub(crate) struct RunRegistry(Mutex<RegistryState>);
 
 #[derive(Debug, Default)]
 struct RegistryState {
-    /// By id, which is by time.
+    /// Sorted by ID, and so by start time.
     runs: BTreeMap<RunId, Arc<RunRecord>>,
-    /// Finished runs, in the order of their ends.
+    /// The finished runs, in the order in which they finished.
     finished: VecDeque<FinishedRun>,
     /// The size of the finished runs.
     bytes: usize,

@@ -42,7 +42,7 @@ impl CallContext<'_> {
         named: &[String],
     ) -> Result<Vec<RelPath>, LoaderError> {
         let find = |text: &String| {
-            let path = RelPath::parse_typed(text).map_err(|source| LoaderError::InvalidPath {
+            let path = RelPath::parse_user_input(text).map_err(|source| LoaderError::InvalidPath {
                 path: text.clone(),
                 field: "docs",
                 source,

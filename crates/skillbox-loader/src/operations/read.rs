@@ -20,7 +20,7 @@ impl CallContext<'_> {
     /// Reads one chunk of a file: as text if the file is text, as base64 otherwise.
     pub fn read(&self, input: &ReadInput) -> Result<OperationOutcome<ReadResult>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
-        let path = RelPath::parse_typed(&input.path).map_err(|source| LoaderError::InvalidPath {
+        let path = RelPath::parse_user_input(&input.path).map_err(|source| LoaderError::InvalidPath {
             path: input.path.clone(),
             field: "path",
             source,

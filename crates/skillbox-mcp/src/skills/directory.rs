@@ -43,8 +43,8 @@ pub(crate) fn list_children(
             TreeEntryKind::Link { .. } if dir.open_file(&found.path).is_err() => {}
             TreeEntryKind::File { .. } | TreeEntryKind::Link { .. } => {
                 let file = SkillFile {
-                    path: wire_path(entry, &found.path),
-                    on_disk: found.path.clone(),
+                    wire_path: wire_path(entry, &found.path),
+                    disk_path: found.path.clone(),
                 };
                 children.push(file_resource(entry, &dir, &file).map_err(|error| internal_error(&error))?);
             }

@@ -14,7 +14,7 @@ use super::uri::{SKILL_MD, SkillUri, file_uri, unknown_resource};
 use crate::blocking::internal_error;
 use crate::server_state::ServerState;
 
-/// Size of a resource: the extension's limit for a whole skill.
+/// Maximum size of a resource: the extension's limit for a whole skill.
 pub(crate) const MAX_RESOURCE_BYTES: u64 = 16 << 20;
 /// The prefix of the extension's `_meta` keys.
 const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
@@ -23,9 +23,9 @@ const META_PREFIX: &str = "io.modelcontextprotocol.skills/";
 #[derive(Debug)]
 pub(crate) struct SkillFile {
     /// The path in the protocol.
-    pub path: RelPath,
-    /// The path on disk, which differs for a `skill.md`.
-    pub on_disk: RelPath,
+    pub wire_path: RelPath,
+    /// The path on disk, which differs if the skill names its `SKILL.md` in another case.
+    pub disk_path: RelPath,
 }
 
 /// Every file of a skill, including links to files inside the skill.
@@ -37,35 +37,37 @@ pub(crate) fn list_files(entry: &SkillEntry, dir: &SkillDir) -> Result<Vec<Skill
             // A link to a directory is not a file, and its content is listed under its real path.
             TreeEntryKind::Link { .. } if dir.open_file(&found.path).is_err() => continue,
             TreeEntryKind::File { .. } | TreeEntryKind::Link { .. } => files.push(SkillFile {
-                path: wire_path(entry, &found.path),
-                on_disk: found.path,
+                wire_path: wire_path(entry, &found.path),
+                disk_path: found.path,
             }),
         }
     }
     Ok(files)
 }
 
-/// The path in the protocol, which always spells SKILL.md in this way.
+/// The path in the protocol, where the main file is always named `SKILL.md`.
 pub(crate) fn wire_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
     if path.as_bytes() == entry.skill_md_name().as_encoded_bytes() {
-        return skill_md();
+        return skill_md_wire_path();
     }
     path.clone()
 }
 
+/// The path on disk of a path in the protocol.
 fn disk_path(entry: &SkillEntry, path: &RelPath) -> RelPath {
-    if *path == skill_md() {
-        return RelPath::parse(entry.skill_md_name().as_encoded_bytes()).unwrap_or_else(|_| skill_md());
+    if *path == skill_md_wire_path() {
+        return RelPath::parse(entry.skill_md_name().as_encoded_bytes()).unwrap_or_else(|_| skill_md_wire_path());
     }
     path.clone()
 }
 
-pub(crate) fn skill_md() -> RelPath {
+/// The path of every `SKILL.md` in the protocol.
+pub(crate) fn skill_md_wire_path() -> RelPath {
     RelPath::parse(SKILL_MD).unwrap_or_else(|error| unreachable!("a plain file name is a path: {error}"))
 }
 
-/// Size and digest of a file's bytes.
-pub(crate) fn measure(dir: &SkillDir, path: &RelPath) -> Result<(u64, String), SkillReadError> {
+/// Reads a file, and returns its size and digest.
+pub(crate) fn hash_file(dir: &SkillDir, path: &RelPath) -> Result<(u64, String), SkillReadError> {
     let mut file = dir.open_file(path)?;
     let mut hasher = Sha256::new();
     let mut size = 0;
@@ -85,14 +87,14 @@ pub(crate) fn measure(dir: &SkillDir, path: &RelPath) -> Result<(u64, String), S
         }
     }
     let digest = skillbox_model::Digest::from_sha256(hasher.finalize().into());
-    Ok((size, format!("sha256:{}", digest.hex())))
+    Ok((size, digest.to_string()))
 }
 
 /// The resource of a skill's SKILL.md.
 pub(crate) fn skill_md_resource(entry: &SkillEntry) -> Result<Resource, SkillReadError> {
     let dir = entry.open()?;
-    let path = skill_md();
-    let (size, digest) = measure(&dir, &disk_path(entry, &path))?;
+    let path = skill_md_wire_path();
+    let (size, digest) = hash_file(&dir, &disk_path(entry, &path))?;
     let resource = Resource::new(file_uri(entry.name().as_str(), &path), entry.name().as_str())
         .with_description(&*entry.meta.description);
     Ok(with_details(resource, &path, size, digest))
@@ -100,17 +102,17 @@ pub(crate) fn skill_md_resource(entry: &SkillEntry) -> Result<Resource, SkillRea
 
 /// The resource of any file of a skill.
 pub(crate) fn file_resource(entry: &SkillEntry, dir: &SkillDir, file: &SkillFile) -> Result<Resource, SkillReadError> {
-    if file.path == skill_md() {
+    if file.wire_path == skill_md_wire_path() {
         return skill_md_resource(entry);
     }
-    let (size, digest) = measure(dir, &file.on_disk)?;
-    let name = String::from_utf8_lossy(file.path.file_name()).into_owned();
-    let resource = Resource::new(file_uri(entry.name().as_str(), &file.path), name);
-    Ok(with_details(resource, &file.path, size, digest))
+    let (size, digest) = hash_file(dir, &file.disk_path)?;
+    let name = String::from_utf8_lossy(file.wire_path.file_name()).into_owned();
+    let resource = Resource::new(file_uri(entry.name().as_str(), &file.wire_path), name);
+    Ok(with_details(resource, &file.wire_path, size, digest))
 }
 
 fn with_details(resource: Resource, path: &RelPath, size: u64, digest: String) -> Resource {
-    let priority = if *path == skill_md() { 0.8 } else { 0.3 };
+    let priority = if *path == skill_md_wire_path() { 0.8 } else { 0.3 };
     let annotations = Annotations::default()
         .with_audience(vec![Role::Assistant])
         .with_priority(priority);
@@ -154,7 +156,7 @@ pub(crate) fn read_file(server: &ServerState, uri: &str) -> Result<ResourceConte
             _ => unknown_resource(uri),
         })?;
     let digest = skillbox_model::Digest::from_sha256(Sha256::digest(&bytes).into());
-    let meta = digest_meta(format!("sha256:{}", digest.hex()));
+    let meta = digest_meta(digest.to_string());
     Ok(to_contents(uri, bytes, &mime_type(&path)).with_meta(meta))
 }
 

@@ -3,8 +3,8 @@
 use rmcp::model::{Resource, ResourceContents};
 use serde_json::json;
 
-use super::entry::skill_entry;
-use super::file::{measure, skill_md, to_contents};
+use super::file::{hash_file, skill_md_wire_path, to_contents};
+use super::skill_json::skill_json;
 use super::uri::file_uri;
 use crate::server_state::ServerState;
 
@@ -23,10 +23,10 @@ pub(crate) fn index_contents(server: &ServerState) -> ResourceContents {
     let catalog = server.runtime.catalog();
     let listed = catalog.skills().filter_map(|entry| {
         let dir = entry.open().ok()?;
-        let on_disk = skillbox_model::RelPath::parse(entry.skill_md_name().as_encoded_bytes()).ok()?;
-        let (_, digest) = measure(&dir, &on_disk).ok()?;
-        let uri = file_uri(entry.name().as_str(), &skill_md());
-        let mut listed = skill_entry(entry).ok()?;
+        let disk_path = skillbox_model::RelPath::parse(entry.skill_md_name().as_encoded_bytes()).ok()?;
+        let (_, digest) = hash_file(&dir, &disk_path).ok()?;
+        let uri = file_uri(entry.name().as_str(), &skill_md_wire_path());
+        let mut listed = skill_json(entry).ok()?;
         listed["name"] = json!(entry.name().as_str());
         listed["type"] = json!("skill-md");
         listed["description"] = json!(entry.meta.description);

@@ -1,4 +1,4 @@
-//! The requests of the extension.
+//! Answers the requests of the extension.
 
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, ProtocolVersion};
@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::directory::{DIRECTORY_READ, list_children};
-use super::entry::skill_entry;
-use super::file::skill_md;
+use super::file::skill_md_wire_path;
+use super::skill_json::skill_json;
 use super::uri::{SkillUri, unknown_resource};
 use crate::blocking::internal_error;
 use crate::page::paginate;
@@ -71,7 +71,7 @@ fn list(server: &ServerState, params: Option<Value>) -> Result<Value, ErrorData>
     let page = paginate(skills, |skill| skill.name().as_str(), cursor.as_deref(), PAGE_SIZE)?;
     let mut listed = Vec::with_capacity(page.items.len());
     for entry in page.items {
-        match skill_entry(entry) {
+        match skill_json(entry) {
             Ok(entry) => listed.push(entry),
             // A broken skill does not hide the others.
             Err(error) => tracing::warn!(skill = %entry.name(), "the skill cannot be listed: {error}"),
@@ -85,9 +85,9 @@ fn get(server: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     let catalog = server.runtime.catalog();
     let found = catalog
         .get(&requested.skill)
-        .filter(|_| requested.path == Some(skill_md()));
+        .filter(|_| requested.path == Some(skill_md_wire_path()));
     let entry = found.ok_or_else(|| unknown_resource(uri))?;
-    let entry = skill_entry(entry).map_err(|error| internal_error(&error))?;
+    let entry = skill_json(entry).map_err(|error| internal_error(&error))?;
     Ok(json!({"skill": entry}))
 }
 

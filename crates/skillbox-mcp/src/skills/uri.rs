@@ -4,14 +4,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use rmcp::ErrorData;
 use skillbox_model::RelPath;
 
-pub(crate) const SCHEME: &str = "skill://";
+pub(crate) const SKILL_SCHEME: &str = "skill://";
 /// The spelling in the protocol, whatever the case of the name on disk.
 pub(crate) const SKILL_MD: &str = "SKILL.md";
 
 /// The characters to be escaped: all but the unreserved ones.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ESCAPED_CHARS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A skill, or with a path a file or directory of it.
+/// The URI of a skill, or of a file or directory in it if it has a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SkillUri {
     pub skill: String,
@@ -19,10 +19,10 @@ pub(crate) struct SkillUri {
 }
 
 impl SkillUri {
-    /// Parses a URI. One that cannot name a file of a skill is an invalid parameter.
+    /// Parses a URI. The error for a URI that cannot name a file of a skill is that of an unknown resource.
     pub(crate) fn parse(uri: &str) -> Result<Self, ErrorData> {
         let unknown = || unknown_resource(uri);
-        let rest = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
+        let rest = uri.strip_prefix(SKILL_SCHEME).ok_or_else(unknown)?;
         let (skill, path) = match rest.split_once('/') {
             None => (rest, None),
             Some((skill, path)) => (skill, Some(path)),
@@ -55,14 +55,14 @@ pub(crate) fn file_uri(skill: &str, path: &RelPath) -> String {
     let mut uri = skill_uri(skill);
     for component in path.components() {
         uri.push('/');
-        uri.extend(percent_encode(component, ENCODED));
+        uri.extend(percent_encode(component, ESCAPED_CHARS));
     }
     uri
 }
 
 /// The URI of a skill's own directory.
 pub(crate) fn skill_uri(skill: &str) -> String {
-    format!("{SCHEME}{}", percent_encode(skill.as_bytes(), ENCODED))
+    format!("{SKILL_SCHEME}{}", percent_encode(skill.as_bytes(), ESCAPED_CHARS))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) fn merge_sources(sources: &[ScannedSource], options: &ScanOptions) ->
     builder.finish()
 }
 
-/// Collects the skills of all sources.
+/// Collects the entries and diagnostics of a catalog.
 #[derive(Default)]
 struct CatalogBuilder {
     entries: Vec<Arc<SkillEntry>>,

@@ -1,4 +1,4 @@
-//! The connection to the executor.
+//! The connection to the executor, over the standard streams of the runner.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,20 +6,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use serde::Serialize;
 use skillbox_model::Stream;
-use skillbox_runner::{Frame, Frames, ToRunner, write_data, write_message, write_output};
+use skillbox_runner::{Frame, FrameDecoder, ToRunner, write_data, write_message, write_output};
 
-/// Received bytes are split into frames; messages are written at once.
+/// The connection to the executor: receives and sends frames.
 pub struct Connection {
     input: File,
     output: File,
-    frames: Frames,
+    frames: FrameDecoder,
     buffer: Vec<u8>,
 }
 
 impl Connection {
     /// Takes over the standard streams and replaces them by `/dev/null`.
     pub fn take_standard_streams() -> io::Result<Self> {
-        // Above the numbers of the command's streams.
+        // The numbers 0 to 2 are needed for the streams of the command.
         let input = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 10)?;
         let output = rustix::io::fcntl_dupfd_cloexec(io::stdout().as_fd(), 10)?;
         let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -28,7 +28,7 @@ impl Connection {
         Ok(Self {
             input: input.into(),
             output: output.into(),
-            frames: Frames::default(),
+            frames: FrameDecoder::default(),
             buffer: vec![0; 64 << 10],
         })
     }
@@ -38,7 +38,7 @@ impl Connection {
         write_message(&mut self.output, message)
     }
 
-    /// Sends a piece of a file.
+    /// Sends a chunk of a file.
     pub fn send_data(&mut self, data: &[u8]) -> io::Result<()> {
         write_data(&mut self.output, data)
     }
@@ -53,12 +53,12 @@ impl Connection {
         self.output.write_all(frames)
     }
 
-    /// The next frame that was received completely.
+    /// Takes the next complete frame from the buffer, without reading.
     pub fn buffered_frame(&mut self) -> io::Result<Option<Frame>> {
         self.frames.next_frame().map_err(io::Error::other)
     }
 
-    /// Reads once. The end of the stream is an error, because it also ends this process.
+    /// Reads once. The end of the stream is an error, because the runner ends with its connection.
     pub fn read_more(&mut self) -> io::Result<()> {
         match self.input.read(&mut self.buffer) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -81,11 +81,11 @@ impl Connection {
         }
     }
 
-    /// Waits for the next message and discards data before it.
+    /// Waits for the next message, and discards other frames before it.
     pub fn next_message(&mut self) -> io::Result<ToRunner> {
         loop {
             if let Frame::Message(bytes) = self.next_frame()? {
-                return Frames::decode(&bytes).map_err(io::Error::other);
+                return FrameDecoder::decode_message(&bytes).map_err(io::Error::other);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One run, from the first message to the last.
+//! The run of a container, from the first message to the last.
 
 use std::fs::File;
 use std::io;
@@ -12,23 +12,26 @@ use super::connection::Connection;
 use super::workspace::WORKSPACE;
 use super::{facts, receive_job, send_outputs, supervise};
 
-/// Serves one run of the executor.
+/// Serves one run for the executor.
 pub fn run_container() -> io::Result<()> {
     // Moves the standard streams away from the numbers of the command's streams, before anything else is opened.
     let mut connection = Connection::take_standard_streams()?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let cgroup = CgroupFiles::open();
-    // The file belongs to root once this process is undumpable.
+    // Opened now, because the file belongs to root once this process is undumpable.
     let oom_score = File::options().write(true).open("/proc/self/oom_score_adj").ok();
     // The command has the same user and must not trace this process.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    connection.send(&ToExecutor::Ready(Box::new(facts::gather(&cgroup))))?;
+    connection.send(&ToExecutor::Ready(Box::new(facts::gather_container_facts(&cgroup))))?;
 
     let workspace: OwnedFd = File::open(WORKSPACE)?.into();
     let job = match receive_job::receive_job(&mut connection, &workspace) {
         Ok(job) => job,
         Err(receive_job::ReceiveError::Connection(error)) => return Err(error),
-        Err(receive_job::ReceiveError::Refused { reason, is_full }) => return refuse(&mut connection, reason, is_full),
+        Err(receive_job::ReceiveError::Refused {
+            reason,
+            is_workspace_full,
+        }) => return refuse(&mut connection, reason, is_workspace_full),
     };
     let command = match supervise::start_command(&job, oom_score) {
         Ok(command) => command,
@@ -46,8 +49,11 @@ pub fn run_container() -> io::Result<()> {
     wait_for_close(&mut connection)
 }
 
-fn refuse(connection: &mut Connection, reason: String, is_full: bool) -> io::Result<()> {
-    connection.send(&ToExecutor::Refused { reason, is_full })?;
+fn refuse(connection: &mut Connection, reason: String, is_workspace_full: bool) -> io::Result<()> {
+    connection.send(&ToExecutor::Refused {
+        reason,
+        is_workspace_full,
+    })?;
     wait_for_close(connection)
 }
 

@@ -1,4 +1,4 @@
-//! The program that runs as pid 1 of a container.
+//! The runner: the program that is pid 1 of a container.
 
 mod cgroup_files;
 mod connection;

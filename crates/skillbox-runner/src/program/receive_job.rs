@@ -1,24 +1,24 @@
-//! Receives the job with its files, and checks them before anything runs.
+//! Receives the job and its files, and checks the digests of the skills.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use skillbox_model::with_causes;
-use skillbox_runner::{Frame, Frames, Job, ToRunner, TreeWriteError, TreeWriter, open_directory, tree_digest};
+use skillbox_runner::{Frame, FrameDecoder, Job, ToRunner, TreeWriteError, TreeWriter, open_directory, tree_digest};
 
 use super::connection::Connection;
 
-/// Why no command is started.
+/// Why a job could not be received.
 pub enum ReceiveError {
     /// The connection failed, or the executor sent an invalid frame.
     Connection(io::Error),
-    /// The files cannot be used.
+    /// The job cannot be run.
     Refused {
         /// The reason.
         reason: String,
-        /// Whether the workspace has no space for them.
-        is_full: bool,
+        /// Whether the workspace has no space for the files.
+        is_workspace_full: bool,
     },
 }
 
@@ -28,7 +28,7 @@ pub fn receive_job(connection: &mut Connection, workspace: &OwnedFd) -> Result<J
         return Err(refused("the first message is not a job"));
     };
     let root = workspace.try_clone().map_err(ReceiveError::Connection)?;
-    // The file system of the workspace has limits of its own.
+    // Unlimited: the file system of the workspace has its own limits.
     let mut writer = TreeWriter::new(root, None, u64::MAX, u64::MAX);
     let mut failed: Option<ReceiveError> = None;
     loop {
@@ -36,7 +36,9 @@ pub fn receive_job(connection: &mut Connection, workspace: &OwnedFd) -> Result<J
             Frame::Data(data) if failed.is_none() => writer.append_data(&data),
             Frame::Data(_) | Frame::Output(..) => Ok(()),
             Frame::Message(bytes) => {
-                match Frames::decode(&bytes).map_err(|error| ReceiveError::Connection(io::Error::other(error)))? {
+                match FrameDecoder::decode_message(&bytes)
+                    .map_err(|error| ReceiveError::Connection(io::Error::other(error)))?
+                {
                     ToRunner::Entry(entry) if failed.is_none() => writer.write_entry(&entry),
                     ToRunner::Entry(_) => Ok(()),
                     ToRunner::Start => break,
@@ -44,7 +46,7 @@ pub fn receive_job(connection: &mut Connection, workspace: &OwnedFd) -> Result<J
                 }
             }
         };
-        // The rest is still read: the executor reads the refusal only after it has sent the start.
+        // Continues to read after a failure, because the executor reads the refusal only after it has sent `Start`.
         if let Err(error) = written {
             failed.get_or_insert_with(|| write_failure(&error));
         }
@@ -80,12 +82,12 @@ fn check_digests(job: &Job, workspace: &OwnedFd) -> Result<(), ReceiveError> {
 fn refused(reason: impl Into<String>) -> ReceiveError {
     ReceiveError::Refused {
         reason: reason.into(),
-        is_full: false,
+        is_workspace_full: false,
     }
 }
 
 fn write_failure(error: &TreeWriteError) -> ReceiveError {
-    let is_full = matches!(
+    let is_workspace_full = matches!(
         error,
         TreeWriteError::System {
             source: Errno::NOSPC | Errno::DQUOT | Errno::FBIG,
@@ -94,6 +96,6 @@ fn write_failure(error: &TreeWriteError) -> ReceiveError {
     );
     ReceiveError::Refused {
         reason: with_causes(error),
-        is_full,
+        is_workspace_full,
     }
 }

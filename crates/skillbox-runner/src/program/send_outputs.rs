@@ -9,16 +9,16 @@ use skillbox_runner::{EntryKind, ToExecutor, ToRunner, WalkOptions, open_file, w
 
 use super::connection::Connection;
 
-/// Far above the inodes of any workspace that a profile allows.
+/// The maximum number of listed entries: far more inodes than any profile allows in a workspace.
 const MAX_ENTRIES: u64 = 1_000_000;
-/// The size of the part of the list that is written at once.
+/// The number of encoded bytes after which a part of the list is sent.
 const BATCH_BYTES: usize = 32 << 10;
 
-/// Lists the workspace, then sends the requested files. No process lives that could change them meanwhile.
+/// Lists the workspace, then sends the requested files. No process is alive that could change them.
 pub fn send_outputs(connection: &mut Connection, workspace: &OwnedFd) -> io::Result<()> {
     let options = WalkOptions {
         root: workspace.as_fd(),
-        skip: &[b"skills"],
+        excluded_names: &[b"skills"],
         max_entries: MAX_ENTRIES,
     };
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The command, from its start to the death of every process.
+//! Starts the command, and supervises it until all its processes are dead.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group};
 use skillbox_model::Stream;
-use skillbox_runner::{Frame, Frames, Job, KillCause, RunEnd, ToExecutor, ToRunner};
+use skillbox_runner::{CommandResult, Frame, FrameDecoder, Job, KillCause, ToExecutor, ToRunner};
 use skillbox_sandbox::container_init::{self, ChildSignals, ReapedChild, StartedCommand};
 
 use super::cgroup_files::CgroupFiles;
@@ -21,9 +21,16 @@ use super::workspace::WORKSPACE;
 
 /// The interval between two checks of the CPU time.
 const CPU_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The longest time for the death of all processes: a large tree takes the kernel a moment, and longer means that a process
-/// is stuck.
+/// The maximum time until all processes are dead after a kill. A large tree takes the kernel a moment; after this time
+/// a process is stuck.
 const KILL_TIMEOUT: Duration = Duration::from_secs(20);
+/// The interval between two kills, unless a child ends earlier.
+const KILL_INTERVAL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
+};
+/// The maximum number of reads before the other streams get a turn.
+const MAX_READS_PER_TURN: usize = 64;
 
 /// A running command.
 pub struct RunningCommand {
@@ -46,7 +53,7 @@ pub fn start_command(job: &Job, oom_score: Option<File>) -> io::Result<RunningCo
     let signals = container_init::watch_children()?;
     let (out_read, out_write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (err_read, err_write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    // Without input the command reads an immediate end.
+    // Without input, the command reads from /dev/null.
     let (stdin_read, stdin_write) = if job.has_stdin {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         (read, Some(write))
@@ -57,8 +64,8 @@ pub fn start_command(job: &Job, oom_score: Option<File>) -> io::Result<RunningCo
     confine(job)?;
     rustix::process::chdir(std::ffi::OsStr::from_bytes(&job.cwd))?;
     container_init::replace_standard_streams(stdin_read, out_write, err_write)?;
-    // When memory runs out, the kernel kills the command first: without this process the run has no report. A container
-    // that forbids the change only loses this order.
+    // The command inherits the high score, so that the kernel kills it before the runner if memory runs out: without
+    // the runner the run has no report. If the container forbids the change, the kernel chooses.
     let set_oom_score = |value: &[u8]| oom_score.as_ref().map(|mut file| file.write_all(value));
     set_oom_score(b"1000");
     let started_at = Instant::now();
@@ -82,11 +89,12 @@ pub fn start_command(job: &Job, oom_score: Option<File>) -> io::Result<RunningCo
     })
 }
 
-/// Applies the isolation that a container engine lacks. This process needs none of what it denies.
+/// Applies the isolation that container engines lack to this process, and so to the command. The runner itself needs
+/// nothing that is denied.
 fn confine(job: &Job) -> io::Result<()> {
-    // The limit of the container is the size of the workspace. A larger one has no effect, and the kernel refuses it.
+    // The hard limit of the container is the size of the workspace. The kernel refuses to raise it.
     let hard = rustix::process::getrlimit(Resource::Fsize).maximum;
-    let bytes = hard.map_or(job.file_bytes, |hard| hard.min(job.file_bytes));
+    let bytes = hard.map_or(job.max_file_bytes, |hard| hard.min(job.max_file_bytes));
     let file = Rlimit {
         current: Some(bytes),
         maximum: Some(bytes),
@@ -110,21 +118,26 @@ fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
-/// Standard input that the command has not read yet.
+/// Received standard input that is not written to the command yet.
 #[derive(Default)]
 struct PendingStdin {
     bytes: Vec<u8>,
-    is_last: bool,
+    is_complete: bool,
 }
 
 impl RunningCommand {
-    /// Forwards bytes in both directions until the command ends or is killed; then kills every other process.
-    pub fn supervise(mut self, connection: &mut Connection, job: &Job, cgroup: &CgroupFiles) -> io::Result<RunEnd> {
+    /// Forwards input and output until the command ends or is to be killed, and then kills every remaining process.
+    pub fn supervise(
+        mut self,
+        connection: &mut Connection,
+        job: &Job,
+        cgroup: &CgroupFiles,
+    ) -> io::Result<CommandResult> {
         let cpu_before = cgroup.cpu_time().unwrap_or_default();
-        let (kills_before, refused_before) = (cgroup.memory_kills(), cgroup.refused_processes());
+        let (kills_before, refused_before) = (cgroup.oom_kills(), cgroup.refused_processes());
         let exec_error = self.command.exec_error;
         connection.send(&ToExecutor::Started { exec_error })?;
-        let cpu_limit = Duration::from_millis(job.cpu_ms);
+        let cpu_limit = Duration::from_millis(job.cpu_limit_ms);
         let mut buffer = vec![0; 64 << 10];
         let mut pending = PendingStdin::default();
         let mut ended: Option<ReapedChild> = None;
@@ -160,25 +173,25 @@ impl RunningCommand {
                 next_cpu_check = now + CPU_CHECK_INTERVAL;
                 let used = cgroup.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
                 if ended.is_none() && killed_by.is_none() && used > cpu_limit {
-                    killed_by = Some(KillCause::Cpu);
+                    killed_by = Some(KillCause::CpuLimit);
                 }
             }
         }
         let last = self.kill_everything()?;
         let ended = ended.or(last);
-        let micros = u64::try_from(self.started_at.elapsed().as_micros()).map_err(io::Error::other)?;
+        let duration_micros = u64::try_from(self.started_at.elapsed().as_micros()).map_err(io::Error::other)?;
         for index in 0..self.outputs.len() {
             self.forward_output(index, connection, &mut buffer)?;
         }
         let cpu = cgroup.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
-        Ok(RunEnd {
+        Ok(CommandResult {
             exit_code: ended.and_then(|child| child.exit_code),
             signal: ended.and_then(|child| child.signal),
             killed_by,
-            micros,
+            duration_micros,
             cpu_micros: u64::try_from(cpu.as_micros()).map_err(io::Error::other)?,
             peak_memory: cgroup.memory_peak(),
-            memory_hit: has_grown(kills_before, cgroup.memory_kills()),
+            memory_hit: has_grown(kills_before, cgroup.oom_kills()),
             pids_hit: has_grown(refused_before, cgroup.refused_processes()),
             workspace_full: workspace_is_full(),
         })
@@ -189,7 +202,7 @@ impl RunningCommand {
             PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
         ];
-        // A closed stream keeps its position, without events.
+        // A closed stream keeps its index, but is not polled.
         for (_, pipe) in &self.outputs {
             fds.push(match pipe {
                 Some(pipe) => PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN),
@@ -217,9 +230,9 @@ impl RunningCommand {
         })
     }
 
-    /// Forwards the content of a pipe, with a bounded number of reads.
+    /// Forwards the available content of an output pipe, with a limited number of reads.
     fn forward_output(&mut self, index: usize, connection: &mut Connection, buffer: &mut [u8]) -> io::Result<()> {
-        for _ in 0..64 {
+        for _ in 0..MAX_READS_PER_TURN {
             let (stream, pipe) = &mut self.outputs[index];
             let Some(file) = pipe else { return Ok(()) };
             match file.read(buffer) {
@@ -246,13 +259,13 @@ impl RunningCommand {
     ) -> io::Result<FrameEffect> {
         match frame {
             Frame::Data(data) => {
-                // The executor sends no more than was consumed, so this stays small.
+                // The executor limits the unacknowledged bytes, so this buffer stays small.
                 pending.bytes.extend_from_slice(&data);
                 self.write_stdin(pending, connection)?;
             }
-            Frame::Message(bytes) => match Frames::decode(&bytes).map_err(io::Error::other)? {
+            Frame::Message(bytes) => match FrameDecoder::decode_message(&bytes).map_err(io::Error::other)? {
                 ToRunner::StdinEnd => {
-                    pending.is_last = true;
+                    pending.is_complete = true;
                     self.write_stdin(pending, connection)?;
                 }
                 ToRunner::Kill => return Ok(FrameEffect::Kill),
@@ -263,7 +276,7 @@ impl RunningCommand {
         Ok(FrameEffect::Continue)
     }
 
-    /// Writes as much as the command reads. A command that closed its input needs no more.
+    /// Writes as much pending input as the pipe takes. If the command has closed its input, the rest is discarded.
     fn write_stdin(&mut self, pending: &mut PendingStdin, connection: &mut Connection) -> io::Result<()> {
         let consumed = match &mut self.stdin {
             None => pending.bytes.len(),
@@ -282,25 +295,25 @@ impl RunningCommand {
             let consumed = u32::try_from(consumed).map_err(io::Error::other)?;
             connection.send(&ToExecutor::StdinConsumed(consumed))?;
         }
-        if pending.is_last && pending.bytes.is_empty() {
+        if pending.is_complete && pending.bytes.is_empty() {
             self.stdin = None;
         }
         Ok(())
     }
 
-    /// Kills every other process until none lives; returns the end of the command if it was among them.
+    /// Kills all other processes until none is left. Returns the command if it was reaped here.
     fn kill_everything(&mut self) -> io::Result<Option<ReapedChild>> {
         let deadline = Instant::now() + KILL_TIMEOUT;
         let mut command = None;
         loop {
-            // From pid 1 this signals every process but itself.
+            // This is kill(-1): it signals every process of the container except pid 1.
             let _ = kill_process_group(Pid::INIT, Signal::KILL);
             loop {
                 match container_init::reap_child() {
                     Ok(Some(child)) if child.pid == self.command.pid => command = Some(child),
                     Ok(Some(_)) => {}
                     Ok(None) => break,
-                    // No child is left, and every orphan becomes a child of pid 1.
+                    // No child is left, so no process is left: every orphan becomes a child of pid 1.
                     Err(_) => return Ok(command),
                 }
             }
@@ -308,29 +321,26 @@ impl RunningCommand {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "a process survived its kill"));
             }
             let mut fds = [PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
-            let moment = Timespec {
-                tv_sec: 0,
-                tv_nsec: 5_000_000,
-            };
-            let _ = rustix::event::poll(&mut fds, Some(&moment));
+            let _ = rustix::event::poll(&mut fds, Some(&KILL_INTERVAL));
             self.signals.clear();
         }
     }
 }
 
-/// What a frame means for the command.
+/// The effect of a frame on the command.
 enum FrameEffect {
     Continue,
     Kill,
 }
 
+/// The streams that can be read or written without blocking.
 struct ReadyStreams {
     connection: bool,
     outputs: [bool; 2],
     stdin: bool,
 }
 
-/// Whether a counter has grown, where the container has it.
+/// Whether a counter has grown; false if the container does not have the counter.
 fn has_grown(before: Option<u64>, after: Option<u64>) -> bool {
     before.zip(after).is_some_and(|(before, after)| after > before)
 }

@@ -1,4 +1,4 @@
-//! The directory of the run in the container.
+//! The path of the workspace in the container.
 
-/// The workspace: skills, inputs and outputs.
+/// The directory with the skills, inputs and outputs of the run.
 pub const WORKSPACE: &str = "/workspace";

@@ -120,7 +120,7 @@ impl Host {
                 .to_str()
                 .and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
             if let Some(below) = below {
-                let bytes = entry.open()?.read_file(&RelPath::parse_typed(below)?, 1 << 20)?;
+                let bytes = entry.open()?.read_file(&RelPath::parse_user_input(below)?, 1 << 20)?;
                 return Ok(String::from_utf8(bytes)?);
             }
         }
@@ -134,7 +134,7 @@ impl Host {
             session: None,
             events: EventSink::silent(),
             cancel: CancelToken::new()?,
-            export: None,
+            export_dir: None,
         };
         Ok(serde_json::to_string(&self.runtime.run(&request, context)?)?)
     }

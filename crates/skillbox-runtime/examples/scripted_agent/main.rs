@@ -22,7 +22,7 @@ use model::ScriptedModel;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // The spawner is forked first, while this process is small and has a single thread.
-    let spawner = Spawner::fork_here(SpawnerOptions::default())?;
+    let spawner = Spawner::fork_this_process(SpawnerOptions::default())?;
     let state = tempfile::tempdir()?;
     let runtime = Arc::new(runtime(spawner, state.path())?);
     let named: Vec<String> = std::env::args().skip(1).collect();

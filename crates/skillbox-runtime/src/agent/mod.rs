@@ -4,7 +4,7 @@ mod options;
 mod session;
 mod tool_error;
 
-pub use options::{AgentOptions, CommandHooks, RefreshPolicy};
+pub use options::{AgentOptions, HookRunner, RefreshPolicy};
 pub use session::AgentSession;
 pub(crate) use session::{CatalogRefresh, StepResult};
 pub use tool_error::ToolError;

@@ -6,12 +6,13 @@ use skillbox_model::SessionId;
 /// The options of an agent's session, set once by the host.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
-    /// What agents see of skills, and which tools skills allow.
+    /// How agents see skills, and which tools loaded skills allow.
     pub settings: Settings,
-    /// The id under which state and workspace are stored; without one they end with the value.
+    /// The id under which state and workspace are stored. Without one, the state is kept in memory, and each run has a
+    /// workspace of its own.
     pub session: Option<SessionId>,
-    /// Who runs the commands of hooks.
-    pub hooks: CommandHooks,
+    /// Who runs the hooks that are commands.
+    pub hook_runner: HookRunner,
     /// When the session picks up changed skills.
     pub refresh: RefreshPolicy,
 }
@@ -34,20 +35,20 @@ impl From<Settings> for AgentOptions {
         Self {
             settings,
             session: None,
-            hooks: CommandHooks::default(),
+            hook_runner: HookRunner::default(),
             refresh: RefreshPolicy::default(),
         }
     }
 }
 
-/// Who runs the commands of hooks.
+/// Who runs the hooks that are commands. The host runs all other hooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CommandHooks {
-    /// skillbox, in the sandbox.
+pub enum HookRunner {
+    /// skillbox runs them in the sandbox.
     #[default]
-    Run,
-    /// The host, which gets them like all other hooks.
-    Offer,
+    Skillbox,
+    /// The host receives them like all other hooks.
+    Host,
 }
 
 /// When a session picks up skills that changed on disk.

@@ -9,7 +9,7 @@ use skillbox_loader::{
 use skillbox_model::{SessionId, Severity};
 use skillbox_repository::Catalog;
 
-use super::options::{AgentOptions, CommandHooks, RefreshPolicy};
+use super::options::{AgentOptions, HookRunner, RefreshPolicy};
 use super::tool_error::ToolError;
 use crate::Runtime;
 use crate::session::{Persist, SessionError, StateStore};
@@ -26,12 +26,12 @@ use crate::session::{Persist, SessionError, StateStore};
 #[derive(Debug)]
 pub struct AgentSession {
     pub(crate) runtime: Arc<Runtime>,
-    pub(crate) hooks: CommandHooks,
+    pub(crate) hook_runner: HookRunner,
     refresh: RefreshPolicy,
     pub(crate) store: StateStore,
-    /// Gets the stored state at the start of each step, and is used only under the lock of `store`.
+    /// Receives the stored state at the start of each step. It is used only under the lock of `store`.
     loader: Session,
-    /// The skills that were unusable at the start of the turn.
+    /// The unusable skills of the current turn; `None` until its first model call.
     warnings: Mutex<Option<Arc<[String]>>>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) enum CatalogRefresh {
 }
 
 impl AgentSession {
-    /// Opens a session, and creates it on first use.
+    /// Opens a session, or creates it if it does not exist.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
@@ -74,23 +74,23 @@ impl AgentSession {
             None => StateStore::in_memory(SkillsState::default()),
         };
         Ok(Self {
-            loader: Session::new(options.settings, runtime.views.clone()),
+            loader: Session::new(options.settings, runtime.catalog_snapshots.clone()),
             runtime,
-            hooks: options.hooks,
+            hook_runner: options.hook_runner,
             refresh: options.refresh,
             store,
             warnings: Mutex::default(),
         })
     }
 
-    /// A copy of the session in memory: its changes are not stored, and it runs no commands of hooks.
+    /// A copy of the session in memory: its changes are not stored, and it does not run the commands of hooks.
     pub fn detached(&self) -> Result<Self, ToolError> {
         Ok(Self {
             runtime: self.runtime.clone(),
-            hooks: CommandHooks::Offer,
+            hook_runner: HookRunner::Host,
             refresh: self.refresh,
             store: StateStore::in_memory(self.state()?),
-            loader: Session::new(self.settings().clone(), self.runtime.views.clone()),
+            loader: Session::new(self.settings().clone(), self.runtime.catalog_snapshots.clone()),
             warnings: Mutex::default(),
         })
     }
@@ -165,8 +165,8 @@ impl AgentSession {
         Ok(step.value)
     }
 
-    /// The host's own tools that the agent sees now: those in `always`, then those that belong to a loaded skill or that it
-    /// names in `allowed-tools`, without duplicates.
+    /// The host's own tools that the agent sees now, without duplicates: those in `always`, then those that belong to a
+    /// loaded skill or that a loaded skill names in `allowed-tools`.
     pub fn host_tools(
         &self,
         dynamic: &DynamicTools,
@@ -205,32 +205,32 @@ impl AgentSession {
         .map(|_| ())
     }
 
-    /// Starts an agent's turn in the state, which also picks up changed skills.
+    /// Records the start of an agent's turn in the state, and picks up changed skills.
     pub(crate) fn start_turn(
         &self,
-        start: &AgentSpec,
+        spec: &AgentSpec,
     ) -> Result<StepResult<Option<skillbox_loader::TurnStartEffects>>, ToolError> {
-        if start.parent.is_none() {
+        if spec.parent.is_none() {
             if self.refresh == RefreshPolicy::EveryTurn {
                 self.runtime.repository.refresh();
             }
             *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
         self.run_step(CatalogRefresh::Skip, |loader, catalog| {
-            Ok((loader.before_agent(catalog, start), Persist::Changes))
+            Ok((loader.before_agent(catalog, spec), Persist::Changes))
         })
     }
 
     fn refresh_catalog(&self, catalog: &Catalog, stored: &SkillsState) {
         if stored.snapshot().is_none() || self.refresh == RefreshPolicy::EveryCall {
-            let newer = self.runtime.views.snapshot(catalog);
+            let newer = self.runtime.catalog_snapshots.snapshot(catalog);
             if let Some(change) = compute_skills_update(stored, &newer) {
                 self.loader.apply(&change.into());
             }
         }
     }
 
-    /// The skills that were unusable when the turn first asked.
+    /// The skills that were unusable at the first model call of the turn.
     fn warnings(&self, catalog: &Catalog) -> Arc<[String]> {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         let find_unusable = || {

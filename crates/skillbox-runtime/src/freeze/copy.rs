@@ -11,14 +11,14 @@ use skillbox_repository::{SkillDir, SkillEntry, TreeDigest, TreeEntryKind};
 use crate::RunError;
 
 /// The snapshot of a skill's current files. Each file is read once for both hash and copy, so a concurrent change cannot
-/// give the script other bytes than the digest covers.
+/// give the script bytes that differ from those in the digest.
 pub(super) fn copy_skill(store: &SnapshotStore, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
     let unreadable = |source| RunError::Skill {
         skill: entry.name().clone(),
         source,
     };
     let directory = entry.open().map_err(unreadable)?;
-    // A skill that was frozen before only needs its digest computed.
+    // If a snapshot with this digest exists already, nothing needs to be copied.
     let digest = directory.digest().map_err(unreadable)?;
     if let Some(snapshot) = store.open(&digest)? {
         return Ok(Arc::new(snapshot));

@@ -3,7 +3,7 @@
 //! Embedded skills cannot change while the program runs, so their snapshots stay in a map. Skills on disk stay in
 //! [`WatchedSnapshots`] if the host watches them.
 //!
-//! Saves: hashing every file of an embedded skill on each run.
+//! The map avoids hashing every file of an embedded skill on each run.
 //! Gain of the map: to be measured (`skillbox-bench run`, with a built-in skill).
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(crate) struct SkillFreezer {
 }
 
 impl SkillFreezer {
-    /// With `watch`, skills that were run are watched. A process that makes a single run gains nothing from that.
+    /// Creates a freezer. With `watch`, it watches skills that ran, which is useless in a process with a single run.
     pub(crate) fn new(store: SnapshotStore, watch: bool) -> Self {
         let watched = if watch { WatchedSnapshots::new().ok() } else { None };
         Self {
@@ -61,18 +61,18 @@ impl SkillFreezer {
     }
 
     fn freeze_embedded(&self, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
-        let cached = lock(&self.embedded).get(entry.path()).cloned();
+        let cached = lock(&self.embedded).get(entry.skill_md_path()).cloned();
         if let Some(snapshot) = cached {
             return Ok(snapshot);
         }
         let snapshot = copy_skill(&self.store, entry)?;
-        lock(&self.embedded).insert(entry.path().to_owned(), snapshot.clone());
+        lock(&self.embedded).insert(entry.skill_md_path().to_owned(), snapshot.clone());
         Ok(snapshot)
     }
 }
 
-/// Watches every directory of a skill, and returns whether that succeeded. Without it, as at the kernel's limit of
-/// watches, the skill is read again for each run: slower, but never stale.
+/// Watches every directory of a skill, and returns whether that succeeded. If it fails, for example at the kernel's limit
+/// of watches, the skill is read again for each run: slower, but never stale.
 fn watch_skill(watched: &Mutex<WatchedSnapshots>, directory: DirectoryId, entry: &SkillEntry) -> bool {
     let Ok(tree) = entry.open().and_then(|directory| directory.tree_entries()) else {
         return false;

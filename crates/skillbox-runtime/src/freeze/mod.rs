@@ -1,4 +1,4 @@
-//! Freezes skills: the bytes that are hashed are the bytes that run.
+//! Freezes skills: copies their files into immutable snapshots, so that the bytes that run are the bytes that were hashed.
 
 mod copy;
 mod freezer;

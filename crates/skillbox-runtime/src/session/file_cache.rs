@@ -1,10 +1,10 @@
-//! The parsed value of a session's JSON file, kept in memory while the file is the same.
+//! Caches the parsed value of a session's JSON file until the file changes.
 //!
 //! Files of a session are replaced, never rewritten in place, so the same inode means the same content. The cache keeps
-//! the file open, so that the kernel cannot give its inode number to another file. Size and time of change also reveal a
-//! file that was edited in place.
+//! the file open, so that the kernel cannot give its inode number to another file. The size and the modification time
+//! reveal a file that was edited in place.
 //!
-//! Saves: reading and parsing `state.json` on every tool call; one stat(2) replaces them.
+//! One stat(2) replaces reading and parsing `state.json` on every tool call.
 //! Gain: to be measured (`skillbox-bench serve`, tool calls over MCP, whose sessions are stored).
 
 use std::fs::{self, File, Metadata};
@@ -48,7 +48,7 @@ impl<T: Clone + DeserializeOwned> FileCache<T> {
         let current = match fs::metadata(path) {
             Ok(metadata) => FileIdentity::of(&metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(SessionError::io("look at", path)(error)),
+            Err(error) => return Err(SessionError::io("inspect", path)(error)),
         };
         let cached = {
             let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);

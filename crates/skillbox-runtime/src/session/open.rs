@@ -23,7 +23,7 @@ const WORKSPACE_MODE: u32 = 0o755;
 pub struct OpenSession {
     id: SessionId,
     path: PathBuf,
-    owner: Option<Owner>,
+    script_owner: Option<Owner>,
 }
 
 /// Held while a run uses the workspace; other runs of the session wait for it.
@@ -33,16 +33,21 @@ pub struct RunLock(File);
 impl Drop for RunLock {
     fn drop(&mut self) {
         // Closing the file would unlock it as well; this makes it explicit.
-        let _closing = self.0.unlock();
+        let _result = self.0.unlock();
     }
 }
 
 impl OpenSession {
-    pub(super) fn open(id: SessionId, path: PathBuf, owner: Option<Owner>) -> Result<Self, SessionError> {
-        if let Some(existing) = Self::open_existing(&id, &path, owner) {
+    /// Opens the session in an existing directory, and writes its record if there is none.
+    pub(super) fn open_or_create(
+        id: SessionId,
+        path: PathBuf,
+        script_owner: Option<Owner>,
+    ) -> Result<Self, SessionError> {
+        if let Some(existing) = Self::open_existing(&id, &path, script_owner) {
             return Ok(existing);
         }
-        let session = Self { id, path, owner };
+        let session = Self { id, path, script_owner };
         session.change(RECORD_FILE, |record: &mut Option<SessionRecord>| {
             record.get_or_insert_with(|| SessionRecord::new(session.id.clone()));
         })?;
@@ -50,15 +55,15 @@ impl OpenSession {
     }
 
     /// Opens a session that has a record already.
-    pub(super) fn open_existing(id: &SessionId, path: &Path, owner: Option<Owner>) -> Option<Self> {
+    pub(super) fn open_existing(id: &SessionId, path: &Path, script_owner: Option<Owner>) -> Option<Self> {
         path.join(RECORD_FILE).exists().then(|| Self {
             id: id.clone(),
             path: path.to_owned(),
-            owner,
+            script_owner,
         })
     }
 
-    /// The session's name.
+    /// The id of the session.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -71,7 +76,7 @@ impl OpenSession {
     pub fn record(&self) -> Result<SessionRecord, SessionError> {
         let record: Option<SessionRecord> = self.read(RECORD_FILE)?;
         let mut record = record.ok_or_else(|| SessionError::Unknown(self.id.clone()))?;
-        usage::add_uses(&mut record, &self.path).map_err(SessionError::io("look at the uses of", &self.path))?;
+        usage::add_uses(&mut record, &self.path).map_err(SessionError::io("read the uses of", &self.path))?;
         Ok(record)
     }
 
@@ -93,13 +98,13 @@ impl OpenSession {
             Some(root) => root,
             None => self.create_workspace(&path)?,
         };
-        Ok(Workspace::new(root.into(), self.owner, Backing::Disk))
+        Ok(Workspace::new(root.into(), self.script_owner, Backing::Disk))
     }
 
     fn create_workspace(&self, path: &Path) -> Result<File, SessionError> {
         match DirBuilder::new().mode(WORKSPACE_MODE).create(path) {
             Ok(()) => {
-                if let Some(owner) = self.owner {
+                if let Some(owner) = self.script_owner {
                     std::os::unix::fs::lchown(path, Some(owner.uid), Some(owner.gid))
                         .map_err(SessionError::io("change the owner of", path))?;
                 }
@@ -113,7 +118,7 @@ impl OpenSession {
         File::open(path).map_err(SessionError::io("open", path))
     }
 
-    /// Waits until no other run uses the session, for at most `timeout` or until `is_cancelled`.
+    /// Waits until no other run uses the session, then locks it. Fails after `timeout`, or when `is_cancelled` returns true.
     pub fn lock_run(&self, timeout: Duration, is_cancelled: impl Fn() -> bool) -> Result<RunLock, SessionError> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -149,8 +154,8 @@ impl OpenSession {
         serde_json::from_slice(&text).map_err(|source| SessionError::Damaged { path, source })
     }
 
-    /// Changes a value in a file of the session. It is read, changed and replaced under a lock, so concurrent changes all
-    /// take effect, and readers see either the old or the new value.
+    /// Changes a value in a file of the session. The file is read and replaced under a lock, so concurrent changes all take
+    /// effect, and readers see either the old or the new value.
     pub fn change<T, R>(&self, file: &str, change: impl FnOnce(&mut Option<T>) -> R) -> Result<R, SessionError>
     where
         T: DeserializeOwned + Serialize,
@@ -221,6 +226,7 @@ impl OpenSession {
     }
 }
 
+/// Opens a workspace that exists with the expected permissions.
 fn open_prepared(workspace: &Path) -> Option<File> {
     let root = File::open(workspace).ok()?;
     let mode = root.metadata().ok()?.permissions().mode();

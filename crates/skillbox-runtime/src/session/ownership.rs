@@ -48,12 +48,12 @@ impl OpenSession {
     fn take_ownership(&self) -> Result<File, SessionError> {
         let directory = self.path();
         let failed = |action| SessionError::io(action, directory);
-        // Locked before it has its name, so that no process sees the session without an owner.
+        // The file is locked before it gets its final name, so that no process finds it unlocked.
         let temp = tempfile::NamedTempFile::new_in(directory).map_err(failed("create a file in"))?;
         temp.as_file().lock().map_err(failed("lock a file in"))?;
         let (file, path) = temp.into_parts();
         fs::rename(&path, directory.join(OWNER_LOCK)).map_err(failed("rename a file in"))?;
-        // The old name no longer exists, so dropping the path must not remove it.
+        // The file no longer has its temporary name, so dropping `path` must not try to remove it.
         let _renamed = path.keep();
         Ok(file)
     }

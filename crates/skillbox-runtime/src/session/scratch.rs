@@ -1,4 +1,4 @@
-//! A session of a single run: a workspace on disk that is removed after the result.
+//! The session of a single run: a workspace on disk that is removed after the run.
 
 use skillbox_model::{RunId, SessionId};
 

@@ -14,7 +14,7 @@ const STATE_FILE: &str = "state.json";
 /// The store of one state. Every read and every change holds one lock.
 #[derive(Debug)]
 pub(crate) enum StateStore {
-    /// Ends with the value.
+    /// In memory, lost when the value is dropped.
     Memory(Mutex<SkillsState>),
     /// On disk, shared with other processes.
     Disk(OpenSession, FileCache<SkillsState>),

@@ -26,29 +26,29 @@ use super::{OpenSession, SessionError, SessionRecord};
 #[derive(Clone, Debug)]
 pub struct SessionStore {
     root: PathBuf,
-    owner: Option<Owner>,
+    script_owner: Option<Owner>,
 }
 
 impl SessionStore {
-    /// Sessions below `root`. `owner` is the user that scripts run as, if it is not the user of this process.
-    pub fn new(root: impl Into<PathBuf>, owner: Option<Owner>) -> Self {
+    /// Sessions below `root`. `script_owner` is the user that scripts run as, if it is not the user of this process.
+    pub fn new(root: impl Into<PathBuf>, script_owner: Option<Owner>) -> Self {
         Self {
             root: root.into(),
-            owner,
+            script_owner,
         }
     }
 
-    /// Opens a session, and creates it on first use.
+    /// Opens a session, or creates it if it does not exist.
     pub fn open_or_create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
         let path = self.path(id);
-        if let Some(session) = OpenSession::open_existing(id, &path, self.owner) {
+        if let Some(session) = OpenSession::open_existing(id, &path, self.script_owner) {
             return Ok(session);
         }
-        // Private to this user: the sandbox reaches its workspace through a descriptor.
+        // Only this user needs access: the sandbox opens its workspace through a descriptor.
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&path).map_err(SessionError::io("create", &path))?;
-        OpenSession::open(id.clone(), path, self.owner)
+        OpenSession::open_or_create(id.clone(), path, self.script_owner)
     }
 
     /// Creates a session that must not exist yet.
@@ -60,7 +60,7 @@ impl SessionStore {
             .map_err(SessionError::io("create", &self.root))?;
         let path = self.path(id);
         match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => OpenSession::open(id.clone(), path, self.owner),
+            Ok(()) => OpenSession::open_or_create(id.clone(), path, self.script_owner),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(SessionError::Exists(id.clone())),
             Err(error) => Err(SessionError::io("create", &path)(error)),
         }
@@ -72,7 +72,7 @@ impl SessionStore {
         if !path.is_dir() {
             return Err(SessionError::Unknown(id.clone()));
         }
-        OpenSession::open(id.clone(), path, self.owner)
+        OpenSession::open_or_create(id.clone(), path, self.script_owner)
     }
 
     /// Every session, sorted by id.
@@ -81,7 +81,7 @@ impl SessionStore {
         for id in self.ids()? {
             match self.open(&id) {
                 Ok(session) => records.push(session.record()?),
-                // Removed since the listing.
+                // The session was removed after it was listed.
                 Err(SessionError::Unknown(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -94,11 +94,11 @@ impl SessionStore {
         Ok(self.ids()?.len())
     }
 
-    /// Removes a session with all its files. A session with a run in progress is busy.
+    /// Removes a session with all its files. Fails with [`SessionError::Busy`] while a run is in progress.
     pub fn remove(&self, id: &SessionId) -> Result<(), SessionError> {
         let session = self.open(id)?;
         let lock = session.try_lock_run()?.ok_or_else(|| SessionError::Busy(id.clone()))?;
-        // Renamed first, so that a new session of the same id starts empty even if the removal fails.
+        // The directory is renamed first, so that a new session with the same id starts empty even if the removal fails.
         let path = self.path(id);
         let trash = self.root.join(format!("{TRASH_PREFIX}{}-{id}", std::process::id()));
         fs::rename(&path, &trash).map_err(SessionError::io("rename", &path))?;
@@ -106,7 +106,7 @@ impl SessionStore {
         self.remove_directory(&trash)
     }
 
-    /// Removes sessions that were idle for longer than `ttl`, and the rest of interrupted removals.
+    /// Removes sessions that were idle for longer than `ttl`, and completes interrupted removals.
     pub fn collect_garbage(&self, ttl: Duration) -> Result<Vec<SessionId>, SessionError> {
         for entry in self.entries()? {
             if entry.as_encoded_bytes().starts_with(TRASH_PREFIX.as_bytes()) {

@@ -1,8 +1,8 @@
 //! Counts the runs of a session and records its last use, cheaply enough for every run.
 //!
 //! Each run appends one byte to a file. The file's length is the number of runs, its modification time the last use. An
-//! append of one byte needs no lock, no read and no replacement, also when several processes share the session, and a
-//! killed process cannot leave it half written.
+//! append of one byte needs no lock and no read, even when several processes share the session, and a killed process cannot
+//! leave it half written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use super::record::unix_ms;
 /// The file beside the record; a session that was created and never used has none.
 const USES_FILE: &str = "uses";
 
-/// The byte of one run.
+/// The byte that is appended for each run.
 const RUN_BYTE: &[u8] = b".";
 
 /// Records a run.

@@ -1,13 +1,13 @@
-//! `after_tool_call`: the host called one of its tools.
+//! `after_tool_call`: the host reports that it called one of its tools.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use skillbox_loader::{AgentName, CallArguments, ToolCallHooks};
 
-use super::call::concat_deltas;
-use super::hook_run::HookContext;
-use super::outcome::ToolOutcome;
-use super::tool_call::{HostVerb, ToolCall};
+use super::call_steps::concat_deltas;
+use super::run_hooks::HookContext;
+use super::tool_call::{HostMethod, ToolCall};
+use super::tool_outcome::ToolOutcome;
 use crate::agent::{AgentSession, CatalogRefresh, ToolError};
 use crate::session::Persist;
 
@@ -77,7 +77,7 @@ impl AgentSession {
     /// [`after_tool_call`](Self::after_tool_call), called by name.
     pub(super) fn call_after_tool_call(&self, call: &ToolCall) -> Result<ToolOutcome, ToolError> {
         let arguments = CallArguments {
-            tool: HostVerb::AfterToolCall.as_str(),
+            tool: HostMethod::AfterToolCall.as_str(),
             value: &call.arguments,
         };
         let AfterToolCallInput {

@@ -1,4 +1,4 @@
-//! `before_agent`: a turn starts.
+//! `before_agent`: the host reports the start of a turn.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde_json::json;
 use skillbox_loader::{AgentName, AgentSpec, CallArguments, Inheritance, SkillFilter, TurnStartEffects};
 use skillbox_model::SkillName;
 
-use super::call::concat_deltas;
-use super::hook_run::HookContext;
-use super::outcome::ToolOutcome;
-use super::tool_call::{HostVerb, ToolCall};
+use super::call_steps::concat_deltas;
+use super::run_hooks::HookContext;
+use super::tool_call::{HostMethod, ToolCall};
+use super::tool_outcome::ToolOutcome;
 use crate::agent::{AgentSession, ToolError};
 
 /// The agent whose turn starts.
@@ -29,8 +29,8 @@ struct BeforeAgentInput {
 }
 
 impl AgentSession {
-    /// Starts an agent's turn: picks up changed skills, unloads what was loaded for the last turn only, and runs the hooks
-    /// of the start. Returns `None` if nothing changes, as for a second start in a row.
+    /// Starts an agent's turn: picks up changed skills, unloads skills that were loaded only for the last turn, and
+    /// runs the hooks for the start. Returns `None` if nothing changes, for example at a second start in a row.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
@@ -39,27 +39,27 @@ impl AgentSession {
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
     /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Deepagents))?;
-    /// let start = session.before_agent(&AgentSpec::main())?.expect("the first turn brings the skills");
-    /// assert_eq!(start.keys["skills_loaded"], serde_json::json!([]));
+    /// let start = session.before_agent(&AgentSpec::main())?.expect("the first turn adds the skills");
+    /// assert_eq!(start.changed_keys["skills_loaded"], serde_json::json!([]));
     /// assert!(session.before_agent(&AgentSpec::main())?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn before_agent(&self, start: &AgentSpec) -> Result<Option<ToolOutcome>, ToolError> {
-        let step = self.start_turn(start)?;
+    pub fn before_agent(&self, spec: &AgentSpec) -> Result<Option<ToolOutcome>, ToolError> {
+        let step = self.start_turn(spec)?;
         let Some(TurnStartEffects { delta, hooks }) = step.value else {
             return Ok(None);
         };
         let context = HookContext {
-            agent: &start.agent,
+            agent: &spec.agent,
             tool: None,
             response: None,
         };
         let hooks = self.run_hooks(hooks, context, None);
-        let notes = self.add_prompt_notes(&hooks, &start.agent)?;
+        let notes = self.add_prompt_notes(&hooks, &spec.agent)?;
         let delta = concat_deltas([delta, notes]);
         let outcome = self
-            .start_outcome(start, !delta.is_empty())
-            .with_change(delta, &step.before, &step.after, &start.agent)
+            .start_outcome(spec, !delta.is_empty())
+            .with_change(delta, &step.before, &step.after, &spec.agent)
             .with_hooks(hooks);
         Ok(Some(outcome))
     }
@@ -67,7 +67,7 @@ impl AgentSession {
     /// [`before_agent`](Self::before_agent), called by name.
     pub(super) fn call_before_agent(&self, call: &ToolCall) -> Result<ToolOutcome, ToolError> {
         let arguments = CallArguments {
-            tool: HostVerb::BeforeAgent.as_str(),
+            tool: HostMethod::BeforeAgent.as_str(),
             value: &call.arguments,
         };
         let BeforeAgentInput {
@@ -75,22 +75,22 @@ impl AgentSession {
             inheritance,
             skills,
         } = arguments.parse()?;
-        let start = AgentSpec {
+        let spec = AgentSpec {
             agent: call.agent.clone(),
             parent: parent.map(|parent| (parent, inheritance)),
             filter: skills.map_or(SkillFilter::All, SkillFilter::Only),
         };
-        let outcome = self.before_agent(&start)?;
-        Ok(outcome.unwrap_or_else(|| self.start_outcome(&start, false)))
+        let outcome = self.before_agent(&spec)?;
+        Ok(outcome.unwrap_or_else(|| self.start_outcome(&spec, false)))
     }
 
-    fn start_outcome(&self, start: &AgentSpec, has_changes: bool) -> ToolOutcome {
+    fn start_outcome(&self, spec: &AgentSpec, has_changes: bool) -> ToolOutcome {
         let text = if has_changes {
             "the turn starts with changes"
         } else {
             "the turn starts"
         };
-        let result = json!({"agent": start.agent, "changed": has_changes});
+        let result = json!({"agent": spec.agent, "changed": has_changes});
         ToolOutcome::new(self.settings().dialect, result, text)
     }
 }

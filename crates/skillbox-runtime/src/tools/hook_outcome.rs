@@ -70,13 +70,13 @@ impl From<RunReport> for HookRun {
 fn truncate(mut text: String) -> String {
     if text.len() > MAX_OUTPUT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_OUTPUT_BYTES));
-        text.push_str("…[cut]");
+        text.push_str("…[truncated]");
     }
     text
 }
 
 impl HookOutcome {
-    /// The reason why the call must not be made, if this hook comes before a call and blocks it.
+    /// The reason why the call must not be made, if this hook runs before a call and blocks it.
     ///
     /// The skill's author declared the hook as a guard, so a hook that could not run, or that was killed, blocks the call
     /// too.
@@ -113,7 +113,7 @@ impl HookOutcome {
             .and_then(|answer| answer.pointer("/hookSpecificOutput/additionalContext"));
         match (context, self.hook.key.event) {
             (Some(context), _) => context.as_str().and_then(non_empty),
-            // Plain output of a session start is context as well.
+            // Plain text output of a `SessionStart` hook is context as well.
             (None, HookEvent::SessionStart) if answer.is_none() => non_empty(stdout),
             _ => None,
         }
@@ -133,13 +133,13 @@ fn parse_answer(stdout: &str) -> Option<Value> {
     value.is_object().then_some(value)
 }
 
-/// The reason why a hook that ended without an error denies the call.
+/// The reason why the JSON answer of a hook denies the call, if it does.
 fn denial_reason(stdout: &str) -> Option<String> {
     let answer = parse_answer(stdout)?;
     let text = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
     let reason = match (text("/decision"), text("/hookSpecificOutput/permissionDecision")) {
         (Some("block"), _) => text("/reason"),
-        // `ask` wants a person's consent, which cannot be requested here.
+        // `ask` requires the consent of a person, whom skillbox cannot ask.
         (_, Some("deny" | "ask")) => text("/hookSpecificOutput/permissionDecisionReason"),
         _ => return None,
     };
@@ -260,7 +260,7 @@ mod tests {
     fn long_output_is_truncated() {
         let text = truncate("é".repeat(MAX_OUTPUT_BYTES));
         assert!(
-            text.len() < MAX_OUTPUT_BYTES + 16 && text.ends_with("é…[cut]"),
+            text.len() < MAX_OUTPUT_BYTES + 16 && text.ends_with("é…[truncated]"),
             "{}",
             text.len()
         );

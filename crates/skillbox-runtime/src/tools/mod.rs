@@ -5,15 +5,15 @@
 
 mod after_tool_call;
 mod before_agent;
-mod call;
+mod call_steps;
 mod hook_outcome;
-mod hook_run;
-mod load;
-mod outcome;
-mod run;
+mod load_for_user;
+mod run_hooks;
+mod skill_run;
 mod tool_call;
+mod tool_outcome;
 mod wrap_tool_call;
 
 pub use hook_outcome::{HookOutcome, HookRun, HookStatus};
-pub use outcome::ToolOutcome;
-pub use tool_call::{HostVerb, ToolCall};
+pub use tool_call::{HostMethod, ToolCall};
+pub use tool_outcome::ToolOutcome;

@@ -3,18 +3,18 @@
 use serde_json::Value;
 use skillbox_loader::{AgentName, Caller};
 
-use super::hook_run::HookContext;
+use super::run_hooks::HookContext;
 
 /// One call of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// The tool's name in the dialect of the session, or the name of a [`HostVerb`].
+    /// The tool's name in the dialect of the session, or the name of a [`HostMethod`].
     pub tool: String,
     /// Its arguments.
     pub arguments: Value,
     /// The agent that makes the call.
     pub agent: AgentName,
-    /// Whether the model or the user asks for it.
+    /// Whether the model or the user makes the call.
     pub caller: Caller,
 }
 
@@ -29,7 +29,7 @@ impl ToolCall {
         }
     }
 
-    /// What hooks learn about the call; `response` is its result once there is one.
+    /// The data that hooks receive about the call; `response` is its result after the call.
     pub(super) fn hook_context<'c>(&'c self, response: Option<&'c Value>) -> HookContext<'c> {
         HookContext {
             agent: &self.agent,
@@ -41,20 +41,20 @@ impl ToolCall {
 
 /// Methods of a session that a host in any language can call by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostVerb {
+pub enum HostMethod {
     /// Starts a turn.
     BeforeAgent,
-    /// Asks whether a tool may be called now.
+    /// Checks whether a tool may be called now.
     WrapToolCall,
     /// Reports a call that was made.
     AfterToolCall,
 }
 
-impl HostVerb {
-    /// Every verb.
+impl HostMethod {
+    /// Every method.
     pub const ALL: &'static [Self] = &[Self::BeforeAgent, Self::WrapToolCall, Self::AfterToolCall];
 
-    /// The name to call it by.
+    /// The name by which a host calls it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BeforeAgent => "before_agent",
@@ -63,8 +63,8 @@ impl HostVerb {
         }
     }
 
-    /// The verb with this name.
+    /// The method with this name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|verb| verb.as_str() == name)
+        Self::ALL.iter().copied().find(|method| method.as_str() == name)
     }
 }

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use skillbox_loader::{AgentName, CallArguments};
 
-use super::hook_run::{HookContext, refuse_blocked_call};
-use super::outcome::ToolOutcome;
-use super::tool_call::{HostVerb, ToolCall};
+use super::run_hooks::{HookContext, check_hooks_allow_call};
+use super::tool_call::{HostMethod, ToolCall};
+use super::tool_outcome::ToolOutcome;
 use crate::agent::{AgentSession, CatalogRefresh, ToolError};
 use crate::session::Persist;
 
@@ -51,7 +51,7 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<ToolOutcome, ToolError> {
-        // The hooks' effects on the state are stored only if no command has to run first, or after it let the call pass.
+        // The hooks' changes of the state are stored at once if no command has to run, otherwise after the commands allow the call.
         let check = |have_commands_run: bool| {
             self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
                 let fired = loader.wrap_tool_call(agent, tool, arguments)?;
@@ -71,7 +71,7 @@ impl AgentSession {
         };
         let (fired, persist) = &step.value;
         let hooks = self.run_hooks(fired.hooks.clone(), context, None);
-        refuse_blocked_call(&hooks, tool)?;
+        check_hooks_allow_call(&hooks, tool)?;
         let step = match persist {
             Persist::Changes => step,
             Persist::Nothing => check(true)?,
@@ -88,7 +88,7 @@ impl AgentSession {
     /// [`wrap_tool_call`](Self::wrap_tool_call), called by name.
     pub(super) fn call_wrap_tool_call(&self, call: &ToolCall) -> Result<ToolOutcome, ToolError> {
         let arguments = CallArguments {
-            tool: HostVerb::WrapToolCall.as_str(),
+            tool: HostMethod::WrapToolCall.as_str(),
             value: &call.arguments,
         };
         let WrapToolCallInput { tool, arguments } = arguments.parse()?;

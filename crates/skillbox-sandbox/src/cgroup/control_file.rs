@@ -1,4 +1,4 @@
-//! Reading and writing the control files of a group.
+//! Reads and writes the control files of a group.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,4 +1,4 @@
-//! Creates the control groups of runs, with one spare group for the next run.
+//! Creates the control groups of runs, and one spare group ahead of the next run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,13 +17,13 @@ use super::stale::{own_group_prefix, remove_stale_groups};
 /// Creates groups below the base directories of a layout.
 pub(crate) struct CgroupFactory {
     version: CgroupVersion,
-    /// One per directory: version 1 can mount several controllers on one directory.
+    /// The distinct base directories. In version 1 several controllers can share a directory.
     bases: Vec<BaseDirectory>,
     prefix: String,
     created_count: u64,
     spare: Option<RunCgroup>,
-    /// The limits of the last run, until a spare group with the same limits exists.
-    spare_limits: Option<CgroupLimits>,
+    /// The limits of the spare group to create next: those of the last run. `None` once that group has been created.
+    next_spare_limits: Option<CgroupLimits>,
 }
 
 impl CgroupFactory {
@@ -45,7 +45,7 @@ impl CgroupFactory {
             prefix: own_group_prefix()?,
             created_count: 0,
             spare: None,
-            spare_limits: None,
+            next_spare_limits: None,
         };
         if layout.version == CgroupVersion::V2 {
             factory.enable_controllers(&layout.pids_to_move)?;
@@ -53,8 +53,8 @@ impl CgroupFactory {
         Ok(factory)
     }
 
-    /// Version 2: a group passes controllers to its children only if they are enabled in `cgroup.subtree_control`, and
-    /// only while the group contains no process.
+    /// Version 2: enables the controllers for the children of the base group in `cgroup.subtree_control`. The kernel
+    /// allows this only in a group without processes, so the given ones first move to a child group.
     fn enable_controllers(&self, pids_to_move: &[i32]) -> io::Result<()> {
         let Some(base) = self.bases.first() else { return Ok(()) };
         if !pids_to_move.is_empty() {
@@ -71,8 +71,8 @@ impl CgroupFactory {
         let enabled = read_control_file(base.directory.as_fd(), "cgroup.subtree_control")?;
         for controller in ["memory", "pids", "cpu"] {
             let offered = read_control_file(base.directory.as_fd(), "cgroup.controllers")?;
-            let has = |list: &str| list.split_whitespace().any(|name| name == controller);
-            if has(&offered) && !has(&enabled) {
+            let is_in = |list: &str| list.split_whitespace().any(|name| name == controller);
+            if is_in(&offered) && !is_in(&enabled) {
                 write_control_file(
                     base.directory.as_fd(),
                     "cgroup.subtree_control",
@@ -83,9 +83,9 @@ impl CgroupFactory {
         Ok(())
     }
 
-    /// Returns an unused group with these limits.
+    /// Returns a new group with these limits: the spare group if its limits are the same.
     pub fn create(&mut self, limits: &CgroupLimits) -> io::Result<RunCgroup> {
-        self.spare_limits = Some(*limits);
+        self.next_spare_limits = Some(*limits);
         match self.spare.take().filter(|spare| spare.limits() == limits) {
             Some(spare) => Ok(spare),
             None => self.create_new(limits),
@@ -100,14 +100,14 @@ impl CgroupFactory {
 
     /// Creates the spare group, with the limits of the last run.
     pub fn prepare_spare(&mut self) {
-        if let Some(limits) = self.spare_limits.take() {
-            // The next run repeats the attempt, and reports the failure.
+        if let Some(limits) = self.next_spare_limits.take() {
+            // A failure is ignored here. The next run tries again and reports it.
             self.spare = self.create_new(&limits).ok();
         }
     }
 
     /// Whether the spare group was used and has not been replaced yet.
     pub fn needs_spare(&self) -> bool {
-        self.spare_limits.is_some()
+        self.next_spare_limits.is_some()
     }
 }

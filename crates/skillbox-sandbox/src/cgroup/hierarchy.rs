@@ -9,9 +9,9 @@ use super::limits::CgroupVersion;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hierarchy {
     pub version: CgroupVersion,
-    /// Version 1: the mount options, which contain the names of the controllers.
-    pub controllers: Vec<String>,
-    /// The directory of the hierarchy that is mounted.
+    /// In version 1 they contain the names of the controllers.
+    pub mount_options: Vec<String>,
+    /// The directory of the hierarchy that appears at the mount point: `/`, or another group in a bind mount.
     pub root: String,
     pub mount_point: PathBuf,
 }
@@ -35,7 +35,7 @@ impl Hierarchy {
         let options = filesystem.nth(1).unwrap_or_default();
         Some(Self {
             version,
-            controllers: options.split(',').map(str::to_owned).collect(),
+            mount_options: options.split(',').map(str::to_owned).collect(),
             root,
             mount_point,
         })
@@ -43,11 +43,11 @@ impl Hierarchy {
 
     /// Whether this hierarchy has a controller of version 1.
     pub fn has_controller(&self, name: &str) -> bool {
-        self.controllers.iter().any(|controller| controller == name)
+        self.mount_options.iter().any(|controller| controller == name)
     }
 
-    /// The directory of a group below the mount point. A bind-mounted hierarchy shows only what is below its root; a
-    /// group outside of it has no path, so the mount point is returned.
+    /// The directory of a group. A bind mount shows only the groups below its root; for a group outside of it this
+    /// returns the mount point.
     pub fn directory_of(&self, group: &str) -> PathBuf {
         let root = self.root.trim_end_matches('/');
         let below_root = group
@@ -62,7 +62,8 @@ impl Hierarchy {
     }
 }
 
-/// Parses the text of `/proc/self/cgroup` into the group of this process by controller. Version 2 has the empty name.
+/// Parses the text of `/proc/self/cgroup`: the group of this process in each hierarchy, by controller. The hierarchy of
+/// version 2 has the empty name.
 pub(super) fn parse_own_groups(text: &str) -> BTreeMap<String, String> {
     let mut groups = BTreeMap::new();
     for line in text.lines() {
@@ -92,7 +93,7 @@ mod tests {
     fn hierarchies_and_own_groups_are_parsed() {
         let found = Hierarchy::parse_all(MOUNTINFO);
         assert_eq!(found.len(), 3);
-        assert_eq!(found[0].controllers, ["rw", "cpu", "cpuacct"]);
+        assert_eq!(found[0].mount_options, ["rw", "cpu", "cpuacct"]);
         assert_eq!(found[2].version, CgroupVersion::V2);
         let groups = parse_own_groups("4:cpu,cpuacct:/a\n3:memory:/docker/abc/x\n0::/b\n");
         assert_eq!(

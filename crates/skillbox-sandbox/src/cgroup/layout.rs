@@ -1,4 +1,4 @@
-//! Which controllers this process can use, and below which directories it can create groups.
+//! Finds the controllers that this process can use, and the directories below which it can create groups.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) enum Controller {
 impl Controller {
     const ALL: [Self; 4] = [Self::Memory, Self::Pids, Self::Cpu, Self::CpuAccounting];
 
-    /// The name in version 1. Version 2 counts CPU time in every group.
+    /// The name of the controller. `cpuacct` exists only in version 1; version 2 counts CPU time in every group.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -36,9 +36,9 @@ impl Controller {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CgroupLayout {
     pub version: CgroupVersion,
-    /// The directory below which the groups of each controller are created. Unavailable controllers have no entry.
+    /// The directory below which groups are created, for each available controller.
     pub bases: BTreeMap<Controller, PathBuf>,
-    /// Version 2: processes that must leave the base directory before its children can have controllers.
+    /// Version 2: the processes that must leave the base group before its children can have controllers.
     pub pids_to_move: Vec<i32>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct CgroupUnavailable {
     pub fix: String,
 }
 
-/// How to give skillbox a delegated control group.
+/// The fix for a missing delegation, in [`CgroupUnavailable::fix`].
 pub(crate) const DELEGATION_FIX: &str =
     "run skillbox as a service with `Delegate=yes`, or by `systemd-run --user --scope -p Delegate=yes skillbox …`";
 
@@ -126,7 +126,7 @@ impl CgroupLayout {
         }
     }
 
-    /// Uses the nearest group, at or above our own, whose children can have controllers.
+    /// Searches from our own group upwards for the nearest group whose children can have controllers.
     fn discover_v2(unified: &Hierarchy, own_group: &str, own_pids: &[i32]) -> Result<Self, CgroupUnavailable> {
         let own = unified.directory_of(own_group);
         let mut reasons = Vec::new();
@@ -141,8 +141,8 @@ impl CgroupLayout {
                 }) => {
                     let mut bases = BTreeMap::new();
                     for controller in Controller::ALL {
-                        let is_always_there = controller == Controller::CpuAccounting;
-                        if is_always_there || controllers.iter().any(|name| name == controller.name()) {
+                        let is_always_available = controller == Controller::CpuAccounting;
+                        if is_always_available || controllers.iter().any(|name| name == controller.name()) {
                             bases.insert(controller, base.to_owned());
                         }
                     }
@@ -166,7 +166,7 @@ impl CgroupLayout {
     }
 }
 
-/// A group of version 2 that can be a base directory.
+/// A group of version 2 below which groups can be created.
 struct V2Base {
     /// The controllers that its children can have.
     controllers: Vec<String>,
@@ -176,7 +176,7 @@ struct V2Base {
 
 /// Checks whether children of a group can have controllers, or returns why they cannot.
 fn check_v2_base(base: &Path, is_mount_point: bool, own_pids: &[i32]) -> Result<V2Base, String> {
-    let shown = base.display();
+    let base_path = base.display();
     for path in [
         base.to_owned(),
         base.join("cgroup.procs"),
@@ -203,15 +203,16 @@ fn check_v2_base(base: &Path, is_mount_point: bool, own_pids: &[i32]) -> Result<
     }
     let offered = words("cgroup.controllers")?;
     if !has_needed(&offered) {
-        return Err(format!("{shown} does not have the memory and pids controllers"));
+        return Err(format!("{base_path} does not have the memory and pids controllers"));
     }
     let members: Vec<i32> = words("cgroup.procs")?
         .iter()
         .filter_map(|pid| pid.parse().ok())
         .collect();
-    // Only the real root, which has no `cgroup.type`, may contain processes beside groups with controllers.
-    let is_real_root = is_mount_point && !base.join("cgroup.type").exists();
-    if is_real_root {
+    // Only the root of the hierarchy, which has no `cgroup.type`, may contain both processes and groups with
+    // controllers.
+    let is_hierarchy_root = is_mount_point && !base.join("cgroup.type").exists();
+    if is_hierarchy_root {
         return Ok(V2Base {
             controllers: offered,
             pids_to_move: Vec::new(),
@@ -219,7 +220,7 @@ fn check_v2_base(base: &Path, is_mount_point: bool, own_pids: &[i32]) -> Result<
     }
     if let Some(other) = members.iter().find(|pid| !own_pids.contains(pid)) {
         return Err(format!(
-            "{shown} contains other processes, such as {other}, so its groups cannot have controllers"
+            "{base_path} contains other processes, such as {other}, so its groups cannot have controllers"
         ));
     }
     Ok(V2Base {
@@ -244,7 +245,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let unified = Hierarchy {
             version: CgroupVersion::V2,
-            controllers: Vec::new(),
+            mount_options: Vec::new(),
             root: "/".into(),
             mount_point: top.path().to_owned(),
         };

@@ -1,4 +1,4 @@
-//! Control groups, versions 1 and 2: where they can be created, one per run, and the removal of stale ones.
+//! Control groups, versions 1 and 2: finds where groups can be created, creates one per run, and removes stale ones.
 
 mod control_file;
 mod factory;

@@ -32,7 +32,7 @@ pub(crate) struct RunCgroup {
 
 /// The directory of a group in one hierarchy.
 struct GroupDirectory {
-    /// The base directory, to remove the group from.
+    /// The base directory, from which dropping the group removes it.
     base: OwnedFd,
     directory: OwnedFd,
     /// Version 1: the `tasks` file, through which a process joins the group.
@@ -117,7 +117,7 @@ impl RunCgroup {
             }
         }
         if let (Some(count), Some(pids)) = (limits.pids, self.directory_of(Controller::Pids)) {
-            // In version 2 the reaper is a member of the group too.
+            // In version 2 the reaper (pid 1 of the sandbox) is a member of the group too.
             let reaper = u64::from(self.version == CgroupVersion::V2);
             let max = count.checked_add(reaper).ok_or_else(|| {
                 let message = format!("a limit of {count} processes is too large: the reaper counts as one more");
@@ -138,7 +138,7 @@ impl RunCgroup {
         Ok(())
     }
 
-    /// Opens every file that a launch needs.
+    /// Opens the `tasks` files and the usage files.
     fn open_files(&mut self) -> io::Result<()> {
         if self.version == CgroupVersion::V1 {
             for directory in &mut self.directories {
@@ -167,8 +167,8 @@ impl RunCgroup {
         Some(directory.directory.as_fd())
     }
 
-    /// Version 2: the directory for `CLONE_INTO_CGROUP`.
-    pub fn clone_directory(&self) -> Option<BorrowedFd<'_>> {
+    /// Version 2: the descriptor for `CLONE_INTO_CGROUP`.
+    pub fn directory_for_clone(&self) -> Option<BorrowedFd<'_>> {
         match self.version {
             CgroupVersion::V1 => None,
             CgroupVersion::V2 => self.directories.first().map(|directory| directory.directory.as_fd()),
@@ -176,10 +176,10 @@ impl RunCgroup {
     }
 
     /// Version 1: the `tasks` files. A process with a single thread joins the group by writing `0` to each. The kernel
-    /// checks the rights of the opener, so a child without privileges can write. A write to `cgroup.procs` instead
-    /// would wait for every processor of the machine.
+    /// checks the privileges of the process that opened the file, so a child without privileges can write. A write to
+    /// `cgroup.procs` would wait for every processor of the machine.
     ///
-    /// The child calls this on its copy of the group, so nothing is removed.
+    /// The child calls this on its copy of the group, so the directories are not removed.
     pub fn into_tasks_fds(self) -> Vec<OwnedFd> {
         let mut copy = std::mem::ManuallyDrop::new(self);
         copy.directories
@@ -197,7 +197,7 @@ impl RunCgroup {
 impl Drop for RunCgroup {
     fn drop(&mut self) {
         for directory in &self.directories {
-            // The last process may still be exiting. The next start removes a directory that stays busy.
+            // The last process may still be exiting. The next start of a spawner removes a directory that stays busy.
             for _ in 0..10 {
                 match unlinkat(&directory.base, &self.name, AtFlags::REMOVEDIR) {
                     Err(rustix::io::Errno::BUSY) => std::thread::sleep(Duration::from_millis(2)),

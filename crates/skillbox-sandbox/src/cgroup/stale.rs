@@ -1,4 +1,4 @@
-//! Removal of groups whose owner is dead.
+//! Removes the groups of dead processes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,13 +11,13 @@ use super::control_file::read_control_file;
 
 const NAME_PREFIX: &str = "skillbox";
 
-/// The process that created a group, as the name of the group encodes it.
+/// The process that created a group. The name of the group encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GroupOwner {
     /// The inode number of its pid namespace.
     pid_namespace: u64,
     pid: i32,
-    /// In clock ticks since boot, so that a reused pid does not count as the owner.
+    /// In clock ticks since boot. It distinguishes the owner from a later process with the same pid.
     start_time: u64,
 }
 
@@ -37,7 +37,7 @@ fn own_pid_namespace() -> io::Result<u64> {
 /// The start time of a process, in clock ticks since boot; `None` for a dead process, reaped or not.
 fn process_start_time(pid: i32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses can contain anything, including spaces and parentheses.
+    // The second field is the process name in parentheses, which can itself contain spaces and parentheses.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     if matches!(state, "Z" | "X") {

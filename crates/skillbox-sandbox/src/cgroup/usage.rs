@@ -1,6 +1,7 @@
-//! The files that report the usage of a group.
+//! The control files that report the resource usage of a group.
 //!
-//! The spawner opens them and passes them to the server, which then reads them without a path and without privileges.
+//! The spawner opens them and sends the descriptors to the server, which needs neither paths nor privileges to read
+//! them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -9,30 +10,30 @@ use rustix::fs::{Mode, OFlags, openat};
 
 use super::limits::CgroupVersion;
 
-/// The usage of a group.
+/// The resource usage of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CgroupUsage {
-    /// CPU time of every process that was in the group.
+    /// The CPU time of all processes that were in the group.
     pub cpu_time: Option<Duration>,
     /// The most memory in use at once, in bytes.
     pub peak_memory: Option<u64>,
     /// Whether the memory limit killed a process.
     pub memory_limit_hit: bool,
-    /// Whether the limit of processes refused a fork.
+    /// Whether a fork failed because of the limit on processes.
     pub pids_limit_hit: bool,
 }
 
-/// The open files of a group that report its usage.
+/// The open control files that report the usage of a group.
 #[derive(Debug, Default)]
 pub(crate) struct UsageFiles {
-    /// In the order of the constants below, in which the descriptors are also sent.
+    /// Indexed by the constants below. The descriptors are sent in the same order.
     files: [Option<OwnedFd>; 4],
 }
 
-const PEAK_MEMORY: usize = 0;
-const MEMORY_EVENTS: usize = 1;
-const PIDS_EVENTS: usize = 2;
-const CPU_TIME: usize = 3;
+const PEAK_MEMORY_INDEX: usize = 0;
+const MEMORY_EVENTS_INDEX: usize = 1;
+const PIDS_EVENTS_INDEX: usize = 2;
+const CPU_TIME_INDEX: usize = 3;
 
 impl UsageFiles {
     /// Opens the files that exist below the directories of the controllers.
@@ -59,7 +60,7 @@ impl UsageFiles {
         }
     }
 
-    /// The descriptors to send, and a bit mask of the files that they are.
+    /// The open descriptors, with a bit mask of the indices of their files.
     pub fn to_fds(&self) -> (u8, Vec<BorrowedFd<'_>>) {
         let mask = (0..4)
             .filter(|index| self.files[*index].is_some())
@@ -81,7 +82,8 @@ impl UsageFiles {
 
     /// CPU time so far.
     pub fn cpu_time(&self) -> Option<Duration> {
-        let text = self.read_file(CPU_TIME)?;
+        let text = self.read_file(CPU_TIME_INDEX)?;
+        // Version 2 reports microseconds after a key, version 1 a single number of nanoseconds.
         match keyed_number(&text, "usage_usec") {
             Some(micros) => Some(Duration::from_micros(micros)),
             None => text.trim().parse().ok().map(Duration::from_nanos),
@@ -90,22 +92,24 @@ impl UsageFiles {
 
     /// The usage so far.
     pub fn read(&self) -> CgroupUsage {
-        let was_counted = |file: usize, key: &str| {
-            self.read_file(file)
+        let has_occurred = |index: usize, key: &str| {
+            self.read_file(index)
                 .and_then(|text| keyed_number(&text, key))
                 .is_some_and(|count| count > 0)
         };
         CgroupUsage {
             cpu_time: self.cpu_time(),
-            peak_memory: self.read_file(PEAK_MEMORY).and_then(|text| text.trim().parse().ok()),
-            memory_limit_hit: was_counted(MEMORY_EVENTS, "oom_kill"),
-            pids_limit_hit: was_counted(PIDS_EVENTS, "max"),
+            peak_memory: self
+                .read_file(PEAK_MEMORY_INDEX)
+                .and_then(|text| text.trim().parse().ok()),
+            memory_limit_hit: has_occurred(MEMORY_EVENTS_INDEX, "oom_kill"),
+            pids_limit_hit: has_occurred(PIDS_EVENTS_INDEX, "max"),
         }
     }
 
-    fn read_file(&self, file: usize) -> Option<String> {
+    fn read_file(&self, index: usize) -> Option<String> {
         let mut buffer = [0; 1024];
-        let length = rustix::io::pread(self.files[file].as_ref()?, &mut buffer, 0).ok()?;
+        let length = rustix::io::pread(self.files[index].as_ref()?, &mut buffer, 0).ok()?;
         Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
     }
 }

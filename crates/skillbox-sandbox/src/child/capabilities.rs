@@ -7,14 +7,14 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
 };
 
-/// Empties the bounding set, which limits the capabilities that exec can add. The process keeps its own capabilities for the mounts that
-/// follow.
+/// Empties the bounding set, which limits the capabilities that an exec can gain. The process keeps its own
+/// capabilities, because it still has to mount.
 pub(super) fn empty_bounding_set() -> io::Result<()> {
     for bit in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << bit);
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // Past the last capability that this kernel knows.
+            // The kernel does not know this capability, so the previous one was the last.
             Err(rustix::io::Errno::INVAL) if bit > 0 => break,
             Err(error) => return Err(error.into()),
         }
@@ -22,7 +22,7 @@ pub(super) fn empty_bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Empties every other set and locks the securebits.
+/// Empties the ambient, effective, permitted and inheritable sets, and locks the securebits.
 pub(super) fn drop_capabilities() -> io::Result<()> {
     clear_ambient_capability_set()?;
     set_capabilities_secure_bits(

@@ -5,26 +5,26 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
-use crate::descriptors::close_all_except;
+use crate::close_descriptors::close_all_except;
 use crate::kernel::mount::TreeCloner;
 use crate::plan::{RunOp, Step, run_steps};
 
-/// The descriptors that the child inherits from the spawner, whatever it runs.
+/// The descriptors that every child inherits from the spawner.
 pub(crate) struct ChildFds {
-    /// How the mounts of the run are attached; none without a mount namespace.
+    /// Attaches the mounts of the run; none without a mount namespace.
     pub tree_cloner: Option<TreeCloner>,
     /// The outer `/proc`, through which the id maps are written; none without a mount namespace.
     pub proc: Option<OwnedFd>,
-    /// A pidfd of the spawner, to find out whether it died before the child asked to die with it; none where the kernel
-    /// has no pidfd_open(2).
+    /// A pidfd of the spawner: it shows whether the spawner died before the child requested its parent-death signal.
+    /// None where the kernel lacks pidfd_open(2).
     pub spawner: Option<OwnedFd>,
-    /// The `tasks` files of the control groups (cgroup v1).
+    /// The `tasks` files of the control groups (cgroup v1), through which pid 2 joins them.
     pub tasks_fds: Vec<OwnedFd>,
 }
 
 /// The descriptors of one run.
 pub(crate) struct RunFds {
-    /// The socket for answers. Its end reports that nobody waits for them any more.
+    /// The answer socket. The server closes its end when it no longer waits for answers.
     pub answers: OwnedFd,
     /// Standard input, output and error of the command.
     pub stdio: [OwnedFd; 3],
@@ -33,8 +33,8 @@ pub(crate) struct RunFds {
 }
 
 impl RunFds {
-    /// Assigns the descriptors of a run message. The answer socket replaces the run socket under the same number, where
-    /// pid 1 expects it.
+    /// Assigns the descriptors of a run message to their purposes. The answer socket replaces the run socket under the
+    /// same number, because pid 1 shares the descriptor table and sends its answers there.
     pub fn from_message(steps: &[Step], descriptors: Vec<OwnedFd>, mut run_socket: OwnedFd) -> io::Result<Self> {
         let mut descriptors = descriptors.into_iter();
         let mut next = || {
@@ -44,7 +44,7 @@ impl RunFds {
         };
         rustix::io::dup3(next()?, &mut run_socket, rustix::io::DupFlags::CLOEXEC)?;
         let stdio = [next()?, next()?, next()?];
-        let mount_count = run_steps(steps).filter(|(_, op)| mounts_descriptor(op)).count();
+        let mount_count = run_steps(steps).filter(|(_, op)| needs_mount(op)).count();
         let mounts = (0..mount_count).map(|_| next()).collect::<io::Result<_>>()?;
         Ok(Self {
             answers: run_socket,
@@ -54,11 +54,11 @@ impl RunFds {
     }
 }
 
-fn mounts_descriptor(op: &RunOp) -> bool {
+fn needs_mount(op: &RunOp) -> bool {
     matches!(op, RunOp::MountWorkspace { .. } | RunOp::BindDescriptor { .. })
 }
 
-/// The descriptors that the child needs until it closes everything but the standard streams.
+/// The descriptors that a run needs only until `RunOp::CloseDescriptors`.
 pub(super) struct SetupFds {
     pub tree_cloner: Option<TreeCloner>,
     pub proc: Option<OwnedFd>,
@@ -68,13 +68,14 @@ pub(super) struct SetupFds {
 }
 
 impl SetupFds {
-    /// Puts standard input, output and error in place and closes every other descriptor but these. Copies of the sockets
-    /// of other runs must be closed here, because their ends are not noticed while a copy is open.
-    pub fn close_and_keep(self, mut kept: Vec<RawFd>) -> io::Result<()> {
+    /// Moves standard input, output and error to the numbers 0 to 2, and closes every other descriptor that is not in
+    /// `kept`. This includes inherited copies of the sockets of other runs: while a copy is open, the peer of such a
+    /// socket does not notice that it was closed.
+    pub fn set_stdio_and_close_others(self, mut kept: Vec<RawFd>) -> io::Result<()> {
         for (target, descriptor) in (0..).zip(self.stdio) {
-            // Raw from here on, because close_range(2) below closes them.
+            // Not owned any longer, because `close_all_except` below closes it.
             let raw = descriptor.into_raw_fd();
-            // SAFETY: the numbers 0 to 2 are the spawner's /dev/null, which nothing uses.
+            // SAFETY: the descriptors 0 to 2 are `/dev/null`, inherited from the spawner, and nothing uses them.
             if unsafe { libc::dup2(raw, target) } < 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -84,20 +85,23 @@ impl SetupFds {
             let _ = descriptor.into_raw_fd();
         }
         kept.sort_unstable();
-        // SAFETY: the owners of these numbers gave them up above, or are part of the spawner's copied state, which is
-        // neither used nor dropped here, or are pid 1 of a parked sandbox, which uses only the answers.
+        // SAFETY: each closed descriptor was released by its owner above, or belongs to state copied from the spawner,
+        // which this process neither uses nor drops, or to pid 1 of a parked sandbox, which uses only the answer
+        // socket.
         unsafe { close_all_except(&kept) }
     }
 }
 
 impl ChildFds {
-    /// Closes the descriptors of other runs while this child waits for its own.
+    /// Closes everything but these descriptors, the run socket and the standard streams, while this child waits for its
+    /// run.
     pub(super) fn close_unrelated_fds(&self, run_socket: BorrowedFd<'_>) -> io::Result<()> {
         let mut kept: Vec<RawFd> = self.tasks_fds.iter().map(AsRawFd::as_raw_fd).collect();
         kept.extend(self.proc.iter().chain(&self.spawner).map(AsRawFd::as_raw_fd));
         kept.push(run_socket.as_raw_fd());
         kept.sort_unstable();
-        // SAFETY: everything else is part of the spawner's copied state, which is neither used nor dropped here.
+        // SAFETY: every other descriptor belongs to state copied from the spawner, which is neither used nor dropped
+        // here.
         unsafe { close_all_except(&kept) }
     }
 }

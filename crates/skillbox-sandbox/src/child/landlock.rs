@@ -10,10 +10,12 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use crate::plan::{FileRights, LandlockRule};
 
-/// Restricts this process and everything it starts. Every access right that the version has is a hard requirement.
+/// Restricts this process and everything it starts. With `files`, only the listed accesses to files are allowed;
+/// `refuse_tcp` denies to bind and connect TCP sockets; `scope` denies signals and abstract sockets to processes
+/// outside. It is an error if the kernel cannot enforce all that the ABI version includes.
 pub(crate) fn restrict_self(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
     PendingRuleset::new(abi, files.is_some(), refuse_tcp, scope)?
-        .grant(files.unwrap_or_default())?
+        .add_rules(files.unwrap_or_default())?
         .enforce()
 }
 
@@ -25,10 +27,10 @@ pub(super) struct PendingRuleset {
 
 impl PendingRuleset {
     /// A ruleset that denies everything it handles.
-    pub fn new(abi: u8, files: bool, refuse_tcp: bool, scope: bool) -> io::Result<Self> {
+    pub fn new(abi: u8, restrict_files: bool, refuse_tcp: bool, scope: bool) -> io::Result<Self> {
         let abi = known_abi(abi)?;
         let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        if files {
+        if restrict_files {
             ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(kernel_error)?;
         }
         if refuse_tcp {
@@ -45,13 +47,13 @@ impl PendingRuleset {
         Ok(Self { created, abi })
     }
 
-    /// Grants the rights of these rules on the paths that exist now.
-    pub fn grant(self, files: &[LandlockRule]) -> io::Result<Self> {
+    /// Adds the rules whose paths exist now.
+    pub fn add_rules(self, files: &[LandlockRule]) -> io::Result<Self> {
         let Self { mut created, abi } = self;
         for rule in files {
             let opened = openat(CWD, rule.path.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
             let path = match opened {
-                // A path that does not exist needs no grant.
+                // A path that does not exist needs no rule.
                 Err(rustix::io::Errno::NOENT) => continue,
                 path => path?,
             };
@@ -84,7 +86,8 @@ fn access(rights: FileRights, abi: ABI) -> BitFlags<AccessFs> {
     }
 }
 
-/// The version as the crate knows it. A later version that it does not know has all rights of the last one it knows.
+/// The ABI version in the type of the `landlock` crate. A version that the crate does not know yet is treated as the
+/// last one that it knows.
 fn known_abi(abi: u8) -> io::Result<ABI> {
     Ok(match abi {
         0 => return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
@@ -100,7 +103,7 @@ fn known_abi(abi: u8) -> io::Result<ABI> {
     })
 }
 
-/// The error of the kernel that caused the error of the crate.
+/// The kernel error that caused an error of the `landlock` crate.
 fn kernel_error(error: RulesetError) -> io::Error {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(cause) = source {

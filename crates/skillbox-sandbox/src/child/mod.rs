@@ -1,6 +1,6 @@
-//! The child: it confines itself step by step, executes the command, and stays as its reaper.
+//! The child of the spawner: pid 1 of a sandbox. It confines itself step by step, starts the command, and reaps.
 //!
-//! The order of confinement. The words in backticks are those of the printed plan, and the test
+//! Below is the order of confinement. The words in backticks are those of the printed plan; the test
 //! `the_documented_order_is_the_order_of_the_plan` compares this list with the plans of the shipped profiles.
 //!
 //! The spawner builds the root, once for all runs with the same steps (`spawner/template.rs`):
@@ -38,9 +38,10 @@
 //! 25. `capabilities`: an empty bounding set
 //! 26. `dumpable`: no, so that the script cannot inspect pid 1
 //!
-//! Up to here nothing of the run is used. A sandbox can be prepared ahead and park here. Its pid 1 then applies the steps
-//! marked with * to itself and reaps (`parked_reaper.rs`), and its pid 2 waits for the run and applies all that follow
-//! (`parked_command.rs`). Otherwise pid 1 applies them, and pid 2 is cloned by the last one (`run.rs`):
+//! The steps up to here do not depend on the run, so a sandbox can be prepared in advance and parked at this point. Pid
+//! 1 of a parked sandbox applies the steps marked with * to itself and reaps (`parked_reaper.rs`); its pid 2 waits for
+//! the run and applies all steps that follow (`parked_command.rs`). In a sandbox that was not parked, pid 1 applies
+//! them, and the last one clones pid 2 (`run.rs`):
 //!
 //! 27. `workspace`: mounted, writable, nosuid, nodev
 //! 28. `bind`: the skill and the inputs
@@ -60,6 +61,7 @@ mod exit;
 mod fds;
 mod identity;
 mod landlock;
+mod op_error;
 mod parked_command;
 mod parked_reaper;
 mod parking_failure;
@@ -67,7 +69,6 @@ mod prepare;
 mod reaper;
 mod resource_limits;
 mod run;
-mod step_error;
 
 pub(crate) use fds::{ChildFds, RunFds};
 pub(crate) use landlock::restrict_self;

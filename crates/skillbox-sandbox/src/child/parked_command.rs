@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::confine::PreparedLandlock;
-use super::exit::{SETUP_FAILED, exit};
+use super::exit::{SETUP_FAILED_EXIT_CODE, exit};
 use super::fds::{ChildFds, RunFds};
 use super::landlock::PendingRuleset;
 use super::parking_failure::abandon_parking;
@@ -14,19 +14,20 @@ use super::run::{Role, RunSetup, fail_launch};
 use crate::kernel::socket;
 use crate::kernel::spawn::executable_candidates;
 use crate::plan::{
-    Command, ConfineOp, LandlockRule, Phase, ReleaseOp, RunOp, Step, TemplateOp, release_steps, template_steps,
+    Command, ConfineOp, LandlockRule, Phase, RunOp, RunPhaseOp, Step, TemplateOp, run_phase_steps, template_steps,
 };
 use crate::protocol::{ChildPlan, RunMessage, RunMessageStep, StepFailure, decode, encode};
 
-/// The part of the receive buffer that the message of most runs fills.
+/// The number of bytes at the start of the receive buffer that the message of most runs fills.
 const TYPICAL_MESSAGE_BYTES: usize = 8 << 10;
 
-/// The stack that the steps of a run use.
+/// The number of stack bytes that the steps of a run use.
 const RUN_STACK_BYTES: usize = 24 << 10;
 
 /// Waits for the run that is sent through `run_socket`, and becomes its command. Does not return.
 ///
-/// Pid 1 writes to `confined` when it has confined itself. It must not share the descriptors of a run before.
+/// Pid 1 writes to `confined` when it has confined itself. Pid 2 waits for that before it receives the descriptors of
+/// the run, because the two processes share their descriptor table.
 pub(super) fn wait_for_run(
     steps: &[Step],
     prepared: PreparedSandbox,
@@ -39,19 +40,19 @@ pub(super) fn wait_for_run(
     let role = prepare_without_run(steps, &mut fds).unwrap_or_else(|error| failed("setsid", error));
     match rustix::io::read(confined, &mut [0]) {
         Ok(1) => {}
-        // Pid 1 has ended, and reported why.
-        Ok(_) => exit(SETUP_FAILED),
+        // Pid 1 has ended and reported the failure.
+        Ok(_) => exit(SETUP_FAILED_EXIT_CODE),
         Err(errno) => failed("wait for pid 1", errno.into()),
     }
     let known = known_steps(steps);
     let mut buffer = vec![0; socket::MAX_MESSAGE_BYTES];
     buffer[..TYPICAL_MESSAGE_BYTES].fill(1);
-    touch_memory(&known).unwrap_or_else(|error| failed("read a sample run", error));
+    prefault_memory(&known).unwrap_or_else(|error| failed("read a sample run", error));
     let received = socket::receive(run_socket.as_fd(), &mut buffer)
         .and_then(socket::ReceivedMessage::require_complete)
         .unwrap_or_else(|error| failed("receive the run", error));
     if received.length == 0 {
-        // The spawner discards this slot.
+        // The spawner has closed the socket: it discards this sandbox.
         exit(0)
     }
     let plan = match read_plan(&buffer[..received.length], known) {
@@ -60,37 +61,41 @@ pub(super) fn wait_for_run(
             let failure = StepFailure::outside_steps("read the run", &error);
             match received.descriptors.first() {
                 Some(answers) => fail_launch(answers, failure),
-                None => exit(SETUP_FAILED),
+                None => exit(SETUP_FAILED_EXIT_CODE),
             }
         }
     };
     let Ok(run_fds) = RunFds::from_message(&plan.steps, received.descriptors, run_socket) else {
-        exit(SETUP_FAILED)
+        exit(SETUP_FAILED_EXIT_CODE)
     };
-    // The prepared steps have the same numbers in every plan that this sandbox can serve.
+    // The prepared steps have the same numbers in every plan that this sandbox can serve, so the numbers in `degraded`
+    // are valid.
     RunSetup::new(&plan, role, fds, run_fds).apply(prepared.degraded)
 }
 
-/// The steps of the last phase that are the same for every run of this sandbox.
+/// The steps of the run phase that are the same for every run that this sandbox can serve.
 fn known_steps(steps: &[Step]) -> Vec<Step> {
-    let release = steps.iter().filter(|step| step.phase() == Phase::Release);
-    release.filter(|step| !step.op.needs_run()).cloned().collect()
+    let run_phase = steps.iter().filter(|step| step.phase() == Phase::Run);
+    run_phase.filter(|step| !step.op.depends_on_job()).cloned().collect()
 }
 
 fn read_plan(message: &[u8], known: Vec<Step>) -> io::Result<ChildPlan<'static>> {
     decode::<RunMessage<'static>>(message)?.into_plan(known)
 }
 
-/// Does the part of the last phase that does not need the run: the session, the control groups, and the Landlock rules
-/// for paths that exist already. A failure of the last two is reported when the run comes to the step.
+/// Does the part of the run phase that does not need the run: starts the session, joins the control groups, and creates
+/// the Landlock ruleset with the rules for paths that exist already. A failure of the last two is reported when the run
+/// reaches the step.
 fn prepare_without_run(steps: &[Step], fds: &mut ChildFds) -> io::Result<Role> {
     rustix::process::setsid()?;
     let mut prepared_landlock = None;
-    let mut joined_cgroup = Ok(());
-    for (_, op) in release_steps(steps) {
+    let mut cgroup_join_result = Ok(());
+    for (_, op) in run_phase_steps(steps) {
         match op {
-            ReleaseOp::Run(RunOp::EnterCgroup) => joined_cgroup = join_cgroups(std::mem::take(&mut fds.tasks_fds)),
-            ReleaseOp::Confine(ConfineOp::Landlock {
+            RunPhaseOp::Run(RunOp::EnterCgroup) => {
+                cgroup_join_result = join_cgroups(std::mem::take(&mut fds.tasks_fds))
+            }
+            RunPhaseOp::Confine(ConfineOp::Landlock {
                 abi,
                 files,
                 refuse_tcp,
@@ -102,19 +107,19 @@ fn prepare_without_run(steps: &[Step], fds: &mut ChildFds) -> io::Result<Role> {
                     .cloned()
                     .partition(|rule| is_mounted_by_run(rule, steps));
                 let ruleset = PendingRuleset::new(*abi, files.is_some(), *refuse_tcp, *scope)
-                    .and_then(|ruleset| ruleset.grant(&early_rules));
+                    .and_then(|ruleset| ruleset.add_rules(&early_rules));
                 prepared_landlock = Some(ruleset.map(|ruleset| PreparedLandlock { ruleset, late_rules }));
             }
-            ReleaseOp::Run(_) | ReleaseOp::Confine(_) => {}
+            RunPhaseOp::Run(_) | RunPhaseOp::Confine(_) => {}
         }
     }
     Ok(Role::Command {
         landlock: prepared_landlock,
-        joined_cgroup,
+        cgroup_join_result,
     })
 }
 
-/// Joins every control group; returns the last failure.
+/// Joins every control group, even after a failure. Returns the last failure.
 fn join_cgroups(tasks_fds: Vec<OwnedFd>) -> io::Result<()> {
     let mut result = Ok(());
     for tasks in tasks_fds {
@@ -136,9 +141,9 @@ fn is_mounted_by_run(rule: &LandlockRule, steps: &[Step]) -> bool {
     })
 }
 
-/// Reads a message like that of a run, without using it. After a fork the kernel maps or copies each page at its first
-/// touch, which otherwise happens in the middle of the run.
-fn touch_memory(known: &[Step]) -> io::Result<()> {
+/// Decodes a message like that of a run, and discards it. After a fork the kernel maps or copies each page at its first
+/// access. This moves the page faults from the run to the parking.
+fn prefault_memory(known: &[Step]) -> io::Result<()> {
     let variable = c"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
     let command = Command {
         argv: vec![c"bash".to_owned(), c"-c".to_owned(), variable.clone()],
@@ -153,12 +158,12 @@ fn touch_memory(known: &[Step]) -> io::Result<()> {
     };
     let plan = read_plan(&encode(&message)?, Vec::new())?;
     std::hint::black_box(executable_candidates(&plan.command.argv[0], &plan.command.env));
-    touch_stack();
+    prefault_stack();
     Ok(())
 }
 
 #[inline(never)]
-fn touch_stack() {
+fn prefault_stack() {
     std::hint::black_box(&mut [1_u8; RUN_STACK_BYTES]);
 }
 

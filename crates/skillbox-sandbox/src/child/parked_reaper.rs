@@ -1,8 +1,8 @@
-//! A parked sandbox: pid 1, which will reap, and pid 2, which will become the command.
+//! Pid 1 of a parked sandbox: it clones pid 2, which will become the command, confines itself, and reaps.
 //!
-//! The run itself then only adds its mounts and its command: no process has to be created, and no control group joined.
-//! The two processes share their descriptors until pid 2 executes the command, so pid 1 has the descriptors that pid 2
-//! receives.
+//! A run in a parked sandbox only adds its mounts and executes its command: both processes exist, and pid 2 has joined
+//! its control groups. The two share their descriptor table until pid 2 executes the command, so the answer socket that
+//! pid 2 receives is open in pid 1 as well.
 #![expect(
     unsafe_code,
     reason = "a clone is safe only in a process of one thread, which this one is"
@@ -14,18 +14,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::confine::confine;
 use super::exit::exit;
 use super::fds::ChildFds;
+use super::op_error::ClassifiedFailure;
 use super::parked_command::wait_for_run;
 use super::parking_failure::abandon_parking;
 use super::prepare::prepare;
-use super::reaper::reap_until_end;
+use super::reaper::reap_until_command_ends;
 use super::run::report;
-use super::step_error::FailedStep;
 use crate::kernel::clone::{CloneResult, clone_process};
 use crate::plan::{Step, confine_steps};
 use crate::protocol::{Answer, StepFailure};
 use crate::signals::block_child_signals;
 
-/// Prepares a sandbox, and parks as its pid 1 until the run that is sent through `run_socket` has ended. Does not return.
+/// Prepares a sandbox as its pid 1, and reaps until the run that is sent through `run_socket` has ended. Does not
+/// return.
 pub(crate) fn park(steps: &[Step], fds: ChildFds, run_socket: OwnedFd) -> ! {
     let prepared = prepare(steps, &fds).unwrap_or_else(|failure| abandon_parking(&run_socket, &failure));
     let failed = |what: &'static str| {
@@ -44,7 +45,7 @@ pub(crate) fn park(steps: &[Step], fds: ChildFds, run_socket: OwnedFd) -> ! {
             drop(pidfd);
             confine_reaper(steps).unwrap_or_else(|failure| abandon_parking(&run_socket, &failure));
             rustix::io::write(&confined_sender, b"!").unwrap_or_else(|errno| failed("wake pid 2")(errno.into()));
-            let status = reap_until_end(pid, None);
+            let status = reap_until_command_ends(pid, None);
             // Pid 2 has replaced the run socket by the answer socket of the run, under the same number.
             if let Some(status) = status {
                 report(&run_socket, &Answer::CommandEnded { status });
@@ -54,15 +55,15 @@ pub(crate) fn park(steps: &[Step], fds: ChildFds, run_socket: OwnedFd) -> ! {
     }
 }
 
-/// Applies the steps that confine every process of the sandbox to pid 1, in the order of the plan. Pid 2 closes the
+/// Applies the confining steps to pid 1, in the order of the plan. Pid 2 applies them to itself, and closes the
 /// descriptors for both.
 fn confine_reaper(steps: &[Step]) -> Result<(), StepFailure> {
     block_child_signals().map_err(|error| StepFailure::outside_steps("block SIGCHLD", &error))?;
     for (step, op) in confine_steps(steps) {
-        match confine(op).map_err(|error| error.of_step(step)) {
+        match confine(op).map_err(|error| error.classify(step)) {
             // A preferred step fails in pid 2 in the same way, and pid 2 reports it with the run.
-            Ok(()) | Err(FailedStep::Degraded(_)) => {}
-            Err(FailedStep::Fatal(failure)) => return Err(failure),
+            Ok(()) | Err(ClassifiedFailure::Degraded(_)) => {}
+            Err(ClassifiedFailure::Fatal(failure)) => return Err(failure),
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Pid 1 applies the steps that depend on the profile and the limits alone.
+//! Applies the steps of pid 1 that depend only on the profile and the limits.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::fds::ChildFds;
+use super::op_error::{ClassifiedFailure, OpError};
 use super::reaper::Descendants;
-use super::step_error::{FailedStep, StepError};
 use super::{capabilities, identity};
-use crate::host::Ids;
+use crate::host::UidGid;
 use crate::id_maps::write_id_maps;
 use crate::plan::{PrepareOp, Step, prepare_steps};
 use crate::protocol::StepFailure;
@@ -18,7 +18,7 @@ use crate::root;
 /// A prepared sandbox.
 #[derive(Default)]
 pub(super) struct PreparedSandbox {
-    /// The descendants to kill at the end, for a run without a pid namespace.
+    /// The descendants to kill when the run ends; none in a pid namespace, where the kernel kills them.
     pub descendants: Option<Descendants>,
     /// Preferred steps that failed.
     pub degraded: Vec<StepFailure>,
@@ -29,51 +29,51 @@ pub(super) fn prepare(steps: &[Step], fds: &ChildFds) -> Result<PreparedSandbox,
     let mut prepared = PreparedSandbox::default();
     for (step, op) in prepare_steps(steps) {
         if let Err(error) = apply(op, fds, &mut prepared) {
-            match error.of_step(step) {
-                FailedStep::Degraded(failure) => prepared.degraded.push(failure),
-                FailedStep::Fatal(failure) => return Err(failure),
+            match error.classify(step) {
+                ClassifiedFailure::Degraded(failure) => prepared.degraded.push(failure),
+                ClassifiedFailure::Fatal(failure) => return Err(failure),
             }
         }
     }
     Ok(prepared)
 }
 
-fn apply(op: &PrepareOp, fds: &ChildFds, prepared: &mut PreparedSandbox) -> Result<(), StepError> {
+fn apply(op: &PrepareOp, fds: &ChildFds, prepared: &mut PreparedSandbox) -> Result<(), OpError> {
     match op {
-        PrepareOp::NewSession => identity::new_session().map_err(StepError::during("setsid")),
+        PrepareOp::NewSession => identity::new_session().map_err(OpError::during("setsid")),
         PrepareOp::MapIds { inside, outside } => {
-            map_ids(fds, *inside, *outside).map_err(StepError::during("write the id maps"))
+            map_ids(fds, *inside, *outside).map_err(OpError::during("write the id maps"))
         }
-        PrepareOp::BecomeUser(ids) => identity::become_user(*ids).map_err(StepError::during("set the ids")),
+        PrepareOp::BecomeUser(ids) => identity::become_user(*ids).map_err(OpError::during("set the ids")),
         PrepareOp::DieWithSpawner => {
-            identity::die_with_spawner(fds.spawner.as_ref()).map_err(StepError::during("set the parent-death signal"))
+            identity::die_with_spawner(fds.spawner.as_ref()).map_err(OpError::during("set the parent-death signal"))
         }
         PrepareOp::AdoptOrphans => {
-            let descendants = Descendants::adopt(fds.proc.as_ref()).map_err(StepError::during("adopt orphans"))?;
+            let descendants = Descendants::adopt(fds.proc.as_ref()).map_err(OpError::during("adopt orphans"))?;
             prepared.descendants = Some(descendants);
             Ok(())
         }
-        PrepareOp::RootCgroupNamespace => {
-            identity::root_cgroup_namespace().map_err(StepError::during("unshare the cgroup namespace"))
+        PrepareOp::UnshareCgroupNamespace => {
+            identity::unshare_cgroup_namespace().map_err(OpError::during("unshare the cgroup namespace"))
         }
         PrepareOp::Hostname(name) => {
-            rustix::system::sethostname(name.as_bytes()).map_err(StepError::during("set the host name"))
+            rustix::system::sethostname(name.as_bytes()).map_err(OpError::during("set the host name"))
         }
         PrepareOp::SharedMemory { bytes } => {
-            root::mount_shared_memory(*bytes).map_err(StepError::during("mount /dev/shm"))
+            root::mount_shared_memory(*bytes).map_err(OpError::during("mount /dev/shm"))
         }
         PrepareOp::Proc => mount_fresh_proc(),
-        PrepareOp::Mask { path } => root::mask_file(path).map_err(StepError::during("mask")),
+        PrepareOp::Mask { path } => root::mask_file(path).map_err(OpError::during("mask")),
         PrepareOp::EmptyBoundingSet => {
-            capabilities::empty_bounding_set().map_err(StepError::during("empty the bounding set"))
+            capabilities::empty_bounding_set().map_err(OpError::during("empty the bounding set"))
         }
         PrepareOp::Undumpable => {
-            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(StepError::during("become undumpable"))
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(OpError::during("become undumpable"))
         }
     }
 }
 
-fn map_ids(fds: &ChildFds, inside: Ids, outside: Ids) -> io::Result<()> {
+fn map_ids(fds: &ChildFds, inside: UidGid, outside: UidGid) -> io::Result<()> {
     let proc = fds
         .proc
         .as_ref()
@@ -82,9 +82,9 @@ fn map_ids(fds: &ChildFds, inside: Ids, outside: Ids) -> io::Result<()> {
 }
 
 /// Mounts a fresh `/proc`, or covers the outer one with an empty directory: the outer one must never stay visible.
-fn mount_fresh_proc() -> Result<(), StepError> {
+fn mount_fresh_proc() -> Result<(), OpError> {
     root::mount_fresh_proc().map_err(|error| match root::cover_outer_proc() {
-        Ok(()) => StepError::during("mount a fresh /proc")(error),
-        Err(error) => StepError::fatal_during("cover the outer /proc")(error),
+        Ok(()) => OpError::during("mount a fresh /proc")(error),
+        Err(error) => OpError::fatal_during("cover the outer /proc")(error),
     })
 }

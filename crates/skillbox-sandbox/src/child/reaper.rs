@@ -1,5 +1,5 @@
-//! Pid 1 reaps every process that ends, and ends itself with the command or with the server. For a parked sandbox the
-//! spawner watches the server instead.
+//! Pid 1 as the reaper: it reaps every process that ends, and exits when the command ends or the server disconnects. In
+//! a parked sandbox it does not watch the server; the spawner does.
 #![expect(unsafe_code, reason = "ppoll(2) takes a raw signal mask")]
 
 use std::io;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
 use crate::kernel::wait::{WaitMode, reap};
 
-/// Closes the standard streams of the reaper: their ends belong to the command alone.
+/// Closes the standard streams of the reaper, so that their other ends notice when the command closes its copies.
 pub(super) fn close_stdio() {
     for descriptor in 0..3 {
         // SAFETY: the reaper uses none of the three.
@@ -18,22 +18,22 @@ pub(super) fn close_stdio() {
     }
 }
 
-/// Reaps children until the command ends, and returns its status; none when the server disconnected or asked for the
-/// end. Without a server it waits for the command alone.
-pub(super) fn reap_until_end(command: i32, server: Option<&OwnedFd>) -> Option<i32> {
+/// Reaps children until the command ends, and returns the status of the command; none if the server disconnected first.
+/// Without `server`, only the end of the command is awaited.
+pub(super) fn reap_until_command_ends(command: i32, server: Option<&OwnedFd>) -> Option<i32> {
     loop {
         loop {
             match reap(None, WaitMode::NoHang) {
                 Ok(Some(ended)) if ended.pid == command => return Some(ended.status),
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                // No child is left although the command was never reaped.
+                // No child is left, although the command was never reaped.
                 Err(_) => return None,
             }
         }
         match wait_for_child_or_server(server) {
             Ok(Wakeup::Child) => {}
-            // Without a working wait the reaper could not notice the server, so the sandbox ends.
+            // A reaper that cannot wait would not notice the server, so it ends the sandbox.
             Ok(Wakeup::Server) | Err(_) => return None,
         }
     }
@@ -41,9 +41,9 @@ pub(super) fn reap_until_end(command: i32, server: Option<&OwnedFd>) -> Option<i
 
 /// Why the reaper woke up.
 enum Wakeup {
-    /// A child ended, perhaps.
+    /// A signal interrupted the wait: a child may have ended.
     Child,
-    /// The server shut its end down; it never sends anything else.
+    /// The server closed its end or shut it down. It never sends anything on this socket.
     Server,
 }
 
@@ -53,8 +53,8 @@ fn wait_for_child_or_server(server: Option<&OwnedFd>) -> io::Result<Wakeup> {
         events: libc::POLLIN | libc::POLLRDHUP,
         revents: 0,
     };
-    // SAFETY: the mask is initialised by sigemptyset, and the one entry lives for the call. SIGCHLD is unblocked only
-    // during the call, so none is missed between the reaping and the wait.
+    // SAFETY: the mask is initialised by sigemptyset, and the one entry outlives the call. SIGCHLD is unblocked only
+    // during the call, so no signal between the last reap and the wait is lost.
     let result = unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -76,7 +76,7 @@ pub(super) struct Descendants {
 }
 
 impl Descendants {
-    /// Makes this process the parent of orphans, which otherwise become children of the host's init.
+    /// Makes this process the parent of its orphaned descendants, which otherwise become children of the host's init.
     pub fn adopt(proc: Option<&OwnedFd>) -> io::Result<Self> {
         let pid = rustix::process::getpid();
         set_child_subreaper(Some(pid))?;
@@ -91,15 +91,15 @@ impl Descendants {
         Ok(Self { children })
     }
 
-    /// The descriptor that must stay open.
+    /// The descriptor that must stay open until [`Self::kill_all`].
     pub fn fd(&self) -> RawFd {
         self.children.as_raw_fd()
     }
 
     /// Kills every child until none is left. The children of a killed child become children of this process.
     ///
-    /// A child that cannot be killed, because it has ended or changed its user, does not stop the others from being
-    /// killed. The loop waits for it.
+    /// If a child cannot be killed, because it has ended or changed its user, the others are killed nevertheless, and
+    /// the loop waits for the end of that child.
     pub fn kill_all(&self) -> io::Result<()> {
         loop {
             let mut buffer = [0; 4096];
@@ -116,8 +116,8 @@ impl Descendants {
     }
 }
 
-/// The pids in a text of pids that each end with a blank. A last pid without a blank is cut off and would be the pid of
-/// another process.
+/// The pids in a list in which a space follows each pid. A last pid without a space is truncated, and would be the pid
+/// of another process, so it is ignored.
 fn whole_pids(text: &[u8]) -> impl Iterator<Item = Pid> {
     text.split_inclusive(|byte| *byte == b' ')
         .filter_map(|word| word.strip_suffix(b" "))

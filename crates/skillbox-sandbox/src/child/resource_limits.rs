@@ -1,4 +1,4 @@
-//! Limits per process, by setrlimit(2).
+//! Limits per process: setrlimit(2).
 
 use std::io;
 
@@ -24,8 +24,8 @@ pub(super) fn set_resource_limits(limits: &[ResourceLimit]) -> io::Result<()> {
     Ok(())
 }
 
-/// One second after the soft limit, which sends SIGXCPU, the hard limit sends SIGKILL. A hard limit of the host that is
-/// lower stays in force, because nobody but root may raise it.
+/// The hard limit of CPU time. At the soft limit the kernel sends SIGXCPU, and at the hard limit, one second later,
+/// SIGKILL. A lower hard limit of the host is kept, because only root may raise it.
 fn cpu_hard_limit(soft: u64) -> io::Result<u64> {
     let wanted = soft
         .checked_add(1)

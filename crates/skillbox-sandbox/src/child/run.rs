@@ -5,15 +5,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use rustix::fs::Mode;
 
-use super::confine::{PreparedLandlock, confine_with};
-use super::exit::{NOT_EXECUTED, SETUP_FAILED, exit};
+use super::confine::{PreparedLandlock, confine_with_ruleset};
+use super::exit::{EXEC_FAILED_EXIT_CODE, SETUP_FAILED_EXIT_CODE, exit};
 use super::fds::{ChildFds, RunFds, SetupFds};
+use super::op_error::{ClassifiedFailure, OpError};
 use super::prepare::prepare;
 use super::reaper::{self, Descendants};
 use super::resource_limits::set_resource_limits;
-use super::step_error::{FailedStep, StepError};
 use crate::kernel::spawn::{Program, exec, executable_candidates, spawn};
-use crate::plan::{Access, BindKind, ConfineOp, ReleaseOp, RunOp, release_steps, run_steps};
+use crate::plan::{BindAccess, BindKind, ConfineOp, RunOp, RunPhaseOp, run_phase_steps, run_steps};
 use crate::profile::Need;
 use crate::protocol::{Answer, ChildPlan, StepFailure, send_answer};
 use crate::root;
@@ -24,17 +24,17 @@ const SCRIPT_UMASK: u32 = 0o022;
 
 /// The process that applies the steps of a run.
 pub(super) enum Role {
-    /// Pid 1: it starts the command as pid 2, and reaps.
+    /// Pid 1 of a sandbox that was not parked: it starts the command as pid 2, and reaps.
     Reaper {
-        /// The descendants to kill at the end, for a run without a pid namespace.
+        /// The descendants to kill when the run ends; none in a pid namespace, where the kernel kills them.
         descendants: Option<Descendants>,
     },
     /// Pid 2 of a parked sandbox: it becomes the command, and the parked pid 1 reaps.
     Command {
-        /// The Landlock ruleset that it created ahead, where the plan has one.
+        /// The Landlock ruleset that it created before the run, if the plan has one.
         landlock: Option<io::Result<PreparedLandlock>>,
-        /// The control groups that it joined ahead.
-        joined_cgroup: io::Result<()>,
+        /// The result of joining the control groups before the run.
+        cgroup_join_result: io::Result<()>,
     },
 }
 
@@ -44,7 +44,7 @@ pub(super) struct RunSetup<'a> {
     role: Role,
     answers: OwnedFd,
     tasks_fds: Vec<OwnedFd>,
-    /// None once the descriptors are closed.
+    /// None after `RunOp::CloseDescriptors`.
     setup_fds: Option<SetupFds>,
 }
 
@@ -60,11 +60,10 @@ pub(crate) fn run_child(plan: &ChildPlan<'_>, fds: ChildFds, run_fds: RunFds) ->
 /// Reports the failure that ends the launch, and ends this process.
 pub(crate) fn fail_launch(answers: &OwnedFd, failure: StepFailure) -> ! {
     report(answers, &Answer::Failed(failure));
-    exit(SETUP_FAILED)
+    exit(SETUP_FAILED_EXIT_CODE)
 }
 
-/// Sends an answer. There is no other way to report a failure of the socket itself; a server without an answer finds out
-/// by the end of the sandbox.
+/// Sends an answer. A failure of the socket itself cannot be reported; the server then notices the end of the sandbox.
 pub(super) fn report(answers: &OwnedFd, answer: &Answer) {
     let _: io::Result<()> = send_answer(answers.as_fd(), answer, &[]);
 }
@@ -86,23 +85,23 @@ impl<'a> RunSetup<'a> {
         }
     }
 
-    /// Reports the preferred steps that failed before, and applies the steps of the run; the last one executes the
-    /// command.
+    /// Reports the preferred steps that failed in the prepare phase, and applies the steps of the run phase. The last
+    /// step executes the command.
     pub fn apply(mut self, degraded: Vec<StepFailure>) -> ! {
         for failure in degraded {
             self.report(&Answer::Degraded(failure));
         }
         let plan = self.plan;
-        for (step, op) in release_steps(&plan.steps) {
+        for (step, op) in run_phase_steps(&plan.steps) {
             let result = match op {
-                ReleaseOp::Run(op) => self.apply_run_op(op),
-                ReleaseOp::Confine(op) => self.apply_confine_op(op),
+                RunPhaseOp::Run(op) => self.apply_run_op(op),
+                RunPhaseOp::Confine(op) => self.apply_confine_op(op),
             };
             if let Err(error) = result {
-                self.report_failed_step(error.of_step(step));
+                self.report_failed_step(error.classify(step));
             }
         }
-        exit(SETUP_FAILED)
+        exit(SETUP_FAILED_EXIT_CODE)
     }
 
     fn report(&self, answer: &Answer) {
@@ -110,53 +109,53 @@ impl<'a> RunSetup<'a> {
     }
 
     /// Reports a failed step. Returns only when the launch continues.
-    fn report_failed_step(&self, failed: FailedStep) {
+    fn report_failed_step(&self, failed: ClassifiedFailure) {
         match failed {
-            FailedStep::Degraded(failure) => self.report(&Answer::Degraded(failure)),
-            FailedStep::Fatal(failure) => fail_launch(&self.answers, failure),
+            ClassifiedFailure::Degraded(failure) => self.report(&Answer::Degraded(failure)),
+            ClassifiedFailure::Fatal(failure) => fail_launch(&self.answers, failure),
         }
     }
 
-    fn apply_run_op(&mut self, op: &RunOp) -> Result<(), StepError> {
+    fn apply_run_op(&mut self, op: &RunOp) -> Result<(), OpError> {
         match op {
             RunOp::MountWorkspace { target, .. } => self
-                .mount(target, BindKind::Directory, Access::ReadWrite)
-                .map_err(StepError::during("mount the workspace")),
+                .mount(target, BindKind::Directory, BindAccess::ReadWrite)
+                .map_err(OpError::during("mount the workspace")),
             RunOp::BindDescriptor {
                 target, kind, access, ..
-            } => self.mount(target, *kind, *access).map_err(StepError::during("mount")),
+            } => self.mount(target, *kind, *access).map_err(OpError::during("mount")),
             RunOp::WorkingDirectory { path } => {
-                rustix::process::chdir(path.as_str()).map_err(StepError::during("enter the working directory"))
+                rustix::process::chdir(path.as_str()).map_err(OpError::during("enter the working directory"))
             }
             RunOp::ResourceLimits(limits) => {
-                set_resource_limits(limits).map_err(StepError::during("set resource limits"))
+                set_resource_limits(limits).map_err(OpError::during("set resource limits"))
             }
-            RunOp::CloseDescriptors => self.close_descriptors().map_err(StepError::during("close descriptors")),
+            RunOp::CloseDescriptors => self.close_descriptors().map_err(OpError::during("close descriptors")),
             RunOp::EnterCgroup => match &mut self.role {
                 // Pid 2 joins between its clone and the exec: see `spawn_and_reap`.
                 Role::Reaper { .. } => Ok(()),
-                Role::Command { joined_cgroup, .. } => {
-                    std::mem::replace(joined_cgroup, Ok(())).map_err(StepError::during("join the control group"))
+                Role::Command { cgroup_join_result, .. } => {
+                    std::mem::replace(cgroup_join_result, Ok(())).map_err(OpError::during("join the control group"))
                 }
             },
             RunOp::Exec => match self.role {
                 Role::Reaper { .. } => self.spawn_and_reap(),
                 Role::Command { .. } => self.exec_command(),
             }
-            .map_err(StepError::during("start the command")),
+            .map_err(OpError::during("start the command")),
         }
     }
 
-    fn apply_confine_op(&mut self, op: &ConfineOp) -> Result<(), StepError> {
+    fn apply_confine_op(&mut self, op: &ConfineOp) -> Result<(), OpError> {
         let landlock = match (op, &mut self.role) {
             (ConfineOp::Landlock { .. }, Role::Command { landlock, .. }) => landlock.take(),
             _ => None,
         };
-        confine_with(op, landlock)
+        confine_with_ruleset(op, landlock)
     }
 
     /// Attaches the next mount of the run.
-    fn mount(&mut self, target: &str, kind: BindKind, access: Access) -> io::Result<()> {
+    fn mount(&mut self, target: &str, kind: BindKind, access: BindAccess) -> io::Result<()> {
         let fds = self.setup_fds.as_mut();
         let next = fds.and_then(|fds| Some((fds.mounts.pop_front()?, fds.tree_cloner?)));
         let (mount, tree_cloner) = next.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
@@ -172,10 +171,10 @@ impl<'a> RunSetup<'a> {
         if let Role::Reaper { descendants } = &self.role {
             kept.extend(descendants.iter().map(Descendants::fd));
         }
-        fds.close_and_keep(kept)
+        fds.set_stdio_and_close_others(kept)
     }
 
-    /// Starts the command as pid 2 and reaps until it ends; returns only when pid 2 could not be cloned.
+    /// Starts the command as pid 2, reaps until it ends, and exits. Returns only if the command could not be started.
     fn spawn_and_reap(&mut self) -> io::Result<()> {
         rustix::process::umask(Mode::from_raw_mode(SCRIPT_UMASK));
         block_child_signals()?;
@@ -199,13 +198,13 @@ impl<'a> RunSetup<'a> {
         reaper::close_stdio();
         if let (Some(errno), Some(step)) = (spawned.join_error, join_step) {
             let error = io::Error::from_raw_os_error(errno);
-            self.report_failed_step(StepError::during("join the control group")(error).of_step(step));
+            self.report_failed_step(OpError::during("join the control group")(error).classify(step));
         }
         self.report(&match spawned.exec_error {
-            Some(errno) => Answer::NotExecuted { errno },
-            None => Answer::Started,
+            Some(errno) => Answer::CommandNotExecuted { errno },
+            None => Answer::CommandStarted,
         });
-        let status = reaper::reap_until_end(spawned.pid, Some(&self.answers));
+        let status = reaper::reap_until_command_ends(spawned.pid, Some(&self.answers));
         if let Role::Reaper {
             descendants: Some(descendants),
         } = &self.role
@@ -220,13 +219,13 @@ impl<'a> RunSetup<'a> {
         exit(0)
     }
 
-    /// Executes the command in this process; returns only when there is no command.
+    /// Executes the command in this process. Returns only if the command line is empty.
     fn exec_command(&self) -> io::Result<()> {
         rustix::process::umask(Mode::from_raw_mode(SCRIPT_UMASK));
         let command = &self.plan.command;
         let name = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         let errno = exec(&executable_candidates(name, &command.env), &command.argv, &command.env);
-        self.report(&Answer::NotExecuted { errno });
-        exit(NOT_EXECUTED)
+        self.report(&Answer::CommandNotExecuted { errno });
+        exit(EXEC_FAILED_EXIT_CODE)
     }
 }

@@ -1,4 +1,4 @@
-//! The control groups of this process as facts for the planner.
+//! Derives the facts about control groups that the planner needs.
 
 use super::facts::{Availability, CgroupFacts};
 use crate::cgroup::{CgroupLayout, CgroupUnavailable, CgroupVersion, Controller, DELEGATION_FIX};
@@ -27,7 +27,7 @@ pub(crate) fn cgroup_facts(layout: &Result<CgroupLayout, CgroupUnavailable>) -> 
     }
 }
 
-/// Available when the kernel counts swap as memory of the group, or when there is no swap.
+/// Available if the memory limit of a group includes swap, or if the host uses no swap.
 fn swap_accounting(layout: &CgroupLayout) -> Availability {
     let Some(base) = layout.bases.get(&Controller::Memory) else {
         return Availability::Available;
@@ -36,9 +36,8 @@ fn swap_accounting(layout: &CgroupLayout) -> Availability {
         CgroupVersion::V1 => base.join("memory.memsw.limit_in_bytes").exists(),
         CgroupVersion::V2 => true,
     };
-    // A kernel without swap support has no such file.
+    // A kernel without swap support has no such file. The first line is a heading.
     let swaps = pseudo_file::read("/proc/swaps").unwrap_or_default();
-    // The first line is a heading.
     if is_accounted || swaps.lines().count() <= 1 {
         return Availability::Available;
     }

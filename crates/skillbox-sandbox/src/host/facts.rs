@@ -1,28 +1,28 @@
-//! Facts about the host, as the planner needs them.
+//! The facts about the host that the planner needs.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::Tier;
 
-use super::ids::Ids;
 use super::resource::Resource;
+use super::uid_gid::UidGid;
 use crate::cgroup::CgroupVersion;
 
-/// Facts about the host and the caller's privileges on it. Reading them forks nothing and changes nothing.
+/// Facts about the host and the caller's privileges on it. Collecting them starts no process and changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// The kernel release.
     pub kernel: String,
-    /// Whether the caller may use other ids than its own and mount without a user namespace.
+    /// Whether the caller may use ids other than its own, and may mount without a user namespace.
     pub privileged: bool,
     /// The ids on the host that scripts run with.
-    pub script: Ids,
-    /// All namespaces: they are available together with the user namespace.
+    pub script_ids: UidGid,
+    /// Namespaces. All kinds are available if user namespaces are.
     pub namespaces: Availability,
-    /// A fresh `/proc`.
+    /// A fresh `/proc`, mounted for the pid namespace of the run.
     pub proc: Availability,
-    /// The mount interface.
+    /// The system calls that create mounts.
     pub mount_api: MountApi,
     /// The version of the Landlock ABI; 0 without Landlock.
     pub landlock_abi: u8,
@@ -33,7 +33,7 @@ pub struct HostFacts {
     /// The hard limits of the caller that are not unlimited.
     pub hard_limits: BTreeMap<Resource, u64>,
     /// The paths that profiles name and that exist on this host.
-    pub paths: BTreeMap<String, PathFact>,
+    pub paths: BTreeMap<String, PathType>,
 }
 
 /// Whether a facility is available.
@@ -55,12 +55,12 @@ pub enum Availability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MountApi {
-    /// Descriptors: open_tree, fsopen, mount_setattr, move_mount.
+    /// open_tree(2), fsopen(2), mount_setattr(2) and move_mount(2), which work on descriptors.
     Descriptors,
-    /// Descriptors without mount_setattr, before Linux 5.12: attributes are set by remounting an attached mount.
-    Remounts,
-    /// mount(2) by path, before Linux 5.2 and under filters that refuse the newer calls.
-    Paths,
+    /// The same without mount_setattr(2), before Linux 5.12: attributes are set by remounting an attached mount.
+    DescriptorsWithRemount,
+    /// Only mount(2), which takes paths: before Linux 5.2, and under system call filters that refuse the newer calls.
+    MountByPath,
 }
 
 /// The control groups that the caller can create.
@@ -70,7 +70,7 @@ pub struct CgroupFacts {
     pub version: Option<CgroupVersion>,
     /// Memory limits.
     pub memory: Availability,
-    /// Whether swap counts as memory, or there is none.
+    /// Memory limits that include swap; available also if the host uses no swap.
     pub swap: Availability,
     /// Limits on the number of processes.
     pub pids: Availability,
@@ -83,7 +83,7 @@ pub struct CgroupFacts {
 /// The type of a path on the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PathFact {
+pub enum PathType {
     /// A directory.
     Directory,
     /// A regular file.
@@ -93,7 +93,7 @@ pub enum PathFact {
 }
 
 impl Availability {
-    /// Missing for this reason, with a fix.
+    /// Creates [`Self::Missing`].
     pub(crate) fn missing(reason: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Missing {
             reason: reason.into(),
@@ -126,8 +126,8 @@ impl HostFacts {
     /// The isolation tier that this host supports.
     pub fn tier(&self) -> Tier {
         if !self.namespaces.is_available() {
-            let has_neither = self.landlock_abi == 0 && !self.seccomp.is_available();
-            if has_neither { Tier::T4 } else { Tier::T3 }
+            let has_landlock_or_seccomp = self.landlock_abi > 0 || self.seccomp.is_available();
+            if has_landlock_or_seccomp { Tier::T3 } else { Tier::T4 }
         } else if !self.proc.is_available() {
             Tier::T2
         } else if !self.cgroup.memory.is_available() || !self.cgroup.pids.is_available() {

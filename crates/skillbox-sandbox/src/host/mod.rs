@@ -1,14 +1,14 @@
-//! What this host and the caller's privileges allow.
+//! Probes which isolation features this host and the caller's privileges allow.
 
 mod cgroup_facts;
 mod facts;
-mod id_map;
-mod ids;
+mod mapped_ids;
 mod probe;
 mod resource;
+mod uid_gid;
 
 pub(crate) use cgroup_facts::cgroup_facts;
-pub use facts::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
-pub use ids::Ids;
+pub use facts::{Availability, CgroupFacts, HostFacts, MountApi, PathType};
 pub(crate) use probe::landlock_abi;
 pub use resource::Resource;
+pub use uid_gid::UidGid;

@@ -1,4 +1,4 @@
-//! Probes the host: reads a few small files and makes system calls without side effects.
+//! Probes the host by reading a few small files and by making system calls without side effects.
 #![expect(
     unsafe_code,
     reason = "some kernel features are probed with system calls that fail on purpose"
@@ -13,33 +13,33 @@ use std::path::Path;
 use rustix::thread::CapabilitySet;
 
 use super::cgroup_facts::cgroup_facts;
-use super::facts::{Availability, CgroupFacts, HostFacts, MountApi, PathFact};
-use super::id_map::mapped_ids;
-use super::ids::Ids;
+use super::facts::{Availability, CgroupFacts, HostFacts, MountApi, PathType};
+use super::mapped_ids::choose_mapped_ids;
 use super::resource::Resource;
+use super::uid_gid::UidGid;
 use crate::cgroup::CgroupLayout;
 use crate::kernel::pseudo_file;
 use crate::profile::Profile;
 
 impl HostFacts {
     /// Probes what this process can do on this host. A privileged caller runs scripts with `script_ids`.
-    pub fn probe(script_ids: Ids) -> Self {
+    pub fn probe(script_ids: UidGid) -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         Self::probe_with_cgroup(script_ids, cgroup_facts(&CgroupLayout::discover(&[pid])))
     }
 
-    /// The same as [`Self::probe`], with known facts about control groups.
-    pub(crate) fn probe_with_cgroup(script_ids: Ids, cgroup: CgroupFacts) -> Self {
+    /// Does the same as [`Self::probe`] with facts about control groups that the caller knows already.
+    pub(crate) fn probe_with_cgroup(script_ids: UidGid, cgroup: CgroupFacts) -> Self {
         let privileged = is_privileged();
-        let own = Ids {
+        let own = UidGid {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
         };
-        let script = if privileged { mapped_ids(script_ids) } else { own };
+        let script_ids = if privileged { choose_mapped_ids(script_ids) } else { own };
         Self {
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             privileged,
-            script,
+            script_ids,
             namespaces: probe_namespaces(privileged),
             proc: probe_fresh_proc(privileged),
             mount_api: probe_mount_api(),
@@ -51,7 +51,7 @@ impl HostFacts {
         }
     }
 
-    /// Adds the paths that these profiles name.
+    /// Adds the type of every existing path that these profiles make visible.
     pub fn with_profile_paths<'a>(mut self, profiles: impl IntoIterator<Item = &'a Profile>) -> Self {
         for profile in profiles {
             for visible in &profile.filesystem.visible {
@@ -68,20 +68,20 @@ impl HostFacts {
     }
 }
 
-fn probe_path(path: &str) -> Option<PathFact> {
+fn probe_path(path: &str) -> Option<PathType> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
     if metadata.is_dir() {
-        Some(PathFact::Directory)
+        Some(PathType::Directory)
     } else if metadata.is_symlink() {
         let target = std::fs::read_link(path).ok()?;
-        Some(PathFact::Link(target.to_str()?.to_owned()))
+        Some(PathType::Link(target.to_str()?.to_owned()))
     } else {
-        metadata.is_file().then_some(PathFact::File)
+        metadata.is_file().then_some(PathType::File)
     }
 }
 
-/// Whether this process is root with the capabilities for mounting without a user namespace. Root in a container often
-/// lacks them. Root in a user namespace has them, but not over the mounts of the host.
+/// Whether this process has the capabilities for mounting without a user namespace. Root in a container often lacks
+/// them. Root in a user namespace has them, but they do not apply to the mounts of the host.
 fn is_privileged() -> bool {
     let needed = CapabilitySet::SYS_ADMIN
         | CapabilitySet::SETUID
@@ -93,7 +93,7 @@ fn is_privileged() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) && owns_mount_namespace()
 }
 
-/// Whether our mount namespace belongs to our own user namespace, in which our capabilities apply.
+/// Whether our user namespace owns our mount namespace, so that our capabilities apply to its mounts.
 fn owns_mount_namespace() -> bool {
     /// `NS_GET_USERNS` of ioctl_ns(2): returns the user namespace that owns a namespace, or fails with `EPERM` if that
     /// one is above our own.
@@ -104,7 +104,8 @@ fn owns_mount_namespace() -> bool {
     // SAFETY: the request takes no argument and returns a new descriptor or an error.
     let owner = unsafe { libc::ioctl(mounts.as_raw_fd(), NS_GET_USERNS) };
     if owner < 0 {
-        // The request exists since Linux 4.9. Older kernels are assumed to run us in the initial user namespace.
+        // The request exists since Linux 4.9. On an older kernel we assume that this process is in the initial
+        // namespace.
         return io::Error::last_os_error().raw_os_error() == Some(libc::ENOTTY);
     }
     // SAFETY: the kernel returned this new descriptor, which nothing else owns.
@@ -116,7 +117,8 @@ fn read_number(path: &str) -> Option<u64> {
     pseudo_file::read(path).ok()?.trim().parse().ok()
 }
 
-/// Checks the known settings that keep a process from creating namespaces. The spawner finds out whether it works.
+/// Checks the known settings that prevent a process from creating namespaces. Only the spawner, which creates them,
+/// finds out whether it really works.
 fn probe_namespaces(privileged: bool) -> Availability {
     if !Path::new("/proc/self/ns/user").exists() {
         return Availability::missing("the kernel has no user namespaces", "use a kernel with CONFIG_USER_NS");
@@ -167,7 +169,8 @@ fn probe_fresh_proc(privileged: bool) -> Availability {
 }
 
 fn probe_mount_api() -> MountApi {
-    // SAFETY: the calls fail on purpose: no such descriptor, and a structure of size 0. They read no memory.
+    // SAFETY: both calls are made to fail, by an invalid descriptor and by a structure of size 0, and read no memory
+    // but the empty C strings.
     let (move_mount_error, setattr_error) = unsafe {
         let move_mount = libc::syscall(
             libc::SYS_move_mount,
@@ -184,8 +187,8 @@ fn probe_mount_api() -> MountApi {
     let exists = |errno: Option<i32>| errno != Some(libc::ENOSYS);
     match (exists(move_mount_error), exists(setattr_error)) {
         (true, true) => MountApi::Descriptors,
-        (true, false) => MountApi::Remounts,
-        (false, _) => MountApi::Paths,
+        (true, false) => MountApi::DescriptorsWithRemount,
+        (false, _) => MountApi::MountByPath,
     }
 }
 

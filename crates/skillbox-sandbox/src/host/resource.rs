@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A resource that is limited per process, named as in setrlimit(2).
+/// A resource of setrlimit(2), which the kernel limits per process (`Processes`: per user).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -16,7 +16,7 @@ pub enum Resource {
     LockedMemory,
     /// Bytes in message queues.
     MessageQueue,
-    /// How far a process can raise its priority.
+    /// The highest priority that a process can set with nice(2).
     Nice,
     /// Open file descriptors.
     OpenFiles,

@@ -1,4 +1,4 @@
-//! clone3(2), with clone(2) where a filter refuses clone3.
+//! clone3(2), and clone(2) where clone3 is missing or a system call filter refuses it.
 #![expect(unsafe_code, reason = "no crate wraps clone3 with namespaces and a control group")]
 
 use std::io;
@@ -17,7 +17,7 @@ pub(crate) enum CloneResult {
     Child,
 }
 
-/// `struct clone_args` in its second version.
+/// `struct clone_args`, version 2 (Linux 5.7), which has the field `cgroup`.
 #[repr(C)]
 #[derive(Default)]
 struct CloneArguments {
@@ -34,7 +34,7 @@ struct CloneArguments {
     cgroup: u64,
 }
 
-/// Clones this process into new namespaces.
+/// Clones this process into new namespaces (`CLONE_NEW…` flags) and into a control group, if one is given.
 ///
 /// # Safety
 /// The process must have a single thread: the child continues with a copy of its memory, and a lock that another
@@ -53,8 +53,8 @@ pub(crate) unsafe fn clone_process(namespaces: u64, cgroup: Option<BorrowedFd<'_
     // SAFETY: the size is that of the arguments, which outlive the call; no stack is given, so the child continues on a
     // copy of this one; the caller guarantees a single thread.
     let mut result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size) };
-    let is_refused = result < 0 && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS));
-    if is_refused && cgroup.is_none() {
+    let lacks_clone3 = result < 0 && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS));
+    if lacks_clone3 && cgroup.is_none() {
         // SAFETY: as above; clone(2) stores the pidfd in place of the parent's tid.
         result = unsafe { clone_without_clone3(namespaces, &raw mut pidfd) };
     }

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// Sets the interface `lo` up.
+/// Brings the interface `lo` up.
 pub(crate) fn bring_up() -> io::Result<()> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: all zeros is a valid `ifreq`: an empty name and a union of plain numbers.

@@ -1,4 +1,4 @@
-//! Thin wrappers around system calls that no crate wraps, one file per facility. They make no decisions.
+//! Thin wrappers around kernel interfaces that no crate wraps well enough, one file per interface.
 
 pub(crate) mod clone;
 pub(crate) mod loopback;

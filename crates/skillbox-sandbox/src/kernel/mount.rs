@@ -1,4 +1,4 @@
-//! mount_setattr(2), open_tree(2), fsopen(2) and move_mount(2): mounts by descriptor.
+//! Mounts by descriptor: open_tree(2), fsopen(2), mount_setattr(2) and move_mount(2).
 #![expect(unsafe_code, reason = "mount_setattr(2) takes a pointer to a structure")]
 
 use std::io;
@@ -13,7 +13,7 @@ use rustix::mount::{
 pub(crate) use super::mount_attributes::{MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
 use super::remount;
 
-/// Sets attributes on a mount. Without mount_setattr(2), before Linux 5.12, the mount must be attached.
+/// Sets attributes on a mount. Kernels before 5.12 have no mount_setattr(2); there the mount must be attached.
 pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: MountAttrFlags, scope: MountScope) -> io::Result<()> {
     let request = libc::mount_attr {
         attr_set: u64::from(attributes.bits()),
@@ -27,7 +27,7 @@ pub(crate) fn set_attributes(mount: BorrowedFd<'_>, attributes: MountAttrFlags, 
     }
 }
 
-/// Makes a mount an idmapped mount: the owners of its files are mapped by a user namespace.
+/// Turns a mount into an idmapped mount, which maps the owners of its files as the user namespace does.
 pub(crate) fn set_id_map(mount: BorrowedFd<'_>, user_namespace: BorrowedFd<'_>) -> io::Result<()> {
     let request = libc::mount_attr {
         attr_set: libc::MOUNT_ATTR_IDMAP,
@@ -97,7 +97,7 @@ pub(crate) fn attach(mount: BorrowedFd<'_>, target: BorrowedFd<'_>) -> io::Resul
     Ok(move_mount(mount, "", target, "", flags)?)
 }
 
-/// How mounts of the host are cloned, and when the clones get their attributes.
+/// Clones mounts of the host and attaches the clones, as the kernel and our privileges allow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TreeCloner {
     /// In a user namespace the mounts of the host are locked together and can only be cloned recursively.
@@ -123,8 +123,8 @@ impl TreeCloner {
         Ok(clone)
     }
 
-    /// Attaches a clone to the file or directory that `target` is open on. No foreign process may run in the mount
-    /// namespace yet, because the attributes may be set only after the mount is attached.
+    /// Attaches a clone to the file or directory that `target` is open on. The script must not run in the mount
+    /// namespace yet, because the attributes (such as read-only) may be set only after the mount is attached.
     pub fn attach(self, clone: BorrowedFd<'_>, target: BorrowedFd<'_>, attributes: MountAttrFlags) -> io::Result<()> {
         attach(clone, target)?;
         if self.attribute_timing == AttributeTiming::AfterAttach {

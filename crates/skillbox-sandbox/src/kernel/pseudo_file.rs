@@ -1,4 +1,4 @@
-//! Files of procfs, sysfs and cgroupfs, which the kernel generates as they are read.
+//! Files of procfs, sysfs and cgroupfs, which the kernel generates on each read.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use rustix::path::Arg;
 
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// Reads a whole pseudo file. Its size is not known ahead, and each read costs the kernel about as much as generating
-/// the whole file, so this starts with a large buffer. The standard library starts with a small one.
+/// Reads a whole pseudo file. The kernel does not report its size, and each read(2) takes about as long as generating
+/// the whole file. This function therefore starts with a large buffer; the standard library starts with a small one.
 pub(crate) fn read(path: impl Arg) -> io::Result<String> {
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut bytes = Vec::new();

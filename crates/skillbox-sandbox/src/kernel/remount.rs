@@ -13,16 +13,16 @@ use rustix::mount::{MountAttrFlags, MountFlags, mount_remount};
 
 use super::mount_attributes::{MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
 
-/// The attributes that a remount can set, each as the three interfaces name it.
-const SETTABLE: [(MountAttrFlags, StatVfsMountFlags, MountFlags); 4] = [
+/// The attributes that a remount can set: the flag of mount_setattr(2), of statvfs(3) and of mount(2).
+const SETTABLE_ATTRIBUTES: [(MountAttrFlags, StatVfsMountFlags, MountFlags); 4] = [
     (READ_ONLY, StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
     (NO_SUID, StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
     (NO_DEVICES, StatVfsMountFlags::NODEV, MountFlags::NODEV),
     (NO_EXEC, StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
 ];
 
-/// The flags that a remount only keeps.
-const KEPT: [(StatVfsMountFlags, MountFlags); 3] = [
+/// The flags that a remount preserves but never adds: the flag of statvfs(3) and of mount(2).
+const PRESERVED_FLAGS: [(StatVfsMountFlags, MountFlags); 3] = [
     (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
     (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
     (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
@@ -50,10 +50,10 @@ fn remount(mount: BorrowedFd<'_>, attributes: MountAttrFlags) -> io::Result<()> 
     )?)
 }
 
-/// The flags that add attributes to those that a mount has. A remount replaces all flags, and in a user namespace the
-/// kernel refuses to drop one of the host's.
+/// The remount flags that add attributes to a mount. A remount replaces all flags, so the current ones are repeated. In
+/// a user namespace the kernel refuses a remount that drops a flag of the host.
 fn remount_flags(attributes: MountAttrFlags, current: StatVfsMountFlags) -> io::Result<MountFlags> {
-    let settable = SETTABLE
+    let settable = SETTABLE_ATTRIBUTES
         .iter()
         .fold(MountAttrFlags::empty(), |all, (attribute, ..)| all | *attribute);
     let unsupported = attributes.difference(settable);
@@ -62,27 +62,28 @@ fn remount_flags(attributes: MountAttrFlags, current: StatVfsMountFlags) -> io::
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     let mut flags = MountFlags::BIND;
-    for (attribute, stat, flag) in SETTABLE {
+    for (attribute, stat, flag) in SETTABLE_ATTRIBUTES {
         flags.set(flag, attributes.contains(attribute) || current.contains(stat));
     }
-    for (stat, flag) in KEPT {
+    for (stat, flag) in PRESERVED_FLAGS {
         flags.set(flag, current.contains(stat));
     }
     Ok(flags)
 }
 
-/// The paths of the mounts below a mount, relative to it, outer ones first.
+/// The paths of the mounts below a mount, relative to it, parents before children.
 fn mounts_below(mount: BorrowedFd<'_>) -> io::Result<Vec<PathBuf>> {
     let fd_info = fs::read_to_string(format!("/proc/self/fdinfo/{}", mount.as_raw_fd()))?;
     let id = fd_info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
     let id = id
         .and_then(|id| id.trim().parse().ok())
         .ok_or(io::ErrorKind::InvalidData)?;
-    Ok(descendants(id, &fs::read_to_string("/proc/self/mountinfo")?))
+    Ok(mount_points_below(id, &fs::read_to_string("/proc/self/mountinfo")?))
 }
 
-/// The mount points below a mount id, from the text of `mountinfo`, which lists parents before children.
-fn descendants(id: u64, mountinfo: &str) -> Vec<PathBuf> {
+/// The mount points below the mount with this id, relative to it, from the text of `mountinfo`, which lists parents
+/// before children.
+fn mount_points_below(id: u64, mountinfo: &str) -> Vec<PathBuf> {
     let mut ids = BTreeSet::from([id]);
     let mut top = PathBuf::new();
     let mut found = Vec::new();
@@ -143,8 +144,11 @@ mod tests {
 33 20 0:7 / /new/usr/elsewhere rw - tmpfs none rw
 34 32 0:8 / /new/usr/a\\040b/c rw - tmpfs none rw
 ";
-        assert_eq!(descendants(31, table), [PathBuf::from("a b"), PathBuf::from("a b/c")]);
-        assert_eq!(descendants(34, table), Vec::<PathBuf>::new());
+        assert_eq!(
+            mount_points_below(31, table),
+            [PathBuf::from("a b"), PathBuf::from("a b/c")]
+        );
+        assert_eq!(mount_points_below(34, table), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustix::net::{
 /// The most descriptors that the kernel accepts in one message: `SCM_MAX_FD`.
 pub(crate) const MAX_DESCRIPTORS: usize = 253;
 
-/// The largest message. It fits into the kernel's default socket buffer of 208 KiB with its overhead.
+/// The largest message. With the kernel's overhead it fits into the default socket buffer of 208 KiB.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 128 << 10;
 
 /// Creates two connected sockets.
@@ -47,12 +47,12 @@ pub(crate) struct ReceivedMessage {
     /// The number of bytes in the buffer; 0 at the end of the connection.
     pub length: usize,
     pub descriptors: Vec<OwnedFd>,
-    /// Whether descriptors were dropped because this process has too many open.
+    /// Whether the kernel dropped descriptors because this process has too many open.
     pub lacks_descriptors: bool,
 }
 
 impl ReceivedMessage {
-    /// Returns the message if it has all its descriptors.
+    /// Returns the message, or `EMFILE` if the kernel dropped descriptors.
     pub fn require_complete(self) -> io::Result<Self> {
         if self.lacks_descriptors {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));

@@ -1,4 +1,4 @@
-//! Starts a program without copying the address space, as posix_spawn(3) does.
+//! Starts a program without copying the address space, as posix_spawn(3) does, and replaces this process by a program.
 #![expect(
     unsafe_code,
     reason = "the new process shares our memory until it executes the program"
@@ -8,28 +8,28 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Enough for a few system calls with the stack frames of an unoptimised build.
+/// Enough for the few system calls of `child_main`, even in an unoptimised build.
 const STACK_BYTES: usize = 64 << 10;
 
 /// A program to start.
 pub(crate) struct Program<'a> {
-    /// Paths to try, in order; a path that does not exist or cannot be executed leads to the next.
+    /// The paths to try, in order. If a path does not exist or is not executable, the next one is tried.
     pub paths: &'a [CString],
     pub argv: &'a [CString],
     pub env: &'a [CString],
-    /// The `tasks` files of control groups, to which the new process first writes `0`.
+    /// The `tasks` files of the control groups that the new process joins before it executes the program.
     pub tasks_fds: &'a [BorrowedFd<'a>],
-    /// Whether the program is not started if a control group cannot be joined.
+    /// Whether the new process exits without executing the program if it cannot join a control group.
     pub is_join_required: bool,
 }
 
-/// The process that was started for a program.
+/// The process that [`spawn`] started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpawnedProcess {
     pub pid: i32,
-    /// Why the program could not be executed. The process has exited then.
+    /// The errno if the program could not be executed. The process has then exited.
     pub exec_error: Option<i32>,
-    /// Why a control group could not be joined.
+    /// The errno if a control group could not be joined.
     pub join_error: Option<i32>,
 }
 
@@ -48,8 +48,8 @@ struct SharedState {
 pub(crate) fn spawn(program: &Program<'_>) -> io::Result<SpawnedProcess> {
     let mut shared = SharedState {
         paths: program.paths.iter().map(|path| path.as_ptr()).collect(),
-        argv: pointers(program.argv),
-        env: pointers(program.env),
+        argv: null_terminated(program.argv),
+        env: null_terminated(program.env),
         tasks_fds: program.tasks_fds.iter().map(AsRawFd::as_raw_fd).collect(),
         is_join_required: program.is_join_required,
         exec_error: 0,
@@ -66,7 +66,7 @@ pub(crate) fn spawn(program: &Program<'_>) -> io::Result<SpawnedProcess> {
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
-    // The new process wrote to these while the compiler could not see it.
+    // The new process wrote to these fields, which the compiler does not know, hence the volatile reads.
     // SAFETY: both are live fields of a local value.
     let (exec_error, join_error) = unsafe {
         (
@@ -99,7 +99,7 @@ extern "C" fn child_main(shared: *mut libc::c_void) -> libc::c_int {
         shared.exec_error = if libc::setsid() < 0 {
             *libc::__errno_location()
         } else {
-            exec_unblocked(&shared.paths, &shared.argv, &shared.env)
+            exec_with_empty_signal_mask(&shared.paths, &shared.argv, &shared.env)
         };
         libc::_exit(127)
     }
@@ -108,17 +108,17 @@ extern "C" fn child_main(shared: *mut libc::c_void) -> libc::c_int {
 /// Replaces this process by a program with an empty signal mask. Returns only on failure, with the errno.
 pub(crate) fn exec(paths: &[CString], argv: &[CString], env: &[CString]) -> i32 {
     let paths: Vec<_> = paths.iter().map(|path| path.as_ptr()).collect();
-    let (argv, env) = (pointers(argv), pointers(env));
+    let (argv, env) = (null_terminated(argv), null_terminated(env));
     // SAFETY: both lists end with a null pointer, and everything they point to lives until the call returns.
-    unsafe { exec_unblocked(&paths, &argv, &env) }
+    unsafe { exec_with_empty_signal_mask(&paths, &argv, &env) }
 }
 
-/// Empties the signal mask, which the program would inherit, and executes the first path that can be executed. Returns
-/// only on failure, with the errno.
+/// Empties the signal mask, because the program would inherit it, and executes the first path that can be executed.
+/// Returns only on failure, with the errno.
 ///
 /// # Safety
-/// As for [`exec_first`]. The caller must not rely on a blocked signal any more.
-unsafe fn exec_unblocked(
+/// As for [`exec_first_executable`]. The caller must no longer rely on blocked signals.
+unsafe fn exec_with_empty_signal_mask(
     paths: &[*const libc::c_char],
     argv: &[*const libc::c_char],
     env: &[*const libc::c_char],
@@ -131,20 +131,20 @@ unsafe fn exec_unblocked(
         {
             return *libc::__errno_location();
         }
-        exec_first(paths, argv, env)
+        exec_first_executable(paths, argv, env)
     }
 }
 
 /// Executes the first path that can be executed. Returns only on failure, with the errno.
 ///
 /// # Safety
-/// All are pointers to live C strings, and the last two lists end with a null pointer.
-unsafe fn exec_first(
+/// The lists must contain pointers to live C strings, and `argv` and `env` must end with a null pointer.
+unsafe fn exec_first_executable(
     paths: &[*const libc::c_char],
     argv: &[*const libc::c_char],
     env: &[*const libc::c_char],
 ) -> libc::c_int {
-    let mut reported = libc::ENOENT;
+    let mut result = libc::ENOENT;
     for path in paths {
         // SAFETY: the caller guarantees the pointers and lists.
         let errno = unsafe {
@@ -154,22 +154,22 @@ unsafe fn exec_first(
         // As in execvp(3): the search continues, and EACCES takes precedence over a missing path.
         match errno {
             libc::ENOENT | libc::ENOTDIR => {}
-            libc::EACCES => reported = errno,
+            libc::EACCES => result = errno,
             _ => return errno,
         }
     }
-    reported
+    result
 }
 
 /// The null-terminated list that execve(2) expects.
-fn pointers(list: &[CString]) -> Vec<*const libc::c_char> {
+fn null_terminated(list: &[CString]) -> Vec<*const libc::c_char> {
     list.iter()
         .map(|text| text.as_ptr())
         .chain([std::ptr::null()])
         .collect()
 }
 
-/// The paths at which a program can be, by the `PATH` of its environment.
+/// The paths at which to look for a program, by the `PATH` of its environment.
 pub(crate) fn executable_candidates(name: &CStr, env: &[CString]) -> Vec<CString> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {

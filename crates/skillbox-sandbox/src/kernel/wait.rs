@@ -1,4 +1,4 @@
-//! wait4(2), which unlike waitid(2) also returns the CPU time of a child and of its descendants.
+//! wait4(2), which reports the resource usage of a child in addition to its status.
 #![expect(unsafe_code, reason = "wait4(2) fills structures by pointer")]
 
 use std::io;
@@ -10,10 +10,10 @@ pub(crate) struct ExitedChild {
     pub pid: i32,
     /// The status as wait(2) encodes it.
     pub status: i32,
-    /// CPU time of the child and of every descendant it waited for.
-    pub cpu: Duration,
+    /// The CPU time of the child and of every descendant that was waited for.
+    pub cpu_time: Duration,
     /// The largest resident set among them, in bytes.
-    pub peak_bytes: u64,
+    pub peak_memory_bytes: u64,
 }
 
 /// Whether to wait until a child exits.
@@ -40,14 +40,14 @@ pub(crate) fn reap(pid: Option<i32>, mode: WaitMode) -> io::Result<Option<Exited
         match result {
             0 => return Ok(None),
             pid if pid > 0 => {
-                let cpu = duration(usage.ru_utime) + duration(usage.ru_stime);
+                let cpu_time = duration(usage.ru_utime) + duration(usage.ru_stime);
                 // `ru_maxrss` is in KiB.
-                let peak_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
+                let peak_memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
                 return Ok(Some(ExitedChild {
                     pid,
                     status,
-                    cpu,
-                    peak_bytes,
+                    cpu_time,
+                    peak_memory_bytes,
                 }));
             }
             _ => {
@@ -60,7 +60,7 @@ pub(crate) fn reap(pid: Option<i32>, mode: WaitMode) -> io::Result<Option<Exited
     }
 }
 
-/// A measured time. The kernel never reports a negative one.
+/// Converts a time that the kernel measured, which is never negative.
 fn duration(time: libc::timeval) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let micros = u64::try_from(time.tv_usec).unwrap_or(0);

@@ -1,33 +1,33 @@
-//! Turns profile, limits, host facts and job into the ordered list of steps. This is a pure function.
+//! Builds the ordered list of steps from the profile, the limits, the host facts and the job, without side effects.
 
 use std::sync::Arc;
 
 use skillbox_model::{Layer, LayerState, Limits};
 
-use super::command::command;
+use super::command::build_command;
 use super::enforcement::assess_layers;
 use super::error::PlanError;
 use super::filesystem::{push_private_mounts, push_run_mounts, push_template};
-use super::job::{Job, Unconfined, WorkspaceSource};
+use super::job::{Job, UnconfinedPolicy, WorkspaceSource};
 use super::landlock::push_landlock;
 use super::limits::{cgroup_limits, resource_limits};
 use super::op::{ConfineOp, Namespace, PrepareOp, RunOp, SpawnOp};
 use super::step::{Command, LaunchPlan};
 use super::step_list::StepList;
 use crate::cgroup::CgroupVersion;
-use crate::host::{HostFacts, Ids};
+use crate::host::{HostFacts, UidGid};
 use crate::profile::{Need, NetworkPolicy, Profile};
 
 /// The ids of the script inside its user namespace: an ordinary user.
-pub const SANDBOX_IDS: Ids = Ids { uid: 1000, gid: 1000 };
+pub const SANDBOX_IDS: UidGid = UidGid { uid: 1000, gid: 1000 };
 
 /// The host name inside the sandbox.
 pub const HOSTNAME: &str = "skillbox";
 
-/// Plans one launch, or returns why it is refused.
+/// Plans one launch. The order in which this function adds the steps is the order in which they are applied.
 pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) -> Result<LaunchPlan, PlanError> {
-    if profile.is_unconfined() && job.unconfined == Unconfined::Refuse {
-        return Err(PlanError::Unconfined(profile.name.clone()));
+    if profile.is_unconfined() && job.unconfined == UnconfinedPolicy::Refuse {
+        return Err(PlanError::UnconfinedRefused(profile.name.clone()));
     }
     let enforcement = assess_layers(profile, facts, job)?;
     let is_enforced = |layer: Layer| {
@@ -37,7 +37,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         )
     };
     check_job(job, is_enforced(Layer::MountNamespace))?;
-    let command = command(job)?;
+    let command = build_command(job)?;
 
     let mut steps = StepList::new(profile);
     if is_enforced(Layer::MountNamespace) {
@@ -49,17 +49,18 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         .into_iter()
         .filter(|layer| profile.need(*layer) != Need::Off)
         .collect();
-    // Inside a user namespace the limit of processes does not depend on the group, so `pids` alone does not require it.
-    let cgroup_needed_by = [Layer::Memory, Layer::Cpu];
+    // Inside a user namespace a resource limit enforces `pids`, so a failure of the group ends the launch only if the
+    // profile requires one of these layers.
+    let layers_that_need_cgroup = [Layer::Memory, Layer::Cpu];
     if let Some(cgroup) = cgroup {
-        steps.push_as_needed_by(&cgroup_needed_by, &cgroup_layers, SpawnOp::CreateCgroup(cgroup));
+        steps.push_with_profile_need_for(&layers_that_need_cgroup, &cgroup_layers, SpawnOp::CreateCgroup(cgroup));
     }
     if is_enforced(Layer::NetworkNamespace) {
         let loopback = profile.network == NetworkPolicy::Loopback;
         steps.push_required(&[Layer::NetworkNamespace], SpawnOp::Network { loopback });
     }
     if !is_enforced(Layer::MountNamespace) {
-        steps.push_required(&[], SpawnOp::HostView);
+        steps.push_required(&[], SpawnOp::UseHostMounts);
     }
     let (namespaces, namespace_layers) = namespaces(&is_enforced);
     steps.push_required(
@@ -77,7 +78,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         steps.push_required(&[], PrepareOp::AdoptOrphans);
     }
     if is_enforced(Layer::CgroupNamespace) && into_cgroup {
-        steps.push_as_needed(&[Layer::CgroupNamespace], PrepareOp::RootCgroupNamespace);
+        steps.push_with_profile_need(&[Layer::CgroupNamespace], PrepareOp::UnshareCgroupNamespace);
     }
     if is_enforced(Layer::UtsNamespace) {
         steps.push_required(&[Layer::UtsNamespace], PrepareOp::Hostname(HOSTNAME.to_owned()));
@@ -119,7 +120,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         );
     }
     if cgroup.is_some() && !into_cgroup {
-        steps.push_as_needed_by(&cgroup_needed_by, &cgroup_layers, RunOp::EnterCgroup);
+        steps.push_with_profile_need_for(&layers_that_need_cgroup, &cgroup_layers, RunOp::EnterCgroup);
     }
     steps.push_required(&[], RunOp::Exec);
     Ok(LaunchPlan {
@@ -131,20 +132,21 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
 }
 
 impl LaunchPlan {
-    /// The same plan without a command.
+    /// Returns the same plan without a command.
     pub fn without_command(&self) -> Self {
-        self.with(Command {
+        self.with_command(Command {
             argv: Vec::new(),
             env: Vec::new(),
         })
     }
 
-    /// The same plan with the command of another job. Apart from `argv` and `env` that job must equal the planned one.
+    /// Returns the same plan with the command of another job, which must equal the planned job apart from `argv` and
+    /// `env`.
     pub fn with_command_of(&self, job: &Job) -> Result<Self, PlanError> {
-        Ok(self.with(command(job)?))
+        Ok(self.with_command(build_command(job)?))
     }
 
-    fn with(&self, command: Command) -> Self {
+    fn with_command(&self, command: Command) -> Self {
         Self {
             profile: self.profile.clone(),
             steps: Arc::clone(&self.steps),
@@ -175,17 +177,17 @@ fn push_identity(steps: &mut StepList<'_>, facts: &HostFacts, is_enforced: &impl
             &[Layer::UserNamespace],
             PrepareOp::MapIds {
                 inside: SANDBOX_IDS,
-                outside: facts.script,
+                outside: facts.script_ids,
             },
         );
         steps.push_required(&[Layer::UserNamespace], PrepareOp::BecomeUser(SANDBOX_IDS));
     } else if is_enforced(Layer::Capabilities) && facts.privileged {
-        steps.push_required(&[Layer::Capabilities], PrepareOp::BecomeUser(facts.script));
+        steps.push_required(&[Layer::Capabilities], PrepareOp::BecomeUser(facts.script_ids));
     }
 }
 
 fn check_job(job: &Job, has_mounts: bool) -> Result<(), PlanError> {
-    let invalid = |field, message: String| Err(PlanError::Job { field, message });
+    let invalid = |field, message: String| Err(PlanError::InvalidJob { field, message });
     let targets = job.binds.iter().map(|bind| ("binds", bind.target.as_str()));
     let paths = [
         ("cwd", job.cwd.as_str()),

@@ -1,4 +1,4 @@
-//! Serialises C strings: as text in JSON, as bytes in binary formats.
+//! Serialises lists of C strings: as text in JSON, as bytes in binary formats.
 
 use std::ffi::CString;
 

@@ -1,4 +1,4 @@
-//! The command of a job, as execve(2) takes it.
+//! Converts the command of a job to the strings that execve(2) takes.
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -7,16 +7,16 @@ use super::error::PlanError;
 use super::job::Job;
 use super::step::Command;
 
-/// The command of a job, or the field that cannot be passed to execve(2).
-pub(super) fn command(job: &Job) -> Result<Command, PlanError> {
+/// Converts `argv` and `env` of a job. Fails with the name of the field that execve(2) would not accept.
+pub(super) fn build_command(job: &Job) -> Result<Command, PlanError> {
     if job.argv.first().is_none_or(|program| program.is_empty()) {
-        return Err(PlanError::Job {
+        return Err(PlanError::InvalidJob {
             field: "argv",
             message: "no program is given".to_owned(),
         });
     }
     let c_string = |field, bytes: &[u8]| {
-        CString::new(bytes).map_err(|_| PlanError::Job {
+        CString::new(bytes).map_err(|_| PlanError::InvalidJob {
             field,
             message: "a NUL byte cannot be passed".to_owned(),
         })
@@ -29,7 +29,7 @@ pub(super) fn command(job: &Job) -> Result<Command, PlanError> {
     let mut env: Vec<(&OsStr, CString)> = Vec::with_capacity(job.env.len());
     for (name, value) in &job.env {
         if name.is_empty() || name.as_bytes().contains(&b'=') {
-            return Err(PlanError::Job {
+            return Err(PlanError::InvalidJob {
                 field: "env",
                 message: format!("{name:?} is not a valid variable name"),
             });

@@ -1,14 +1,14 @@
-//! The plan as text.
+//! Prints a plan as text.
 
 use std::fmt;
 
 use skillbox_model::ByteSize;
 
-use super::job::{Access, BindKind, Ownership};
+use super::job::{BindAccess, BindKind, BindOwner};
 use super::op::{ConfineOp, FileRights, Namespace, Op, Phase, PrepareOp, RunOp, SpawnOp, TemplateOp};
 use super::step::{LaunchPlan, Step};
 use crate::cgroup::{CgroupLimits, CgroupVersion};
-use crate::profile::{Backing, Need};
+use crate::profile::{Need, WorkspaceBacking};
 
 impl fmt::Display for LaunchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,7 +42,7 @@ fn heading(phase: Phase) -> &'static str {
         Phase::Template => "the spawner, once for every run with the same steps",
         Phase::Spawn => "the spawner",
         Phase::Prepare => "the child, pid 1, from the profile",
-        Phase::Release => "the child, for this run: pid 1, or pid 2 of a parked sandbox",
+        Phase::Run => "the child, for this run: pid 1, or pid 2 of a parked sandbox",
     }
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Op {
 impl fmt::Display for TemplateOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PrivateMounts => f.write_str("mounts       private"),
+            Self::MakeMountsPrivate => f.write_str("mounts       private"),
             Self::NewRoot { bytes, inodes } => {
                 write!(
                     f,
@@ -92,8 +92,8 @@ impl fmt::Display for TemplateOp {
             ),
             Self::Devices { names } => write!(f, "/dev         {}; read-only", names.join(", ")),
             Self::OuterProc => f.write_str("/proc        the outer one, until the fresh one covers it"),
-            Self::EnterRoot => f.write_str("pivot        into the new root; the old root is unmounted"),
-            Self::SealRoot => f.write_str("root         read-only"),
+            Self::PivotRoot => f.write_str("pivot        into the new root; the old root is unmounted"),
+            Self::MakeRootReadOnly => f.write_str("root         read-only"),
         }
     }
 }
@@ -120,7 +120,7 @@ impl fmt::Display for SpawnOp {
             }
             Self::Network { loopback: false } => f.write_str("network      new, with no interface up"),
             Self::Network { loopback: true } => f.write_str("network      new, with the loopback interface only"),
-            Self::HostView => f.write_str("mounts       those of the host"),
+            Self::UseHostMounts => f.write_str("mounts       those of the host"),
         }
     }
 }
@@ -136,7 +136,7 @@ impl fmt::Display for PrepareOp {
             ),
             Self::BecomeUser(ids) => write!(f, "become       user {}, group {}", ids.uid, ids.gid),
             Self::DieWithSpawner => f.write_str("die          with the spawner"),
-            Self::RootCgroupNamespace => f.write_str("cgroup root  the run's own group"),
+            Self::UnshareCgroupNamespace => f.write_str("cgroup root  the run's own group"),
             Self::Hostname(name) => write!(f, "host name    {name}"),
             Self::AdoptOrphans => f.write_str("orphans      adopted, and killed at the end"),
             Self::SharedMemory { bytes } => write!(f, "/dev/shm     private, {}, noexec", ByteSize(*bytes)),
@@ -160,8 +160,8 @@ impl fmt::Display for RunOp {
             }
             Self::MountWorkspace { target, backing } => {
                 let backing = match backing {
-                    Backing::Tmpfs => "in memory",
-                    Backing::Disk => "a directory of the host",
+                    WorkspaceBacking::Tmpfs => "in memory",
+                    WorkspaceBacking::Disk => "a directory of the host",
                 };
                 write!(f, "workspace    {target}, {backing}, writable, nosuid, nodev")
             }
@@ -173,12 +173,12 @@ impl fmt::Display for RunOp {
                 owner,
             } => {
                 let access = match access {
-                    Access::ReadOnly => "read-only",
-                    Access::ReadWrite => "writable",
+                    BindAccess::ReadOnly => "read-only",
+                    BindAccess::ReadWrite => "writable",
                 };
                 let owner = match owner {
-                    Ownership::Kept => "",
-                    Ownership::Script => ", owned by the script",
+                    BindOwner::Unchanged => "",
+                    BindOwner::Script => ", owned by the script",
                 };
                 write!(
                     f,

@@ -1,4 +1,4 @@
-//! Decides for each layer whether this host can enforce it.
+//! Decides whether this host can enforce each layer.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::step::Step;
 use crate::host::{Availability, HostFacts};
 use crate::profile::{Need, Profile};
 
-/// The state of a requested layer on this host.
+/// How far this host can enforce a layer.
 struct LayerSupport {
     state: LayerState,
-    /// How to make the layer fully available; empty if it is.
+    /// How to make the layer fully available; empty if it is already.
     fix: String,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn assess_layers(profile: &Profile, facts: &HostFacts, job: &Job) -> 
 fn check_required(profile: &Profile, layer: Layer, support: &LayerSupport) -> Result<(), PlanError> {
     match &support.state {
         LayerState::Enforced | LayerState::NotRequested => Ok(()),
-        LayerState::Partial { reason } | LayerState::Absent { reason } => Err(PlanError::Isolation {
+        LayerState::Partial { reason } | LayerState::Absent { reason } => Err(PlanError::LayerUnavailable {
             profile: profile.name.clone(),
             layer,
             reason: reason.clone(),

@@ -1,13 +1,13 @@
-//! Why a run is refused before anything is done.
+//! Why a launch cannot be planned.
 
 use skillbox_model::{ErrorCode, Layer, ProfileName};
 
-/// Why a run is refused before anything is done.
+/// Why a launch cannot be planned. Nothing has been started yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The profile requires a layer that this host cannot provide.
     #[error("profile {profile:?} requires {layer}, which this host cannot provide: {reason}", profile = profile.as_str())]
-    Isolation {
+    LayerUnavailable {
         /// The profile.
         profile: ProfileName,
         /// The layer.
@@ -19,10 +19,10 @@ pub enum PlanError {
     },
     /// The profile isolates nothing, and the host does not allow that.
     #[error("profile {profile:?} isolates nothing, and this host does not allow it", profile = .0.as_str())]
-    Unconfined(ProfileName),
+    UnconfinedRefused(ProfileName),
     /// A field of the job is invalid.
     #[error("{field}: {message}")]
-    Job {
+    InvalidJob {
         /// The field of the job.
         field: &'static str,
         /// What is wrong with it.
@@ -37,18 +37,18 @@ impl PlanError {
     /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Isolation { .. } => ErrorCode::IsolationUnavailable,
-            Self::Unconfined(_) => ErrorCode::ProfileUnknown,
-            Self::Job { .. } | Self::TooManySteps(_) => ErrorCode::InvalidRequest,
+            Self::LayerUnavailable { .. } => ErrorCode::IsolationUnavailable,
+            Self::UnconfinedRefused(_) => ErrorCode::ProfileUnknown,
+            Self::InvalidJob { .. } | Self::TooManySteps(_) => ErrorCode::InvalidRequest,
         }
     }
 
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Isolation { fix, .. } => Some(fix.clone()),
-            Self::Unconfined(_) => Some("allow unconfined runs on this host, or use another profile".to_owned()),
-            Self::Job { .. } | Self::TooManySteps(_) => None,
+            Self::LayerUnavailable { fix, .. } => Some(fix.clone()),
+            Self::UnconfinedRefused(_) => Some("allow unconfined runs on this host, or use another profile".to_owned()),
+            Self::InvalidJob { .. } | Self::TooManySteps(_) => None,
         }
     }
 }

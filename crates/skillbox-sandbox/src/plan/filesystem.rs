@@ -1,4 +1,4 @@
-//! The steps that create the root directory of the script.
+//! Plans the root directory of the script.
 
 use skillbox_model::Layer;
 
@@ -6,10 +6,10 @@ use super::error::PlanError;
 use super::job::{Bind, BindKind, Job, WorkspaceSource};
 use super::op::{PrepareOp, RunOp, TemplateOp};
 use super::step_list::StepList;
-use crate::host::{HostFacts, PathFact};
-use crate::profile::{Backing, Profile, VisiblePath};
+use crate::host::{HostFacts, PathType};
+use crate::profile::{Profile, VisiblePath, WorkspaceBacking};
 
-/// The root directory contains only directories, links and small files.
+/// The size of the root filesystem, which contains only directories, links and small files.
 const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_INODES: u64 = 1024;
 
@@ -17,7 +17,7 @@ const ROOT_INODES: u64 = 1024;
 pub(super) fn push_template(steps: &mut StepList<'_>, profile: &Profile, facts: &HostFacts, job: &Job, has_proc: bool) {
     let mount = [Layer::MountNamespace];
     let policy = &profile.filesystem;
-    steps.push_required(&mount, TemplateOp::PrivateMounts);
+    steps.push_required(&mount, TemplateOp::MakeMountsPrivate);
     steps.push_required(
         &mount,
         TemplateOp::NewRoot {
@@ -76,11 +76,11 @@ pub(super) fn push_template(steps: &mut StepList<'_>, profile: &Profile, facts: 
             },
         );
     }
-    steps.push_required(&mount, TemplateOp::SealRoot);
-    steps.push_required(&mount, TemplateOp::EnterRoot);
+    steps.push_required(&mount, TemplateOp::MakeRootReadOnly);
+    steps.push_required(&mount, TemplateOp::PivotRoot);
 }
 
-/// Adds the mounts that every run gets for itself, whatever its command is.
+/// Adds the mounts that each sandbox has for itself and that do not depend on its job.
 pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, has_proc: bool) {
     let policy = &profile.filesystem;
     steps.push_required(
@@ -90,9 +90,9 @@ pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, h
         },
     );
     if has_proc {
-        steps.push_as_needed(&[Layer::Proc], PrepareOp::Proc);
+        steps.push_with_profile_need(&[Layer::Proc], PrepareOp::Proc);
         for mask in &policy.masked {
-            steps.push_as_needed(
+            steps.push_with_profile_need(
                 &[Layer::Proc],
                 PrepareOp::Mask {
                     path: mask.path.clone(),
@@ -102,11 +102,11 @@ pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, h
     }
 }
 
-/// Adds the mounts whose descriptors come with the run.
+/// Adds the mounts whose descriptors the launch passes.
 pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(), PlanError> {
     let backing = match job.workspace {
-        WorkspaceSource::Tmpfs => Backing::Tmpfs,
-        WorkspaceSource::Directory { .. } => Backing::Disk,
+        WorkspaceSource::Tmpfs => WorkspaceBacking::Tmpfs,
+        WorkspaceSource::Directory { .. } => WorkspaceBacking::Disk,
     };
     steps.push_required(
         &[],
@@ -116,7 +116,7 @@ pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(),
         },
     );
     for (index, bind) in job.binds.iter().enumerate() {
-        let index = u16::try_from(index).map_err(|_| PlanError::Job {
+        let index = u16::try_from(index).map_err(|_| PlanError::InvalidJob {
             field: "binds",
             message: format!("{} binds are too many: at most 65536 are supported", job.binds.len()),
         })?;
@@ -132,7 +132,7 @@ pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(),
     Ok(())
 }
 
-/// The binds that need a mount point in the root. A bind below the workspace finds or creates its mount point there.
+/// The binds whose mount point is in the root. The mount point of any other bind is found or created in the workspace.
 pub(super) fn binds_outside_workspace(job: &Job) -> impl Iterator<Item = &Bind> {
     let workspace = format!("{}/", job.workspace_target);
     job.binds
@@ -140,17 +140,17 @@ pub(super) fn binds_outside_workspace(job: &Job) -> impl Iterator<Item = &Bind> 
         .filter(move |bind| !bind.target.starts_with(&workspace))
 }
 
-/// The step that shows a path of the host. A required path that is missing is planned too, so that the launch fails
-/// with its name.
+/// The operation that makes a path of the host visible; `None` for an optional path that is missing. A required path
+/// that is missing is planned too, so that the launch fails and names the path.
 fn visible_path_op(visible: &VisiblePath, facts: &HostFacts) -> Option<TemplateOp> {
     let path = visible.path.clone();
     let kind = match facts.paths.get(&visible.path) {
-        Some(PathFact::Link(target)) => {
+        Some(PathType::Link(target)) => {
             let target = target.clone();
             return Some(TemplateOp::Link { path, target });
         }
-        Some(PathFact::Directory) => BindKind::Directory,
-        Some(PathFact::File) => BindKind::File,
+        Some(PathType::Directory) => BindKind::Directory,
+        Some(PathType::File) => BindKind::File,
         None if visible.optional => return None,
         None => BindKind::Directory,
     };

@@ -1,11 +1,11 @@
-//! What is specific to one run.
+//! The input of a plan that is specific to one run.
 
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::LayerState;
 
-/// One script to start. Paths are paths inside the sandbox, unless the profile has no mount namespace.
+/// One script to start. Without a mount namespace, the paths are those of the host; otherwise those in the sandbox.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The program and its arguments. A program without a slash is looked up in `PATH` inside the sandbox.
@@ -21,7 +21,7 @@ pub struct Job {
     /// Further mounts; the launch passes their descriptors in this order.
     pub binds: Vec<Bind>,
     /// Whether a profile without isolation is allowed.
-    pub unconfined: Unconfined,
+    pub unconfined: UnconfinedPolicy,
 }
 
 /// What is mounted as the workspace of a run.
@@ -29,14 +29,14 @@ pub struct Job {
 pub enum WorkspaceSource {
     /// The filesystem of [`crate::Spawner::create_workspace`], which enforces its limits.
     Tmpfs,
-    /// A directory of the host, whose size the caller watches.
+    /// A directory of the host. The caller enforces the quota.
     Directory {
-        /// The state of the workspace quota in the report.
+        /// How far the caller enforces the quota, for the report.
         quota: LayerState,
     },
 }
 
-/// One descriptor that is mounted.
+/// A file or directory that is mounted. The launch passes its descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bind {
     /// The absolute mount point. Missing parent directories are created; a symbolic link among them is refused.
@@ -44,24 +44,25 @@ pub struct Bind {
     /// Whether it is a directory or a file.
     pub kind: BindKind,
     /// Whether the script can write to it.
-    pub access: Access,
-    /// Whom its files belong to.
-    pub owner: Ownership,
+    pub access: BindAccess,
+    /// The owner of its files inside the sandbox.
+    pub owner: BindOwner,
 }
 
-/// Whom the files of a mount belong to.
+/// The owner of the files of a mount inside the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ownership {
-    /// Their owners on the host. A script with another user id can read only what everyone may read.
-    Kept,
-    /// The script, if they belong to the owner of the mounted file or directory. This is for inputs that only their
-    /// owner may read. On a filesystem without idmapped mounts the files keep their owners. Without root privileges
-    /// nothing changes, because the script then has the caller's own user id.
+pub enum BindOwner {
+    /// The same as on the host. A script with another user id can read only what everyone may read.
+    #[serde(rename = "kept")]
+    Unchanged,
+    /// The script owns the files that have the same owner as the mounted file or directory. This is for inputs that
+    /// only their owner may read. On a filesystem without idmapped mounts the owners stay unchanged. They also stay
+    /// unchanged without root privileges, because the script then has the caller's own user id.
     Script,
 }
 
-/// The type of a mount.
+/// Whether a mount is a directory or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BindKind {
@@ -74,7 +75,7 @@ pub enum BindKind {
 /// Whether a script can write to a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum BindAccess {
     /// The script can only read.
     ReadOnly,
     /// The script can read and write.
@@ -83,7 +84,7 @@ pub enum Access {
 
 /// Whether a profile without isolation is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unconfined {
+pub enum UnconfinedPolicy {
     /// The run is refused.
     Refuse,
     /// The run is allowed.

@@ -1,12 +1,12 @@
-//! The Landlock step, whose file rules grant the same view as the mounts.
+//! Plans the Landlock step. Its file rules allow the same files as the mounts do.
 
 use skillbox_model::Layer;
 
 use super::filesystem::binds_outside_workspace;
-use super::job::{Access, Job};
+use super::job::{BindAccess, Job};
 use super::op::{ConfineOp, FileRights, LandlockRule};
 use super::step_list::StepList;
-use crate::host::{HostFacts, PathFact};
+use crate::host::{HostFacts, PathType};
 use crate::profile::Profile;
 
 /// Adds the Landlock step if one of its layers is enforced.
@@ -37,7 +37,7 @@ pub(super) fn push_landlock(
         refuse_tcp: is_enforced(Layer::LandlockNetwork),
         scope: is_enforced(Layer::LandlockScope),
     };
-    steps.push_as_needed(&layers, op);
+    steps.push_with_profile_need(&layers, op);
 }
 
 fn rule(path: &str, rights: FileRights) -> LandlockRule {
@@ -86,14 +86,14 @@ fn existing_visible_paths<'a>(profile: &'a Profile, facts: &'a HostFacts) -> imp
         .visible
         .iter()
         .map(|visible| visible.path.as_str())
-        .filter(|path| matches!(facts.paths.get(*path), Some(PathFact::Directory | PathFact::File)))
+        .filter(|path| matches!(facts.paths.get(*path), Some(PathType::Directory | PathType::File)))
 }
 
 fn push_job_rules(rules: &mut Vec<LandlockRule>, job: &Job) {
     for bind in binds_outside_workspace(job) {
         let rights = match bind.access {
-            Access::ReadOnly => FileRights::ReadExecute,
-            Access::ReadWrite => FileRights::Everything,
+            BindAccess::ReadOnly => FileRights::ReadExecute,
+            BindAccess::ReadWrite => FileRights::Everything,
         };
         rules.push(rule(&bind.target, rights));
     }

@@ -1,4 +1,4 @@
-//! The limits of the control group and of each process.
+//! Plans the limits of the control group and of each process.
 
 use skillbox_model::{Layer, Limits};
 
@@ -31,14 +31,16 @@ pub(super) fn cgroup_limits(
     })
 }
 
-/// The limits of each process, none above the caller's own hard limits, which cannot be raised.
+/// The limits of each process. None is above the caller's own hard limit, which cannot be raised.
 pub(super) fn resource_limits(limits: &Limits, facts: &HostFacts, limits_processes: bool) -> Vec<ResourceLimit> {
     let mut list = vec![
         // A limit of 1 also keeps the kernel from starting a core dump handler behind a pipe; 0 does not (core(5)).
         (Resource::Core, 1),
-        // The deadline of the run is earlier. This limit ends a single process if the watchdog fails.
+        // The server ends the whole run at its CPU limit, which is lower. If the server fails to, the kernel kills each
+        // process that has used this much CPU time.
         (Resource::Cpu, limits.cpu.as_secs().saturating_add(1)),
         (Resource::FileSize, limits.file.bytes()),
+        // The kernel's defaults for locked memory (since Linux 5.16) and message queues.
         (Resource::LockedMemory, 8 << 20),
         (Resource::MessageQueue, 800 << 10),
         (Resource::Nice, 0),
@@ -47,8 +49,8 @@ pub(super) fn resource_limits(limits: &Limits, facts: &HostFacts, limits_process
         (Resource::PendingSignals, 1024),
     ];
     if limits_processes {
-        // The reaper counts as one process. A control group that counts processes too has to refuse first, because it
-        // reports the refusal.
+        // The reaper counts as one process. A control group reports a refused fork and a resource limit does not, so
+        // the resource limit has a margin with which the group refuses first.
         let margin = if facts.cgroup.pids.is_available() { 16 } else { 0 };
         list.push((Resource::Processes, limits.pids.saturating_add(1 + margin)));
     }

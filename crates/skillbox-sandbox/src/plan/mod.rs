@@ -1,4 +1,4 @@
-//! The launch plan: every step of a launch, in order, as data.
+//! The launch plan: a list of every step of a launch, which can be printed, compared and applied.
 
 mod build;
 mod c_string_list;
@@ -17,11 +17,12 @@ mod step_list;
 pub use build::{HOSTNAME, SANDBOX_IDS, plan};
 pub(crate) use enforcement::record_failed_step;
 pub use error::PlanError;
-pub use job::{Access, Bind, BindKind, Job, Ownership, Unconfined, WorkspaceSource};
+pub use job::{Bind, BindAccess, BindKind, BindOwner, Job, UnconfinedPolicy, WorkspaceSource};
 pub use op::{
     ConfineOp, FileRights, LandlockRule, Namespace, Op, Phase, PrepareOp, ResourceLimit, RunOp, SpawnOp, TemplateOp,
 };
 pub use step::{Command, LaunchPlan, Step};
 pub(crate) use step::{
-    ReleaseOp, confine_steps, has_pid_namespace, prepare_steps, release_steps, run_steps, spawn_steps, template_steps,
+    RunPhaseOp, confine_steps, has_pid_namespace, prepare_steps, run_phase_steps, run_steps, spawn_steps,
+    template_steps,
 };

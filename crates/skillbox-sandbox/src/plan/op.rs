@@ -1,33 +1,34 @@
-//! The operations of a plan: one enum for each process that applies them.
+//! The operations of a plan, in one enum for each process and time at which they are applied.
 //!
 //! | enum | applied by | when |
 //! |---|---|---|
 //! | [`TemplateOp`] | the spawner, in a mount namespace of its own | once for all runs with the same operations |
-//! | [`SpawnOp`] | the spawner | before and with the clone of the child |
+//! | [`SpawnOp`] | the spawner | up to the clone of the child |
 //! | [`PrepareOp`] | pid 1 of the sandbox | as soon as the profile and the limits are known |
-//! | [`RunOp`] | pid 1, or pid 2 of a parked sandbox | for one run |
-//! | [`ConfineOp`] | the process that applies the [`RunOp`]s, and pid 1 of a parked sandbox | for one run; pid 1 when it parks |
+//! | [`RunOp`] | pid 1, or pid 2 of a parked sandbox | as soon as the job is known |
+//! | [`ConfineOp`] | the process that applies the [`RunOp`]s | among them |
+//! | | pid 1 of a parked sandbox | when the sandbox is parked |
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{Access, BindKind, Ownership};
+use super::job::{BindAccess, BindKind, BindOwner};
 use crate::cgroup::CgroupLimits;
-use crate::host::{Ids, Resource};
-use crate::profile::Backing;
+use crate::host::{Resource, UidGid};
+use crate::profile::WorkspaceBacking;
 use crate::seccomp::Instruction;
 
-/// One operation, by the process that applies it.
+/// One operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {
-    /// Builds the root that the runs of a profile have in common.
+    /// Builds the root that runs have in common.
     Template(TemplateOp),
     /// Creates the child.
     Spawn(SpawnOp),
-    /// Prepares the sandbox before its run is known.
+    /// Prepares the sandbox before its job is known.
     Prepare(PrepareOp),
-    /// Needs the run.
+    /// Completes the sandbox for one job and starts the command.
     Run(RunOp),
-    /// Confines a process for good.
+    /// Confines a process irrevocably.
     Confine(ConfineOp),
 }
 
@@ -39,18 +40,20 @@ pub enum Phase {
     Template,
     /// Before the child exists.
     Spawn,
-    /// In the child, with nothing but the profile and the limits.
+    /// In the child, before the job is known.
     Prepare,
-    /// In the child, with the workspace, the binds and the command of the run. In a parked sandbox this is pid 2.
-    Release,
+    /// In the child, with the workspace, the binds and the command of the job. In a parked sandbox this is pid 2.
+    #[serde(rename = "release")]
+    Run,
 }
 
-/// Builds the root that the runs of a profile have in common.
+/// An operation that builds the root that runs have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TemplateOp {
     /// Make the mounts private, so that none propagates to the host.
-    PrivateMounts,
+    #[serde(rename = "private_mounts")]
+    MakeMountsPrivate,
     /// Mount an empty root.
     NewRoot {
         /// Its size.
@@ -102,12 +105,14 @@ pub enum TemplateOp {
     /// a user namespace.
     OuterProc,
     /// Make the root read-only.
-    SealRoot,
+    #[serde(rename = "seal_root")]
+    MakeRootReadOnly,
     /// Pivot into the new root and unmount the old one.
-    EnterRoot,
+    #[serde(rename = "enter_root")]
+    PivotRoot,
 }
 
-/// Creates the child.
+/// An operation that creates the child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpawnOp {
@@ -118,8 +123,9 @@ pub enum SpawnOp {
         /// Whether its loopback interface is up.
         loopback: bool,
     },
-    /// Show the mounts of the host, for a run without a mount namespace.
-    HostView,
+    /// Use the mounts of the host, for a run without a mount namespace.
+    #[serde(rename = "host_view")]
+    UseHostMounts,
     /// Clone the child, which is pid 1 of its pid namespace.
     Clone {
         /// The new namespaces.
@@ -129,7 +135,7 @@ pub enum SpawnOp {
     },
 }
 
-/// Prepares the sandbox before its run is known.
+/// An operation that prepares the sandbox before its job is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrepareOp {
@@ -138,18 +144,19 @@ pub enum PrepareOp {
     /// Write the id maps of the user namespace, and deny setgroups(2).
     MapIds {
         /// Inside the user namespace.
-        inside: Ids,
+        inside: UidGid,
         /// On the host.
-        outside: Ids,
+        outside: UidGid,
     },
     /// Switch to the ids of the script.
-    BecomeUser(Ids),
-    /// Ask to be killed when the spawner dies.
+    BecomeUser(UidGid),
+    /// Have the kernel kill this process when the spawner dies (`PR_SET_PDEATHSIG`).
     DieWithSpawner,
-    /// Adopt orphans, and kill every descendant at the end, for a run without a pid namespace.
+    /// Become a child subreaper and kill every descendant at the end, for a run without a pid namespace.
     AdoptOrphans,
-    /// Make the control group the root of the cgroup namespace.
-    RootCgroupNamespace,
+    /// Enter a new cgroup namespace, whose root is the control group of the run.
+    #[serde(rename = "root_cgroup_namespace")]
+    UnshareCgroupNamespace,
     /// Set the host name.
     Hostname(String),
     /// Mount a private `/dev/shm`.
@@ -159,18 +166,18 @@ pub enum PrepareOp {
     },
     /// Mount a fresh, read-only `/proc` of the pid namespace.
     Proc,
-    /// Cover a file of `/proc`.
+    /// Cover a file of `/proc` with an empty one.
     Mask {
         /// The file.
         path: String,
     },
     /// Empty the capability bounding set: from here on no exec adds a capability.
     EmptyBoundingSet,
-    /// Keep other processes from tracing and reading the reaper.
+    /// Prevent other processes from tracing the reaper and reading its memory (`PR_SET_DUMPABLE`).
     Undumpable,
 }
 
-/// Needs the run.
+/// An operation that completes the sandbox for one job, or starts its command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOp {
@@ -179,9 +186,9 @@ pub enum RunOp {
         /// The path.
         target: String,
         /// What stores it.
-        backing: Backing,
+        backing: WorkspaceBacking,
     },
-    /// Mount a descriptor of the launch.
+    /// Mount a descriptor that the launch passes.
     BindDescriptor {
         /// Its index among the binds.
         index: u16,
@@ -190,9 +197,9 @@ pub enum RunOp {
         /// The kind of the descriptor.
         kind: BindKind,
         /// Whether the script can write to it.
-        access: Access,
-        /// The owner that its files show.
-        owner: Ownership,
+        access: BindAccess,
+        /// The owner of its files inside the sandbox.
+        owner: BindOwner,
     },
     /// Change to the working directory.
     WorkingDirectory {
@@ -209,7 +216,7 @@ pub enum RunOp {
     Exec,
 }
 
-/// Confines a process for good.
+/// An operation that confines a process irrevocably.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfineOp {
@@ -221,7 +228,7 @@ pub enum ConfineOp {
     Landlock {
         /// The version of the kernel's interface that the rules are written for.
         abi: u8,
-        /// The granted paths; none leaves files unrestricted.
+        /// The granted paths; `None` leaves files unrestricted.
         files: Option<Vec<LandlockRule>>,
         /// Whether all TCP is refused.
         refuse_tcp: bool,
@@ -296,15 +303,14 @@ impl Op {
             Self::Template(_) => Phase::Template,
             Self::Spawn(_) => Phase::Spawn,
             Self::Prepare(_) => Phase::Prepare,
-            Self::Run(_) | Self::Confine(_) => Phase::Release,
+            Self::Run(_) | Self::Confine(_) => Phase::Run,
         }
     }
 
-    /// Whether the operation cannot be known before the run is. Everything else is the same for all runs that a parked
-    /// sandbox can serve.
-    pub(crate) fn needs_run(&self) -> bool {
+    /// Whether the operation depends on the job. All others are the same for all jobs that a parked sandbox can run.
+    pub(crate) fn depends_on_job(&self) -> bool {
         match self {
-            // Pid 2 of a parked sandbox joins ahead.
+            // Pid 2 of a parked sandbox joins the group before its job is known.
             Self::Run(RunOp::EnterCgroup) => false,
             Self::Run(_) => true,
             Self::Template(_) | Self::Spawn(_) | Self::Prepare(_) | Self::Confine(_) => false,

@@ -1,4 +1,4 @@
-//! The plan: numbered steps, each with one operation.
+//! The launch plan and its numbered steps.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -26,14 +26,13 @@ pub struct LaunchPlan {
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its number, which failures name.
+    /// Its number, which error messages contain.
     pub number: u16,
-    /// The layers that it is part of; a step without layers must succeed.
+    /// The layers that it enforces, fully or in part. A step without layers is always required.
     pub layers: Vec<Layer>,
-    /// What a failure means: `Required` ends the launch; after `Preferred` the failure is recorded and the launch
-    /// continues.
+    /// Whether a failure ends the launch (`Required`), or is recorded while the launch continues (`Preferred`).
     pub need: Need,
-    /// What is done.
+    /// The operation.
     pub op: Op,
 }
 
@@ -49,9 +48,9 @@ pub struct Command {
     pub env: Vec<CString>,
 }
 
-/// An operation of the last phase: what the process that executes the command applies.
+/// An operation of [`Phase::Run`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ReleaseOp<'a> {
+pub(crate) enum RunPhaseOp<'a> {
     Run(&'a RunOp),
     Confine(&'a ConfineOp),
 }
@@ -62,7 +61,7 @@ impl Step {
         self.op.phase()
     }
 
-    /// Whether both steps do the same, whatever number they have in their plans.
+    /// Whether both steps are equal apart from their numbers.
     pub(crate) fn does_same_as(&self, other: &Self) -> bool {
         self.op == other.op && self.need == other.need && self.layers == other.layers
     }
@@ -92,16 +91,16 @@ pub(crate) fn prepare_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Pre
     })
 }
 
-/// The steps that are applied for the run.
-pub(crate) fn release_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, ReleaseOp<'_>)> {
+/// The steps of [`Phase::Run`].
+pub(crate) fn run_phase_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, RunPhaseOp<'_>)> {
     steps.iter().filter_map(|step| match &step.op {
-        Op::Run(op) => Some((step, ReleaseOp::Run(op))),
-        Op::Confine(op) => Some((step, ReleaseOp::Confine(op))),
+        Op::Run(op) => Some((step, RunPhaseOp::Run(op))),
+        Op::Confine(op) => Some((step, RunPhaseOp::Confine(op))),
         Op::Template(_) | Op::Spawn(_) | Op::Prepare(_) => None,
     })
 }
 
-/// The steps of the last phase that need the run.
+/// The steps of [`Phase::Run`] that depend on the job.
 pub(crate) fn run_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &RunOp)> {
     steps.iter().filter_map(|step| match &step.op {
         Op::Run(op) => Some((step, op)),
@@ -109,7 +108,7 @@ pub(crate) fn run_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &RunOp)>
     })
 }
 
-/// The steps that confine every process of the sandbox in the same way.
+/// The steps that confine a process. They are the same for every process of the sandbox.
 pub(crate) fn confine_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &ConfineOp)> {
     steps.iter().filter_map(|step| match &step.op {
         Op::Confine(op) => Some((step, op)),
@@ -123,7 +122,7 @@ pub(crate) fn has_pid_namespace(steps: &[Step]) -> bool {
         .any(|(_, op)| matches!(op, SpawnOp::Clone { namespaces, .. } if namespaces.contains(&Namespace::Pid)))
 }
 
-/// A step as people and other programs read it: the phase is a field, and the operation does not repeat it.
+/// A step in text formats such as JSON: the phase is a field, and the operation is not nested in it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Step")]
 struct TextStep {
@@ -135,7 +134,8 @@ struct TextStep {
     op: Op,
 }
 
-/// The names of the operations are unique over all enums.
+/// An operation without the name of its enum. This is unambiguous because no two enums have an operation of the same
+/// name.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Op", untagged)]
 enum TextOp {
@@ -146,7 +146,7 @@ enum TextOp {
     Confine(ConfineOp),
 }
 
-/// A step between the server and the spawner.
+/// A step in the binary format between the server and the spawner.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Step")]
 struct BinaryStep {

@@ -1,4 +1,4 @@
-//! The list of steps while a plan is built.
+//! The steps of a plan under construction.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ impl<'a> StepList<'a> {
         self.push(layers, Need::Required, op);
     }
 
-    /// Adds a step that must succeed only if the profile requires one of its layers.
-    pub fn push_as_needed(&mut self, layers: &[Layer], op: impl Into<Op>) {
-        self.push_as_needed_by(layers, layers, op);
+    /// Adds a step that is required if the profile requires one of its layers, and preferred otherwise.
+    pub fn push_with_profile_need(&mut self, layers: &[Layer], op: impl Into<Op>) {
+        self.push_with_profile_need_for(layers, layers, op);
     }
 
-    /// Adds a step that must succeed only if the profile requires one of the layers in `needed_by`.
-    pub fn push_as_needed_by(&mut self, needed_by: &[Layer], layers: &[Layer], op: impl Into<Op>) {
+    /// Adds a step that is required if the profile requires one of the layers in `needed_by`, and preferred otherwise.
+    pub fn push_with_profile_need_for(&mut self, needed_by: &[Layer], layers: &[Layer], op: impl Into<Op>) {
         let is_required = needed_by
             .iter()
             .any(|layer| self.profile.need(*layer) == Need::Required);
@@ -57,7 +57,7 @@ impl<'a> StepList<'a> {
         });
     }
 
-    /// The steps, numbered from 1.
+    /// Numbers the steps from 1.
     pub fn into_steps(self) -> Result<Arc<[Step]>, PlanError> {
         let count = self.steps.len();
         if u16::try_from(count).is_err() {

@@ -3,19 +3,19 @@
 use skillbox_model::Layer;
 
 use super::diagnostics::Diagnostics;
-use super::document::Document;
-use super::policy::{Backing, Need, NetworkPolicy, Profile};
+use super::document::ProfileDocument;
+use super::policy::{Need, NetworkPolicy, Profile, WorkspaceBacking};
 use super::yaml::{self, Located, Location};
 use crate::seccomp::SyscallAction;
 
-/// Device nodes that give a script no access to the host.
+/// The device nodes that a profile may list: they give a script no access to the host.
 const ALLOWED_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// Paths that the sandbox creates itself, including everything below them.
+/// Directories that the sandbox creates itself. A profile cannot add anything at or below them.
 const SANDBOX_PATHS: [&str; 4] = ["/proc", "/dev", "/sys", "/workspace"];
 
 /// Reports every contradiction, with the location in the document that causes it.
-pub(super) fn check_profile(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
+pub(super) fn check_profile(profile: &Profile, document: &ProfileDocument, diagnostics: &mut Diagnostics) {
     check_layers(profile, document, diagnostics);
     check_network(profile, document, diagnostics);
     check_limits(profile, document, diagnostics);
@@ -27,12 +27,12 @@ fn is_requested(profile: &Profile, layer: Layer) -> bool {
     profile.need(layer) != Need::Off
 }
 
-fn check_layers(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
+fn check_layers(profile: &Profile, document: &ProfileDocument, diagnostics: &mut Diagnostics) {
     use Layer::{
         Capabilities, LandlockFiles, LandlockNetwork, LandlockScope, MountNamespace, NoNewPrivileges, PidNamespace,
         Proc, Seccomp, UserNamespace, WallClock,
     };
-    let rules = [
+    let dependencies = [
         (Proc, MountNamespace, "a fresh /proc is mounted in a mount namespace"),
         (Proc, PidNamespace, "a fresh /proc shows a pid namespace"),
         (
@@ -48,32 +48,32 @@ fn check_layers(profile: &Profile, document: &Document, diagnostics: &mut Diagno
         (
             Seccomp,
             NoNewPrivileges,
-            "the kernel accepts a filter only together with it",
+            "the kernel loads a filter only for a process with no_new_privs",
         ),
         (
             LandlockFiles,
             NoNewPrivileges,
-            "the kernel accepts Landlock rules only together with it",
+            "the kernel enforces Landlock rules only for a process with no_new_privs",
         ),
         (
             LandlockNetwork,
             NoNewPrivileges,
-            "the kernel accepts Landlock rules only together with it",
+            "the kernel enforces Landlock rules only for a process with no_new_privs",
         ),
         (
             LandlockScope,
             NoNewPrivileges,
-            "the kernel accepts Landlock rules only together with it",
+            "the kernel enforces Landlock rules only for a process with no_new_privs",
         ),
     ];
-    for (layer, base, reason) in rules {
-        if is_requested(profile, layer) && !is_requested(profile, base) {
-            let location = layer_location(document, &[base, layer]);
-            let message = format!("{layer} is requested while {base} is off: {reason}");
+    for (layer, prerequisite, reason) in dependencies {
+        if is_requested(profile, layer) && !is_requested(profile, prerequisite) {
+            let location = layer_location(document, &[prerequisite, layer]);
+            let message = format!("{layer} is requested while {prerequisite} is off: {reason}");
             diagnostics.add(location, "profile_contradiction", message);
-        } else if profile.need(layer) == Need::Required && profile.need(base) == Need::Preferred {
-            let location = layer_location(document, &[base, layer]);
-            let message = format!("{layer} is required while {base} is only preferred: {reason}");
+        } else if profile.need(layer) == Need::Required && profile.need(prerequisite) == Need::Preferred {
+            let location = layer_location(document, &[prerequisite, layer]);
+            let message = format!("{layer} is required while {prerequisite} is only preferred: {reason}");
             diagnostics.add(location, "profile_contradiction", message);
         }
     }
@@ -87,15 +87,15 @@ fn check_layers(profile: &Profile, document: &Document, diagnostics: &mut Diagno
     }
 }
 
-/// The location of the first of these layers that the document sets.
-fn layer_location(document: &Document, layers: &[Layer]) -> Option<Location> {
-    let written = layers
+/// The location of the first of these layers that the document sets, or else of the name of the profile.
+fn layer_location(document: &ProfileDocument, layers: &[Layer]) -> Option<Location> {
+    let first_set = layers
         .iter()
         .find_map(|layer| document.layers.get(layer).and_then(yaml::location));
-    written.or_else(|| yaml::location(&document.name))
+    first_set.or_else(|| yaml::location(&document.name))
 }
 
-fn check_network(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
+fn check_network(profile: &Profile, document: &ProfileDocument, diagnostics: &mut Diagnostics) {
     let location = document
         .network
         .as_ref()
@@ -132,19 +132,20 @@ fn allows_internet_sockets(profile: &Profile) -> bool {
     }
 }
 
-fn check_limits(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
+fn check_limits(profile: &Profile, document: &ProfileDocument, diagnostics: &mut Diagnostics) {
     let limits = &profile.limits.default;
     let own = document.limits.as_ref();
-    let at = |location: Option<Location>| {
+    let or_section = |location: Option<Location>| {
         location
             .or_else(|| own.and_then(yaml::location))
             .or_else(|| yaml::location(&document.name))
     };
     macro_rules! location {
         ($field:ident) => {
-            at(own
-                .and_then(|own| own.value.$field.as_ref())
-                .and_then(yaml::location))
+            or_section(
+                own.and_then(|own| own.value.$field.as_ref())
+                    .and_then(yaml::location),
+            )
         };
     }
     let minimums = [
@@ -184,43 +185,43 @@ fn check_limits(profile: &Profile, document: &Document, diagnostics: &mut Diagno
             format!("wall is {wall} s, above the wall_max of {max} s"),
         );
     }
-    let in_memory = match profile.workspace.backing {
-        Backing::Tmpfs => limits.workspace.bytes().saturating_add(profile.filesystem.shm.bytes()),
-        Backing::Disk => profile.filesystem.shm.bytes(),
+    let memory_file_bytes = match profile.workspace.backing {
+        WorkspaceBacking::Tmpfs => limits.workspace.bytes().saturating_add(profile.filesystem.shm.bytes()),
+        WorkspaceBacking::Disk => profile.filesystem.shm.bytes(),
     };
-    if is_requested(profile, Layer::Memory) && limits.memory.bytes() <= in_memory {
+    if is_requested(profile, Layer::Memory) && limits.memory.bytes() <= memory_file_bytes {
         let message = format!(
             "memory is {}, but the files in memory (workspace and /dev/shm) may use {}: a full workspace would end the run",
             limits.memory,
-            skillbox_model::ByteSize(in_memory)
+            skillbox_model::ByteSize(memory_file_bytes)
         );
         diagnostics.add(location!(memory), "profile_contradiction", message);
     }
 }
 
-fn check_filesystem(profile: &Profile, document: &Document, diagnostics: &mut Diagnostics) {
-    let Some(written) = &document.filesystem else { return };
+fn check_filesystem(profile: &Profile, document: &ProfileDocument, diagnostics: &mut Diagnostics) {
+    let Some(section) = &document.filesystem else { return };
     let mut entries: Vec<(&str, Option<Location>)> = Vec::new();
     entries.extend(
-        written
+        section
             .visible
             .iter()
             .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
     entries.extend(
-        written
+        section
             .directories
             .iter()
             .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
     entries.extend(
-        written
+        section
             .links
             .iter()
             .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
     );
     entries.extend(
-        written
+        section
             .files
             .iter()
             .map(|entry| (entry.value.path.as_str(), yaml::location(entry))),
@@ -234,29 +235,29 @@ fn check_filesystem(profile: &Profile, document: &Document, diagnostics: &mut Di
             );
         }
         let policy = &profile.filesystem;
-        let kinds = [
+        let is_listed_as = [
             policy.visible.iter().any(|entry| entry.path == path),
             policy.directories.iter().any(|entry| entry.path == path),
             policy.links.iter().any(|entry| entry.path == path),
             policy.files.iter().any(|entry| entry.path == path),
         ];
-        if kinds.iter().filter(|kind| **kind).count() > 1 {
+        if is_listed_as.iter().filter(|is_listed| **is_listed).count() > 1 {
             diagnostics.add(
                 location,
                 "profile_contradiction",
                 format!("{path} is listed as more than one kind of entry"),
             );
         }
-        let above = policy
+        let ancestor = policy
             .visible
             .iter()
             .find(|entry| entry.path != path && is_at_or_below(path, &entry.path));
-        if let Some(above) = above {
-            let message = format!("{path} is in {}, which is visible as a whole", above.path);
+        if let Some(ancestor) = ancestor {
+            let message = format!("{path} is in {}, which is visible as a whole", ancestor.path);
             diagnostics.add(location, "profile_contradiction", message);
         }
     }
-    for device in &written.devices {
+    for device in &section.devices {
         if !ALLOWED_DEVICES.contains(&device.value.name.as_str()) {
             let message = format!(
                 "the device {:?} is not one of {}",
@@ -266,7 +267,7 @@ fn check_filesystem(profile: &Profile, document: &Document, diagnostics: &mut Di
             diagnostics.add(yaml::location(device), "profile_device", message);
         }
     }
-    for mask in &written.masked {
+    for mask in &section.masked {
         if !mask.value.path.starts_with("/proc/") {
             diagnostics.add(
                 yaml::location(mask),
@@ -277,21 +278,21 @@ fn check_filesystem(profile: &Profile, document: &Document, diagnostics: &mut Di
     }
 }
 
-fn is_at_or_below(path: &str, above: &str) -> bool {
-    path.strip_prefix(above)
+fn is_at_or_below(path: &str, ancestor: &str) -> bool {
+    path.strip_prefix(ancestor)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn check_environment(document: &Document, diagnostics: &mut Diagnostics) {
-    let Some(written) = &document.environment else { return };
-    for entry in &written.pass {
+fn check_environment(document: &ProfileDocument, diagnostics: &mut Diagnostics) {
+    let Some(section) = &document.environment else { return };
+    for entry in &section.pass {
         check_variable_name(&entry.value.name, entry, diagnostics);
-        if written.set.iter().any(|set| set.value.name == entry.value.name) {
+        if section.set.iter().any(|set| set.value.name == entry.value.name) {
             let message = format!("{} is both passed and set", entry.value.name);
             diagnostics.add(yaml::location(entry), "profile_contradiction", message);
         }
     }
-    for entry in &written.set {
+    for entry in &section.set {
         check_variable_name(&entry.value.name, entry, diagnostics);
         if entry.value.value.contains('\0') {
             diagnostics.add(

@@ -1,7 +1,7 @@
-//! A resolved profile as bytes, which the build generates and the program embeds.
+//! The binary form of a resolved profile, which the build script writes and the program embeds.
 //!
-//! These types have no flattened fields and no tagged enums, because a format without field names cannot read them
-//! back.
+//! The format (postcard) does not store field names, so it cannot decode flattened fields and tagged enums. The types
+//! in this file therefore have neither.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::policy::{
 };
 use crate::seccomp::{ArgumentTest, Constant, Filter, SyscallAction, SyscallPolicy, SyscallRule};
 
-/// The serialised form of a profile.
+/// The binary form of a [`Profile`].
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CompiledProfile {
     name: ProfileName,
@@ -38,7 +38,7 @@ enum CompiledAction {
     Refuse(Constant),
 }
 
-/// Decodes a profile; `None` if the bytes are not one.
+/// Decodes a profile; `None` if the bytes are not a compiled profile.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Profile> {
     let compiled: CompiledProfile = postcard::from_bytes(bytes).ok()?;
     Some(compiled.into())

@@ -34,7 +34,7 @@ impl Diagnostics {
         self.list
     }
 
-    /// Returns the reason of an entry, and adds an error if there is none.
+    /// Returns the reason of an entry. Adds an error and returns an empty text if the entry has none.
     pub fn require_reason(&mut self, reason: Option<&String>, location: Option<Location>, entry: &str) -> String {
         match reason.map(|reason| reason.trim()).filter(|reason| !reason.is_empty()) {
             Some(reason) => reason.to_owned(),
@@ -48,7 +48,7 @@ impl Diagnostics {
     }
 }
 
-/// One diagnostic. Its severity is always `Error`, because a policy is never applied in part.
+/// Creates a diagnostic of severity `Error`: a profile is used as a whole or not at all, so it has no warnings.
 pub(super) fn error_diagnostic(
     path: &Path,
     location: Option<Location>,

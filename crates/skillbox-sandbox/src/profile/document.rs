@@ -1,18 +1,18 @@
-//! The structure of a profile file.
+//! The structure of a profile file: the document, its sections, and the entries of their lists.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use skillbox_model::{ByteSize, Layer};
 
+use super::duration::ParsedDuration;
 use super::name_list::NameList;
-use super::policy::{Backing, Need, NetworkPolicy};
-use super::seconds::Seconds;
+use super::policy::{Need, NetworkPolicy, WorkspaceBacking};
 use super::yaml::Located;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(super) struct ProfileDocument {
     pub name: Located<String>,
     pub description: Option<Located<String>>,
     pub extends: Option<Located<String>>,
@@ -20,30 +20,30 @@ pub(super) struct Document {
     pub layers: BTreeMap<Layer, Located<Need>>,
     #[serde(default)]
     pub container_layers: BTreeMap<Layer, Located<Need>>,
-    pub filesystem: Option<FilesystemDocument>,
-    pub workspace: Option<WorkspaceDocument>,
+    pub filesystem: Option<FilesystemSection>,
+    pub workspace: Option<WorkspaceSection>,
     pub network: Option<Located<NetworkPolicy>>,
-    pub syscalls: Option<SyscallsDocument>,
-    pub environment: Option<EnvironmentDocument>,
-    pub limits: Option<Located<LimitsDocument>>,
+    pub syscalls: Option<SyscallsSection>,
+    pub environment: Option<EnvironmentSection>,
+    pub limits: Option<Located<LimitsSection>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct FilesystemDocument {
-    pub visible: Vec<Located<VisibleDocument>>,
-    pub hide: Vec<Located<PathDocument>>,
-    pub directories: Vec<Located<PathDocument>>,
-    pub links: Vec<Located<LinkDocument>>,
-    pub files: Vec<Located<FileDocument>>,
-    pub devices: Vec<Located<NameDocument>>,
-    pub masked: Vec<Located<PathDocument>>,
+pub(super) struct FilesystemSection {
+    pub visible: Vec<Located<VisiblePathEntry>>,
+    pub hide: Vec<Located<PathEntry>>,
+    pub directories: Vec<Located<PathEntry>>,
+    pub links: Vec<Located<LinkEntry>>,
+    pub files: Vec<Located<FileEntry>>,
+    pub devices: Vec<Located<NameEntry>>,
+    pub masked: Vec<Located<PathEntry>>,
     pub shm: Option<Located<ByteSize>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct VisibleDocument {
+pub(super) struct VisiblePathEntry {
     pub path: String,
     #[serde(default)]
     pub optional: bool,
@@ -52,14 +52,14 @@ pub(super) struct VisibleDocument {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PathDocument {
+pub(super) struct PathEntry {
     pub path: String,
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LinkDocument {
+pub(super) struct LinkEntry {
     pub path: String,
     pub target: String,
     pub reason: Option<String>,
@@ -67,7 +67,7 @@ pub(super) struct LinkDocument {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FileDocument {
+pub(super) struct FileEntry {
     pub path: String,
     pub content: String,
     pub reason: Option<String>,
@@ -75,27 +75,27 @@ pub(super) struct FileDocument {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NameDocument {
+pub(super) struct NameEntry {
     pub name: String,
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WorkspaceDocument {
-    pub backing: Backing,
+pub(super) struct WorkspaceSection {
+    pub backing: WorkspaceBacking,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct SyscallsDocument {
-    pub allow: Vec<Located<AllowDocument>>,
-    pub refuse: Vec<Located<RefuseDocument>>,
+pub(super) struct SyscallsSection {
+    pub allow: Vec<Located<AllowEntry>>,
+    pub refuse: Vec<Located<RefuseEntry>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AllowDocument {
+pub(super) struct AllowEntry {
     pub calls: NameList,
     pub argument: Option<u8>,
     pub any_of: Option<NameList>,
@@ -107,7 +107,7 @@ pub(super) struct AllowDocument {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RefuseDocument {
+pub(super) struct RefuseEntry {
     pub calls: NameList,
     pub errno: Option<Located<String>>,
     pub reason: Option<String>,
@@ -115,14 +115,14 @@ pub(super) struct RefuseDocument {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct EnvironmentDocument {
-    pub pass: Vec<Located<NameDocument>>,
-    pub set: Vec<Located<SetDocument>>,
+pub(super) struct EnvironmentSection {
+    pub pass: Vec<Located<NameEntry>>,
+    pub set: Vec<Located<FixedVariableEntry>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetDocument {
+pub(super) struct FixedVariableEntry {
     pub name: String,
     pub value: String,
     pub reason: Option<String>,
@@ -130,10 +130,10 @@ pub(super) struct SetDocument {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct LimitsDocument {
-    pub wall: Option<Located<Seconds>>,
-    pub wall_max: Option<Located<Seconds>>,
-    pub cpu: Option<Located<Seconds>>,
+pub(super) struct LimitsSection {
+    pub wall: Option<Located<ParsedDuration>>,
+    pub wall_max: Option<Located<ParsedDuration>>,
+    pub cpu: Option<Located<ParsedDuration>>,
     pub cpu_quota_millis: Option<Located<u32>>,
     pub memory: Option<Located<ByteSize>>,
     pub pids: Option<Located<u64>>,

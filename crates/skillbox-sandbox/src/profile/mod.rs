@@ -1,22 +1,23 @@
-//! Profiles: policy as commented YAML, read, extended, checked, and resolved into [`Profile`].
+//! Profiles: parses the YAML files, merges each with the profile that it extends, and checks the resulting [`Profile`].
 
 mod check;
 mod compiled;
 mod diagnostics;
 mod document;
-mod extend;
+mod duration;
 #[cfg(test)]
 mod filter_tests;
+mod merge;
+mod merge_syscalls;
 mod name_list;
 mod policy;
 mod profiles;
-mod seconds;
 mod shipped;
-mod syscalls;
 mod yaml;
 
 pub use policy::{
-    Backing, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, MaskedPath, Need, NetworkPolicy,
-    PassedVariable, Profile, ProfileLimits, SetVariable, SymbolicLink, VisiblePath, WorkspacePolicy,
+    Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, Need,
+    NetworkPolicy, PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking,
+    WorkspacePolicy,
 };
 pub use profiles::Profiles;

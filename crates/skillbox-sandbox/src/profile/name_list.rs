@@ -1,10 +1,10 @@
-//! Lists of names, which a profile can write as one string.
+//! Lists of names in profile files.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// Names, written as a string with spaces between them or as a list.
+/// Names, written as one string with spaces between the names or as a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NameList(pub Vec<String>);
 

@@ -1,4 +1,4 @@
-//! A complete profile, after `extends` and checks.
+//! A complete profile, merged with the one that it extends and checked.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use skillbox_model::{ByteSize, Layer, Limits, ProfileName};
 
 use crate::seccomp::SyscallPolicy;
 
-/// Whether a run needs a layer.
+/// Whether a run needs an isolation layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
-    /// The run is refused without it.
+    /// The run is refused if the layer cannot be enforced.
     Required,
-    /// The run continues without it, and the report says so.
+    /// The run continues if the layer cannot be enforced, and the report says so.
     Preferred,
     /// The layer is not used.
     Off,
@@ -33,7 +33,7 @@ pub struct Profile {
     pub extends: Option<ProfileName>,
     /// The need for every layer.
     pub layers: BTreeMap<Layer, Need>,
-    /// The layers with another need in a container.
+    /// The layers whose need differs in a container; every other layer has the need in `layers`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub container_layers: BTreeMap<Layer, Need>,
     /// The files that the script sees.
@@ -44,13 +44,13 @@ pub struct Profile {
     pub network: NetworkPolicy,
     /// The rules for system calls.
     pub syscalls: SyscallPolicy,
-    /// The environment, before the variables of the run.
+    /// The environment to which a run adds its own variables.
     pub environment: EnvironmentPolicy,
     /// The limits of a run.
     pub limits: ProfileLimits,
 }
 
-/// The entries of the root directory that the script sees, beside the workspace and `/proc`.
+/// What the root directory of the script contains besides the workspace and `/proc`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemPolicy {
     /// Paths of the host, read-only.
@@ -72,7 +72,7 @@ pub struct FilesystemPolicy {
 /// A path of the host that the script may read and execute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisiblePath {
-    /// The absolute path, inside and outside.
+    /// The absolute path, the same on the host and in the sandbox.
     pub path: String,
     /// Whether the path may be missing on the host.
     pub optional: bool,
@@ -125,21 +125,21 @@ pub struct Device {
 pub struct MaskedPath {
     /// The absolute path, below `/proc`.
     pub path: String,
-    /// What it would reveal.
+    /// What the file would reveal.
     pub reason: String,
 }
 
-/// How the workspace of a run without a session is stored.
+/// How the workspace is stored, for a run without a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspacePolicy {
-    /// The backing.
-    pub backing: Backing,
+    /// Where its files are stored.
+    pub backing: WorkspaceBacking,
 }
 
 /// Where the files of a workspace are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Backing {
+pub enum WorkspaceBacking {
     /// In memory, with hard limits on bytes and inodes; the kernel frees it after the run.
     Tmpfs,
     /// In a directory of the host.
@@ -154,17 +154,17 @@ pub enum NetworkPolicy {
     None,
     /// The loopback interface of its own network namespace.
     Loopback,
-    /// The network of the host, which requires that the network namespace is off.
+    /// The network of the host. The layer `network_namespace` must be off.
     Host,
 }
 
-/// The environment of the script, before the variables of the run.
+/// The environment to which a run adds its own variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentPolicy {
     /// Variables that are copied from the host if they are set there.
     pub pass: Vec<PassedVariable>,
     /// Variables with a fixed value.
-    pub set: Vec<SetVariable>,
+    pub set: Vec<FixedVariable>,
 }
 
 /// A variable that is copied from the host.
@@ -178,7 +178,7 @@ pub struct PassedVariable {
 
 /// A variable with a fixed value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SetVariable {
+pub struct FixedVariable {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -211,7 +211,8 @@ impl Profile {
             .unwrap_or_else(|| self.need(layer))
     }
 
-    /// Whether the profile isolates nothing at all.
+    /// Whether the profile isolates nothing: the namespaces for users, mounts and pids, Landlock for files and the
+    /// system call filter are all off.
     pub fn is_unconfined(&self) -> bool {
         use Layer::{LandlockFiles, MountNamespace, PidNamespace, Seccomp, UserNamespace};
         [UserNamespace, MountNamespace, PidNamespace, LandlockFiles, Seccomp]
@@ -219,9 +220,9 @@ impl Profile {
             .all(|layer| self.need(layer) == Need::Off)
     }
 
-    /// The initial environment of every script with this profile. `lookup` is called only for the variables that the
-    /// profile copies from the host.
-    pub fn environment(&self, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
+    /// The environment of every script with this profile, before the variables of the run. `lookup` returns the value
+    /// of a host variable; it is called only for the variables that the profile copies.
+    pub fn initial_environment(&self, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
         let passed = self
             .environment
             .pass

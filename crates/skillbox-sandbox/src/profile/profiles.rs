@@ -1,4 +1,4 @@
-//! A set of profiles, each resolved after the one that it extends.
+//! A set of resolved profiles. A profile is resolved after the one that it extends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use skillbox_model::Diagnostic;
 
 use super::check;
 use super::diagnostics::{Diagnostics, error_diagnostic};
-use super::document::Document;
-use super::extend;
+use super::document::ProfileDocument;
+use super::merge;
 use super::policy::Profile;
 use super::yaml;
 
@@ -18,10 +18,10 @@ pub struct Profiles {
     by_name: BTreeMap<String, Profile>,
 }
 
-/// A document that is not resolved yet.
+/// A parsed document that is not merged with its parent yet.
 struct UnresolvedProfile {
     path: PathBuf,
-    document: Document,
+    document: ProfileDocument,
 }
 
 impl Profiles {
@@ -44,7 +44,7 @@ impl Profiles {
         if !diagnostics.is_empty() {
             return Err(diagnostics);
         }
-        let document: Document = parse(path, text).map_err(|error| vec![error])?;
+        let document: ProfileDocument = parse(path, text).map_err(|error| vec![error])?;
         extended.by_name.remove(&document.name.value).ok_or_else(Vec::new)
     }
 
@@ -53,27 +53,28 @@ impl Profiles {
         self.by_name.get(name)
     }
 
-    /// Every profile, by name.
+    /// Every profile, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
         self.by_name.values()
     }
 
-    /// Adds documents, each after the one that it extends. Returns the errors of those that cannot be used.
+    /// Adds profile files, given as paths and texts. A profile is resolved after the one that it extends. Returns the
+    /// errors of the files that cannot be used.
     pub(crate) fn add(&mut self, texts: Vec<(PathBuf, String)>) -> Vec<Diagnostic> {
         let mut diagnostics = Vec::new();
-        let mut waiting: Vec<UnresolvedProfile> = Vec::new();
+        let mut pending: Vec<UnresolvedProfile> = Vec::new();
         for (path, text) in texts {
             match parse(&path, &text) {
-                Ok(document) => waiting.push(UnresolvedProfile { path, document }),
+                Ok(document) => pending.push(UnresolvedProfile { path, document }),
                 Err(error) => diagnostics.push(error),
             }
         }
         loop {
-            let names: Vec<String> = waiting
+            let names: Vec<String> = pending
                 .iter()
-                .map(|waiting| waiting.document.name.value.clone())
+                .map(|unresolved| unresolved.document.name.value.clone())
                 .collect();
-            let ready = waiting.iter().position(|candidate| {
+            let ready = pending.iter().position(|candidate| {
                 let parent = candidate.document.extends.as_ref().map(|parent| parent.value.as_str());
                 // A profile that extends its own name extends the shipped profile that it replaces.
                 parent.is_none_or(|parent| {
@@ -81,7 +82,7 @@ impl Profiles {
                 })
             });
             let Some(ready) = ready else { break };
-            let next = waiting.remove(ready);
+            let next = pending.remove(ready);
             match self.resolve(&next) {
                 Ok(profile) => {
                     self.by_name.insert(profile.name.to_string(), profile);
@@ -89,7 +90,7 @@ impl Profiles {
                 Err(errors) => diagnostics.extend(errors),
             }
         }
-        for unresolved in waiting {
+        for unresolved in pending {
             let location = unresolved.document.extends.as_ref().and_then(yaml::location);
             let message = format!(
                 "profile {:?} extends itself through other profiles",
@@ -125,7 +126,7 @@ impl Profiles {
                 }
             },
         };
-        let profile = extend::extend_parent(document, parent, &mut diagnostics);
+        let profile = merge::merge_with_parent(document, parent, &mut diagnostics);
         if let Some(profile) = &profile {
             check::check_profile(profile, document, &mut diagnostics);
         }
@@ -136,6 +137,6 @@ impl Profiles {
     }
 }
 
-fn parse(path: &Path, text: &str) -> Result<Document, Diagnostic> {
+fn parse(path: &Path, text: &str) -> Result<ProfileDocument, Diagnostic> {
     yaml::parse(text).map_err(|error| error_diagnostic(path, error.location, "profile_syntax", error.message, None))
 }

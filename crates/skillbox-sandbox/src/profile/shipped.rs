@@ -1,4 +1,4 @@
-//! The shipped profiles, and the profiles of a directory on the host, which override them.
+//! Loads the shipped profiles, and the profiles in a directory of the host, which override them.
 //!
 //! Parsing the YAML of a profile takes longer than the rest of a short run, so the build parses the shipped profiles
 //! (`build.rs`) and the program embeds the result. A build for another architecture embeds nothing, and the program
@@ -31,47 +31,49 @@ macro_rules! shipped {
 }
 
 /// The shipped profiles, each after the one that it extends.
-const SHIPPED: [ShippedProfile; 4] = shipped!("strict", "default", "loopback", "unconfined");
+const SHIPPED_PROFILES: [ShippedProfile; 4] = shipped!("strict", "default", "loopback", "unconfined");
 
-/// Larger than any profile that a person writes: the largest shipped one has 16 KiB.
+/// The largest shipped profile has 16 KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl Profiles {
     /// The shipped profiles.
     pub fn shipped() -> Self {
         let mut profiles = Self::empty();
-        for shipped in &SHIPPED {
+        for shipped in &SHIPPED_PROFILES {
             match compiled::decode(shipped.compiled) {
                 Some(profile) => profiles.insert(profile),
-                None => return Self::from_texts(&SHIPPED),
+                None => return Self::parse_shipped(),
             }
         }
         profiles
     }
 
-    /// A set with one shipped profile, which is faster to decode for a program that makes one run.
+    /// A set with only this shipped profile, for a program with a single run: decoding one profile is faster than
+    /// decoding all. Returns `None` if no shipped profile has this name.
     pub fn single_shipped(name: &str) -> Option<Self> {
-        let shipped = SHIPPED.iter().find(|shipped| shipped.name == name)?;
+        let shipped = SHIPPED_PROFILES.iter().find(|shipped| shipped.name == name)?;
         let mut profiles = Self::empty();
         match compiled::decode(shipped.compiled) {
             Some(profile) => profiles.insert(profile),
-            None => return Some(Self::from_texts(&SHIPPED)),
+            None => return Some(Self::parse_shipped()),
         }
         Some(profiles)
     }
 
-    fn from_texts(shipped: &[ShippedProfile]) -> Self {
+    /// Parses the YAML of the shipped profiles.
+    fn parse_shipped() -> Self {
         let mut profiles = Self::empty();
-        let texts = shipped
+        let texts = SHIPPED_PROFILES
             .iter()
             .map(|shipped| (PathBuf::from(format!("{}.yaml", shipped.name)), shipped.text.to_owned()));
         let diagnostics = profiles.add(texts.collect());
-        debug_assert!(diagnostics.is_empty(), "a shipped profile is wrong: {diagnostics:?}");
+        debug_assert!(diagnostics.is_empty(), "a shipped profile is invalid: {diagnostics:?}");
         profiles
     }
 
-    /// The shipped profiles and those of a directory, which override shipped ones of the same name. Profiles that
-    /// cannot be used are left out and reported.
+    /// The shipped profiles and those in a directory, which override shipped ones of the same name. Invalid profiles
+    /// are omitted, and their errors are returned.
     pub fn with_directory(directory: &Path) -> io::Result<(Self, Vec<Diagnostic>)> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(directory)? {
@@ -121,9 +123,9 @@ mod tests {
 
     #[test]
     fn compiled_profiles_equal_the_yaml() {
-        let parsed = Profiles::from_texts(&SHIPPED);
-        assert_eq!(parsed.iter().count(), SHIPPED.len());
-        for shipped in &SHIPPED {
+        let parsed = Profiles::parse_shipped();
+        assert_eq!(parsed.iter().count(), SHIPPED_PROFILES.len());
+        for shipped in &SHIPPED_PROFILES {
             let compiled = compiled::decode(shipped.compiled);
             assert!(compiled.is_some(), "{} was not compiled", shipped.name);
             assert_eq!(compiled.as_ref(), parsed.get(shipped.name), "{}", shipped.name);

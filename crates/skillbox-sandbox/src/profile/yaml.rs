@@ -19,9 +19,9 @@ pub(super) struct YamlError {
     pub message: String,
 }
 
-/// The largest shipped profile has fewer than 1,000 nodes.
+/// The most YAML nodes in a file. The largest shipped profile has fewer than 1,000.
 const MAX_NODES: usize = 20_000;
-/// The shipped profiles nest 4 levels deep.
+/// The deepest nesting in a file. The shipped profiles nest 4 levels deep.
 const MAX_DEPTH: usize = 16;
 
 /// Parses one document. Anchors, aliases and merge keys are refused.
@@ -37,7 +37,7 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     };
     serde_yaml::from_str_with_options(text, options).map_err(|error| YamlError {
         location: error.location().and_then(to_location),
-        message: message(&error),
+        message: short_message(&error),
     })
 }
 
@@ -53,7 +53,7 @@ fn to_location(location: serde_yaml::Location) -> Option<Location> {
 }
 
 /// The parser's message without its excerpt and location, because the diagnostic has a location of its own.
-fn message(error: &serde_yaml::Error) -> String {
+fn short_message(error: &serde_yaml::Error) -> String {
     let text = error.without_snippet().to_string();
     let first_line = text.lines().next().unwrap_or_default();
     match first_line.rfind(" at line ") {

@@ -1,4 +1,4 @@
-//! Answers of the spawner and of the child.
+//! The answers of the spawner and of the child.
 
 use std::io;
 use std::time::Duration;
@@ -11,41 +11,41 @@ use crate::plan::Step;
 /// An answer from the spawner or from the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// The spawner is ready.
+    /// The spawner is ready, and found these facts about the host.
     Facts(Box<HostFacts>),
-    /// The workspace exists. Descriptor: its directory.
-    Workspace,
-    /// The child exists. Descriptors: its pidfd, and the usage files that the mask names.
+    /// The workspace exists. Descriptor: its root directory.
+    WorkspaceCreated,
+    /// The child of the launch exists. Descriptors: its pidfd, and the usage files whose bits are set in the mask.
     Launched {
         pid: i32,
         usage_mask: u8,
-        /// Whether the child was parked before the run. Such a child reports only failures and the end of the command.
+        /// Whether the child was parked before the run. Such a child does not send `CommandStarted`.
         was_parked: bool,
     },
-    /// A sandbox could not be parked earlier. The launch that receives this answer is not affected.
+    /// A sandbox could not be parked before this launch. The launch itself is not affected.
     ParkingFailed(StepFailure),
     /// The command runs.
-    Started,
-    /// A preferred step failed and the launch continues.
+    CommandStarted,
+    /// A preferred step failed, and the launch continues without it.
     Degraded(StepFailure),
-    /// A step failed and the launch has ended.
+    /// The request failed. A failed launch names the step of the plan.
     Failed(StepFailure),
     /// Every step succeeded, but the command could not be executed.
-    NotExecuted { errno: i32 },
-    /// The command ended, with the status as wait(2) encodes it.
+    CommandNotExecuted { errno: i32 },
+    /// The command ended. The status is encoded as in wait(2).
     CommandEnded { status: i32 },
     /// Every process of the sandbox is dead and reaped.
     SandboxReaped(SandboxUsage),
 }
 
-/// A step that failed.
+/// The failure of a step, or of work outside the steps of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepFailure {
-    /// Its number; 0 for work that belongs to no step.
+    /// The number of the step; 0 for work that belongs to no step.
     pub step: u16,
-    /// The operation that failed, as the rest of a sentence that starts with "cannot".
+    /// The operation that failed, worded to follow "cannot".
     pub what: String,
-    /// The error number of the kernel.
+    /// The errno.
     pub errno: i32,
 }
 
@@ -73,6 +73,6 @@ impl StepFailure {
 pub(crate) struct SandboxUsage {
     /// CPU time of every process.
     pub cpu: Duration,
-    /// The most memory in use at once, in bytes.
+    /// The peak memory use, in bytes.
     pub peak_memory: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The descriptors of a launch, in the order of the message.
+//! The descriptors of a launch request, in the order of the message.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use super::child_plan::ChildPlan;
 use crate::plan::{RunOp, run_steps};
 
-/// The descriptors that the spawner receives with a launch.
+/// The descriptors that the spawner receives with a launch request.
 pub(crate) struct ReceivedLaunchFds {
     pub answers: OwnedFd,
     pub stdio: [OwnedFd; 3],

@@ -1,4 +1,4 @@
-//! Requests of the server to the spawner.
+//! The requests of the server to the spawner.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,15 +9,15 @@ use super::codec::{decode, encode};
 use crate::plan::{Command, Step};
 use crate::spawner_options::SpawnerOptions;
 
-/// A request to the spawner. The first descriptor of the message is the socket for the answers.
+/// A request to the spawner. The first descriptor of each message is the answer socket.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
-    /// The first request. Answer: `Facts`, or `Failed`, after which the spawner exits.
-    Begin(SpawnerOptions),
-    /// Create an empty filesystem in memory. Answer: `Workspace` with its descriptor.
+    /// The first request. Answer: `Facts`, or `Failed`, and then the spawner exits.
+    Initialize(SpawnerOptions),
+    /// Create an empty tmpfs. Answer: `WorkspaceCreated`.
     CreateWorkspace { bytes: u64, inodes: u64 },
-    /// Launch a command. Further descriptors: stdin, stdout, stderr, the workspace, the binds. Answers: `Launched` with
-    /// a pidfd, then the answers of the child, then `SandboxReaped`.
+    /// Launch a command. Further descriptors: stdin, stdout, stderr, the workspace, the binds. Answers: `Launched` from
+    /// the spawner and the answers of the child, in any order, then `SandboxReaped`.
     Launch {
         #[serde(borrow)]
         steps: EncodedSteps<'a>,
@@ -28,13 +28,14 @@ pub(crate) enum Request<'a> {
         #[serde(borrow)]
         steps: EncodedSteps<'a>,
     },
-    /// Change the number of slots. No answer.
+    /// Change the maximum number of parked sandboxes. No answer.
     SetSlotLimit { limit: u8 },
-    /// A request in a file in memory, which is the second descriptor: a long command line does not fit into a message.
-    ReadFile { length: u64 },
+    /// A request that does not fit into a message, for example because of a long command line. The second descriptor is
+    /// a memory file that contains the request.
+    InFile { length: u64 },
 }
 
-/// Encoded steps. A receiver that has seen the same bytes before does not have to decode them again.
+/// Encoded steps, so that a receiver can recognise steps that it has decoded before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EncodedSteps<'a>(pub Cow<'a, [u8]>);
 

@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 use super::child_plan::ChildPlan;
 use crate::plan::{Command, Phase, Step};
 
-/// A run for a parked sandbox: the steps of the last phase, in order, and the command.
+/// A run for a parked sandbox: the steps of the run phase, in order, and the command.
 ///
-/// Descriptors of the message: the answer socket, stdin, stdout, stderr, and one mount per step that mounts.
+/// Descriptors of the message: the answer socket, stdin, stdout, stderr, and one detached mount for each step that
+/// mounts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunMessage<'a> {
     pub steps: Vec<RunMessageStep<'a>>,
     pub command: Cow<'a, Command>,
 }
 
-/// A step of a run. Steps are numbered over the whole plan, so the message contains the numbers.
+/// A step of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RunMessageStep<'a> {
-    /// The next step that the sandbox knows already.
+    /// The next of the steps that the sandbox knows already. Its number depends on the plan of the run.
     Known { number: u16 },
     /// A step that depends on the run.
     New(Cow<'a, Step>),
@@ -29,9 +30,9 @@ pub(crate) enum RunMessageStep<'a> {
 impl<'a> RunMessage<'a> {
     /// The message that turns a parked sandbox into the sandbox of this plan.
     pub fn of_plan(plan: &'a ChildPlan<'_>) -> Self {
-        let release = plan.steps.iter().filter(|step| step.phase() == Phase::Release);
-        let steps = release.map(|step| {
-            if step.op.needs_run() {
+        let run_phase = plan.steps.iter().filter(|step| step.phase() == Phase::Run);
+        let steps = run_phase.map(|step| {
+            if step.op.depends_on_job() {
                 RunMessageStep::New(Cow::Borrowed(step))
             } else {
                 RunMessageStep::Known { number: step.number }
@@ -45,8 +46,8 @@ impl<'a> RunMessage<'a> {
 }
 
 impl RunMessage<'static> {
-    /// The plan of the run, with the known steps in their places. A known step that the run does not mention would be a
-    /// layer that the run does not have, so it is an error.
+    /// The plan of the run, with the known steps inserted. A known step that the message does not mention is an error:
+    /// it would be a layer that the command lacks.
     pub fn into_plan(self, known: Vec<Step>) -> io::Result<ChildPlan<'static>> {
         let mismatch = || io::Error::from_raw_os_error(libc::EBADMSG);
         let mut known = known.into_iter();

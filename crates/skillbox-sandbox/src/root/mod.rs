@@ -1,12 +1,13 @@
-//! The root of the script: a skeleton, built once per profile, and the mounts that each sandbox adds to it.
+//! The root file system of a sandbox: a template, built once per profile, and the mounts that each sandbox adds to its
+//! copy.
 
-mod per_run;
-mod skeleton;
+mod sandbox_mounts;
 mod target;
+mod template_root;
 mod workspace;
 
-pub(crate) use per_run::{
+pub(crate) use sandbox_mounts::{
     cover_outer_proc, mask_file, mount_fresh_proc, mount_shared_memory, open_mount_target, run_mount_attributes,
 };
-pub(crate) use skeleton::{Devices, HOST_BIND_ATTRIBUTES, Skeleton};
-pub(crate) use workspace::create_workspace_filesystem;
+pub(crate) use template_root::{DeviceFilesystem, HOST_BIND_ATTRIBUTES, TemplateRoot};
+pub(crate) use workspace::create_workspace_tmpfs;

@@ -1,4 +1,4 @@
-//! Opens and creates paths below a root without following links.
+//! Opens or creates paths below a root without following links.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,8 +7,8 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, o
 
 use crate::plan::BindKind;
 
-/// Opens a path below a root, and creates what is missing. A link anywhere in the path is refused: earlier scripts of a
-/// session may have left one in the workspace, and it could redirect the mount.
+/// Opens a path below a root, and creates missing components. A symbolic link anywhere in the path is an error: an
+/// earlier script of the session may have created one in the workspace to redirect the mount.
 pub(crate) fn open_target(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> io::Result<OwnedFd> {
     if let Some(existing) = open_existing(root, path, kind) {
         return Ok(existing);
@@ -30,8 +30,8 @@ pub(crate) fn open_target(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> i
     }
 }
 
-/// Opens an existing path of the right kind in one system call. In every other case the walk over the components
-/// creates what is missing, or finds out why the path is refused.
+/// Opens an existing path of the right kind in one system call. Returns none in every other case; the walk over the
+/// components then creates the missing ones, or finds the error.
 fn open_existing(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> Option<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -44,7 +44,7 @@ fn open_existing(root: BorrowedFd<'_>, path: &str, kind: BindKind) -> Option<Own
     is_wanted.then_some(found)
 }
 
-/// The parent directory of a path, created where it is missing, and the last component.
+/// Opens the parent directory of a path, and creates it if it is missing. Returns it with the last component.
 pub(super) fn open_parent<'a>(root: BorrowedFd<'_>, path: &'a str) -> io::Result<(OwnedFd, &'a str)> {
     let (parent, name) = path
         .rsplit_once('/')

@@ -1,13 +1,13 @@
-//! The filesystem in memory of a workspace.
+//! Creates the tmpfs of a workspace.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::host::Ids;
+use crate::host::UidGid;
 use crate::kernel::mount::{self, FsOption, NO_DEVICES, NO_SUID};
 
-/// Creates an empty, detached filesystem with hard limits, whose root belongs to the script.
-pub(crate) fn create_workspace_filesystem(bytes: u64, inodes: u64, owner: Ids) -> io::Result<OwnedFd> {
+/// Creates an empty, detached tmpfs with hard limits. Its root directory belongs to `owner`.
+pub(crate) fn create_workspace_tmpfs(bytes: u64, inodes: u64, owner: UidGid) -> io::Result<OwnedFd> {
     let options = [
         FsOption("size", &bytes.to_string()),
         FsOption("nr_inodes", &inodes.to_string()),

@@ -1,4 +1,5 @@
-//! An assembler that writes a BPF program from its end, so that every jump leads to an existing instruction.
+//! An assembler that writes a BPF program backwards. BPF jumps only forwards, so the target of every jump exists before
+//! the jump does.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use super::error::{CompileError, MAX_INSTRUCTIONS};
 /// A program under construction, in reverse order.
 #[derive(Default)]
 pub(super) struct ReverseAssembler {
-    code: Vec<Instruction>,
-    /// The nearest return instruction for each value.
+    reversed: Vec<Instruction>,
+    /// The return instruction emitted last for each return value.
     returns: BTreeMap<u32, Label>,
 }
 
@@ -18,28 +19,38 @@ pub(super) struct ReverseAssembler {
 pub(super) struct Label(usize);
 
 impl ReverseAssembler {
-    /// Emits an instruction that continues with the one emitted last.
-    pub fn emit(&mut self, code: u16, k: u32) -> Label {
-        self.push(Instruction { code, jt: 0, jf: 0, k })
+    /// Emits an instruction that runs before the one emitted last.
+    pub fn emit(&mut self, opcode: u16, k: u32) -> Label {
+        self.push(Instruction {
+            code: opcode,
+            jt: 0,
+            jf: 0,
+            k,
+        })
     }
 
-    /// Emits an instruction that continues at `next`, with a jump in between if `next` is not adjacent.
-    pub fn emit_before(&mut self, code: u16, k: u32, next: Label) -> Result<Label, CompileError> {
+    /// Emits an instruction that runs before the one at `next`, with a jump in between if they are not adjacent.
+    pub fn emit_before(&mut self, opcode: u16, k: u32, next: Label) -> Result<Label, CompileError> {
         let distance = self.distance(next);
         if distance > 0 {
             self.emit_jump(distance)?;
         }
-        Ok(self.emit(code, k))
+        Ok(self.emit(opcode, k))
     }
 
     /// Emits a conditional jump.
-    pub fn emit_branch(&mut self, code: u16, k: u32, yes: Label, no: Label) -> Result<Label, CompileError> {
-        // Bringing `no` into reach can move `yes` away by one instruction.
-        let yes = self.bring_into_reach(yes, 1)?;
-        let no = self.bring_into_reach(no, 0)?;
+    pub fn emit_branch(&mut self, opcode: u16, k: u32, if_true: Label, if_false: Label) -> Result<Label, CompileError> {
+        // The second call can emit one instruction, which moves `if_true` away by one.
+        let if_true = self.bring_into_reach(if_true, 1)?;
+        let if_false = self.bring_into_reach(if_false, 0)?;
         let offset = |distance: usize| u8::try_from(distance).map_err(|_| CompileError::JumpTooLong(distance));
-        let (jt, jf) = (offset(self.distance(yes))?, offset(self.distance(no))?);
-        Ok(self.push(Instruction { code, jt, jf, k }))
+        let (jt, jf) = (offset(self.distance(if_true))?, offset(self.distance(if_false))?);
+        Ok(self.push(Instruction {
+            code: opcode,
+            jt,
+            jf,
+            k,
+        }))
     }
 
     /// Emits a return instruction, or reuses an earlier one with the same value.
@@ -56,16 +67,16 @@ impl ReverseAssembler {
 
     /// The program, in the order in which the kernel runs it.
     pub fn into_program(mut self) -> Result<Vec<Instruction>, CompileError> {
-        if self.code.len() > MAX_INSTRUCTIONS {
-            return Err(CompileError::TooLong(self.code.len()));
+        if self.reversed.len() > MAX_INSTRUCTIONS {
+            return Err(CompileError::TooLong(self.reversed.len()));
         }
-        self.code.reverse();
-        Ok(self.code)
+        self.reversed.reverse();
+        Ok(self.reversed)
     }
 
     fn push(&mut self, instruction: Instruction) -> Label {
-        self.code.push(instruction);
-        Label(self.code.len() - 1)
+        self.reversed.push(instruction);
+        Label(self.reversed.len() - 1)
     }
 
     fn emit_jump(&mut self, distance: usize) -> Result<Label, CompileError> {
@@ -73,9 +84,9 @@ impl ReverseAssembler {
         Ok(self.emit(JUMP, k))
     }
 
-    /// How many instructions the next one would have to skip to reach `target`.
+    /// How many instructions the next one emitted would have to skip to reach `target`.
     fn distance(&self, target: Label) -> usize {
-        self.code.len() - target.0 - 1
+        self.reversed.len() - target.0 - 1
     }
 
     /// A label that a conditional jump can reach after `reserve` more instructions: `target` itself, a copy of its
@@ -85,7 +96,7 @@ impl ReverseAssembler {
         if distance + reserve <= usize::from(u8::MAX) {
             return Ok(target);
         }
-        let instruction = self.code[target.0];
+        let instruction = self.reversed[target.0];
         if instruction.code == RETURN {
             let copy = self.push(instruction);
             self.returns.insert(instruction.k, copy);
@@ -102,14 +113,14 @@ mod tests {
 
     #[test]
     fn a_distant_label_is_reached_by_a_jump_and_not_by_a_shortened_offset() {
-        let mut code = ReverseAssembler::default();
-        let allow = code.emit_return(ALLOW);
-        let distant = code.emit(LOAD, 0);
+        let mut assembler = ReverseAssembler::default();
+        let allow = assembler.emit_return(ALLOW);
+        let distant = assembler.emit(LOAD, 0);
         for _ in 0..300 {
-            code.emit(LOAD, 4);
+            assembler.emit(LOAD, 4);
         }
-        code.emit_branch(JUMP_IF_EQUAL, 7, distant, allow).unwrap();
-        let program = code.into_program().unwrap();
+        assembler.emit_branch(JUMP_IF_EQUAL, 7, distant, allow).unwrap();
+        let program = assembler.into_program().unwrap();
         // The branch, a copy of the return instruction, and a jump over the 300 instructions.
         assert_eq!((program[0].jt, program[0].jf), (1, 0));
         assert_eq!((program[1].code, program[1].k), (RETURN, ALLOW));
@@ -118,10 +129,13 @@ mod tests {
 
     #[test]
     fn a_program_that_the_kernel_would_refuse_is_an_error() {
-        let mut code = ReverseAssembler::default();
+        let mut assembler = ReverseAssembler::default();
         for _ in 0..=MAX_INSTRUCTIONS {
-            code.emit(LOAD, 0);
+            assembler.emit(LOAD, 0);
         }
-        assert_eq!(code.into_program(), Err(CompileError::TooLong(MAX_INSTRUCTIONS + 1)));
+        assert_eq!(
+            assembler.into_program(),
+            Err(CompileError::TooLong(MAX_INSTRUCTIONS + 1))
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The instructions of classic BPF that a filter uses.
+//! The instructions of classic BPF that a filter uses, and the values that it returns.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Instruction {
-    /// The operation.
+    /// The opcode.
     pub code: u16,
     /// The number of instructions to skip if the comparison holds.
     pub jt: u8,
-    /// The number of instructions to skip if it does not.
+    /// The number of instructions to skip if the comparison does not hold.
     pub jf: u8,
     /// The operand.
     pub k: u32,
@@ -19,7 +19,7 @@ pub struct Instruction {
 pub(super) const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 pub(super) const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
 pub(super) const JUMP_IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-pub(super) const JUMP_IF_BITS: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+pub(super) const JUMP_IF_ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 pub(super) const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
 pub(super) const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
@@ -34,7 +34,7 @@ pub(super) fn argument_offset(argument: u8) -> Option<u32> {
 }
 
 #[cfg(target_endian = "big")]
-compile_error!("the lower half of an argument is read at its own offset: little-endian only");
+compile_error!("argument_offset is correct only on little-endian architectures");
 
 #[cfg(target_arch = "x86_64")]
 pub(super) const NATIVE_ARCHITECTURE: u32 = 0xc000_003e;
@@ -56,10 +56,10 @@ pub(super) const FAIL_EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 /// The return value that makes a call fail with `ENOSYS`.
 pub(super) const FAIL_ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
-/// The largest errno; the kernel reduces a larger one to this.
+/// The largest errno. The kernel would silently use this value for a larger one.
 const MAX_ERRNO: u32 = 4095;
 
-/// The return value that makes a call fail with an errno; `None` for a number that is no errno.
-pub(super) fn fail_with(errno: u32) -> Option<u32> {
+/// The return value that makes a call fail with an errno; `None` for a number above [`MAX_ERRNO`].
+pub(super) fn errno_return_value(errno: u32) -> Option<u32> {
     (errno <= MAX_ERRNO).then_some(libc::SECCOMP_RET_ERRNO | errno)
 }

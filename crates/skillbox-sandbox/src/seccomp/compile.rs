@@ -1,7 +1,7 @@
-//! Compiles rules to a decision tree of BPF.
+//! Compiles rules to a BPF program that is a binary search tree over the system call numbers.
 //!
 //! When a filter is loaded, the kernel runs it once for every system call number. A linear list of 360 comparisons
-//! costs about a millisecond per run; a tree over ranges of numbers costs a twentieth of that.
+//! takes about a millisecond per sandbox; a search tree takes a twentieth of that.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::assembler::{Label, ReverseAssembler};
 use super::bpf::{
-    ALLOW, ARCHITECTURE_OFFSET, FAIL_ENOSYS, FAIL_EPERM, Instruction, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL,
-    LOAD, NATIVE_ARCHITECTURE, NUMBER_OFFSET, X32_BIT, argument_offset, fail_with,
+    ALLOW, ARCHITECTURE_OFFSET, FAIL_ENOSYS, FAIL_EPERM, Instruction, JUMP_IF_ANY_BIT, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL,
+    LOAD, NATIVE_ARCHITECTURE, NUMBER_OFFSET, X32_BIT, argument_offset, errno_return_value,
 };
 use super::error::CompileError;
 use super::rule::{ArgumentTest, Constant, SyscallAction, SyscallRule};
 use super::syscall_table::{SyscallNumber, find_syscall};
 
-/// A compiled filter.
+/// A compiled system call filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     program: Vec<Instruction>,
@@ -31,14 +31,14 @@ impl Filter {
             .values()
             .filter(|action| !matches!(action, SyscallAction::Refuse { .. }))
             .count();
-        let mut code = ReverseAssembler::default();
-        let entry = emit_number_search(&mut code, &actions)?;
-        let refuse_foreign = code.emit_return(FAIL_EPERM);
-        let load_number = code.emit_before(LOAD, NUMBER_OFFSET, entry)?;
-        code.emit_branch(JUMP_IF_EQUAL, NATIVE_ARCHITECTURE, load_number, refuse_foreign)?;
-        code.emit(LOAD, ARCHITECTURE_OFFSET);
+        let mut assembler = ReverseAssembler::default();
+        let entry = emit_number_search(&mut assembler, &actions)?;
+        let refuse_foreign = assembler.emit_return(FAIL_EPERM);
+        let load_number = assembler.emit_before(LOAD, NUMBER_OFFSET, entry)?;
+        assembler.emit_branch(JUMP_IF_EQUAL, NATIVE_ARCHITECTURE, load_number, refuse_foreign)?;
+        assembler.emit(LOAD, ARCHITECTURE_OFFSET);
         Ok(Self {
-            program: code.into_program()?,
+            program: assembler.into_program()?,
             allowed_count,
         })
     }
@@ -72,50 +72,50 @@ fn actions_by_number(rules: &[SyscallRule]) -> Result<BTreeMap<u32, &SyscallActi
     Ok(actions)
 }
 
-/// Emits the search for the action of the loaded system call number.
+/// Emits the search tree that finds the action for the loaded system call number.
 fn emit_number_search(
-    code: &mut ReverseAssembler,
+    assembler: &mut ReverseAssembler,
     actions: &BTreeMap<u32, &SyscallAction>,
 ) -> Result<Label, CompileError> {
-    let unnamed = code.emit_return(FAIL_ENOSYS);
-    let mut starts: BTreeMap<u32, Label> = BTreeMap::from([(0, unnamed)]);
+    let call_without_rule = assembler.emit_return(FAIL_ENOSYS);
+    let mut labels_by_start: BTreeMap<u32, Label> = BTreeMap::from([(0, call_without_rule)]);
     for (number, action) in actions {
-        let label = emit_action(code, action)?;
-        starts.insert(*number, label);
-        starts.entry(number + 1).or_insert(unnamed);
+        let label = emit_action(assembler, action)?;
+        labels_by_start.insert(*number, label);
+        labels_by_start.entry(number + 1).or_insert(call_without_rule);
     }
     if let Some(x32) = X32_BIT {
-        let refused = code.emit_return(FAIL_EPERM);
-        starts.insert(x32, refused);
+        let refused = assembler.emit_return(FAIL_EPERM);
+        labels_by_start.insert(x32, refused);
     }
-    emit_search(code, starts)
+    emit_search_tree(assembler, labels_by_start)
 }
 
-fn emit_action(code: &mut ReverseAssembler, action: &SyscallAction) -> Result<Label, CompileError> {
+fn emit_action(assembler: &mut ReverseAssembler, action: &SyscallAction) -> Result<Label, CompileError> {
     match action {
-        SyscallAction::Allow => Ok(code.emit_return(ALLOW)),
-        SyscallAction::Refuse { errno } => Ok(code.emit_return(errno_return_value(errno)?)),
+        SyscallAction::Allow => Ok(assembler.emit_return(ALLOW)),
+        SyscallAction::Refuse { errno } => Ok(assembler.emit_return(refusal_return_value(errno)?)),
         SyscallAction::AllowIf {
             argument,
             test,
             otherwise,
         } => {
-            let pass = code.emit_return(ALLOW);
-            let fail = code.emit_return(errno_return_value(otherwise)?);
-            let decision = emit_test(code, test, pass, fail)?;
+            let pass = assembler.emit_return(ALLOW);
+            let fail = assembler.emit_return(refusal_return_value(otherwise)?);
+            let decision = emit_test(assembler, test, pass, fail)?;
             let offset = argument_offset(*argument).ok_or(CompileError::NoSuchArgument(*argument))?;
-            code.emit_before(LOAD, offset, decision)
+            assembler.emit_before(LOAD, offset, decision)
         }
     }
 }
 
-fn errno_return_value(errno: &Constant) -> Result<u32, CompileError> {
-    fail_with(errno.value).ok_or_else(|| CompileError::ErrnoTooLarge(errno.name.clone()))
+fn refusal_return_value(errno: &Constant) -> Result<u32, CompileError> {
+    errno_return_value(errno.value).ok_or_else(|| CompileError::ErrnoTooLarge(errno.name.clone()))
 }
 
 /// Emits the test of the loaded argument.
 fn emit_test(
-    code: &mut ReverseAssembler,
+    assembler: &mut ReverseAssembler,
     test: &ArgumentTest,
     pass: Label,
     fail: Label,
@@ -125,27 +125,31 @@ fn emit_test(
         ArgumentTest::NoneOf(constants) => (constants, fail, pass),
         ArgumentTest::NoBitsOf(constants) => {
             let bits = constants.iter().fold(0, |bits, constant| bits | constant.value);
-            return code.emit_branch(JUMP_IF_BITS, bits, fail, pass);
+            return assembler.emit_branch(JUMP_IF_ANY_BIT, bits, fail, pass);
         }
     };
-    let mut starts: BTreeMap<u32, Label> = BTreeMap::from([(0, others)]);
+    let mut labels_by_start: BTreeMap<u32, Label> = BTreeMap::from([(0, others)]);
     for constant in constants {
-        starts.insert(constant.value, listed);
+        labels_by_start.insert(constant.value, listed);
         if let Some(next) = constant.value.checked_add(1) {
-            starts.entry(next).or_insert(others);
+            labels_by_start.entry(next).or_insert(others);
         }
     }
-    emit_search(code, starts)
+    emit_search_tree(assembler, labels_by_start)
 }
 
-/// Emits a search tree over ranges. Each entry holds from its start up to the start of the next.
-fn emit_search(code: &mut ReverseAssembler, starts: BTreeMap<u32, Label>) -> Result<Label, CompileError> {
-    let mut ranges: Vec<(u32, Label)> = starts.into_iter().collect();
+/// Emits a search tree over ranges of numbers. The map contains the first number of each range and the label to jump
+/// to.
+fn emit_search_tree(
+    assembler: &mut ReverseAssembler,
+    labels_by_start: BTreeMap<u32, Label>,
+) -> Result<Label, CompileError> {
+    let mut ranges: Vec<(u32, Label)> = labels_by_start.into_iter().collect();
     ranges.dedup_by_key(|(_, label)| *label);
-    emit_range_search(code, &ranges)
+    emit_subtree(assembler, &ranges)
 }
 
-fn emit_range_search(code: &mut ReverseAssembler, ranges: &[(u32, Label)]) -> Result<Label, CompileError> {
+fn emit_subtree(assembler: &mut ReverseAssembler, ranges: &[(u32, Label)]) -> Result<Label, CompileError> {
     let [(_, first), rest @ ..] = ranges else {
         unreachable!("a range from 0 always exists");
     };
@@ -153,9 +157,9 @@ fn emit_range_search(code: &mut ReverseAssembler, ranges: &[(u32, Label)]) -> Re
         return Ok(*first);
     }
     let middle = ranges.len() / 2;
-    let above = emit_range_search(code, &ranges[middle..])?;
-    let below = emit_range_search(code, &ranges[..middle])?;
-    code.emit_branch(JUMP_IF_AT_LEAST, ranges[middle].0, above, below)
+    let above = emit_subtree(assembler, &ranges[middle..])?;
+    let below = emit_subtree(assembler, &ranges[..middle])?;
+    assembler.emit_branch(JUMP_IF_AT_LEAST, ranges[middle].0, above, below)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The named constants that profiles use instead of numbers.
+//! The constants that a profile can write by name.
 
 use super::rule::Constant;
 
@@ -8,7 +8,7 @@ macro_rules! constants {
     };
 }
 
-/// Runs at compile time, so a constant that does not fit into 32 bits fails the build.
+/// Evaluated at compile time, so that a constant that does not fit into 32 bits fails the build.
 const fn to_u32(value: i128) -> u32 {
     assert!(
         value >= 0 && value <= u32::MAX as i128,
@@ -18,7 +18,7 @@ const fn to_u32(value: i128) -> u32 {
 }
 
 /// Arguments of system calls.
-const ARGUMENTS: &[(&str, u32)] = constants![
+const ARGUMENT_CONSTANTS: &[(&str, u32)] = constants![
     AF_UNIX,
     AF_INET,
     AF_INET6,
@@ -77,8 +77,8 @@ const ARGUMENTS: &[(&str, u32)] = constants![
     S_IFSOCK,
 ];
 
-/// Constants of the kernel's headers that the `libc` crate lacks.
-const KERNEL_ONLY: &[(&str, u32)] = &[
+/// More arguments of system calls, from the kernel's headers. The `libc` crate lacks them.
+const ARGUMENT_CONSTANTS_NOT_IN_LIBC: &[(&str, u32)] = &[
     ("CLONE_NEWTIME", 0x80),
     ("PER_LINUX", 0),
     ("PERSONALITY_QUERY", 0xffff_ffff),
@@ -88,14 +88,14 @@ const KERNEL_ONLY: &[(&str, u32)] = &[
 ];
 
 /// Error numbers.
-const ERRORS: &[(&str, u32)] = constants![EPERM, ENOSYS, EACCES, EINVAL, EAFNOSUPPORT, EOPNOTSUPP, ENODEV];
+const ERRNO_CONSTANTS: &[(&str, u32)] = constants![EPERM, ENOSYS, EACCES, EINVAL, EAFNOSUPPORT, EOPNOTSUPP, ENODEV];
 
 /// Parses the name of a constant, or a decimal or hexadecimal number.
 pub(crate) fn parse_constant(text: &str) -> Option<Constant> {
     let named = || {
-        ARGUMENTS
+        ARGUMENT_CONSTANTS
             .iter()
-            .chain(KERNEL_ONLY)
+            .chain(ARGUMENT_CONSTANTS_NOT_IN_LIBC)
             .find(|(name, _)| *name == text)
             .map(|(_, value)| *value)
     };
@@ -112,7 +112,7 @@ pub(crate) fn parse_constant(text: &str) -> Option<Constant> {
 
 /// Parses the name of an error number.
 pub(crate) fn parse_errno(text: &str) -> Option<Constant> {
-    let (name, value) = ERRORS.iter().find(|(name, _)| *name == text)?;
+    let (name, value) = ERRNO_CONSTANTS.iter().find(|(name, _)| *name == text)?;
     Some(Constant {
         name: (*name).to_owned(),
         value: *value,

@@ -15,7 +15,7 @@ pub enum CompileError {
     /// A rule tests an argument that does not exist.
     #[error("a system call has arguments 0 to 5, but a rule tests argument {0}")]
     NoSuchArgument(u8),
-    /// A rule refuses with a number that is no errno.
+    /// A rule refuses with a number that is larger than every errno.
     #[error("{0} is too large for an errno")]
     ErrnoTooLarge(String),
     /// A jump is longer than its instruction can encode.

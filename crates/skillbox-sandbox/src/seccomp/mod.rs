@@ -1,4 +1,4 @@
-//! The system call filter: rules as data, compiled into a decision tree of BPF.
+//! The system call filter: the rules of a profile, compiled into a BPF program that is a decision tree.
 
 mod assembler;
 mod bpf;
@@ -6,7 +6,7 @@ mod compile;
 mod constants;
 mod docker;
 #[cfg(test)]
-mod equivalence;
+mod equivalence_tests;
 mod error;
 mod load;
 mod policy;
@@ -18,7 +18,7 @@ pub use compile::Filter;
 pub(crate) use constants::{parse_constant, parse_errno};
 pub use docker::docker_seccomp_profile;
 #[cfg(test)]
-pub(crate) use equivalence::{NativeCall, assert_call_matches_rules, assert_filter_matches_rules, longest_path};
+pub(crate) use equivalence_tests::{NativeCall, assert_call_matches_rules, assert_filter_matches_rules, longest_path};
 pub use error::CompileError;
 pub(crate) use load::load;
 pub use policy::SyscallPolicy;

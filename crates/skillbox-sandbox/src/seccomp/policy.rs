@@ -1,4 +1,4 @@
-//! Rules together with the filter that they compile to.
+//! The system call rules of a profile, with the filter that they compile to.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::compile::Filter;
 use super::error::CompileError;
 use super::rule::SyscallRule;
 
-/// The rules of a profile for system calls, with their compiled filter.
+/// The system call rules of a profile, with the filter that they compile to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct SyscallPolicy {
@@ -22,7 +22,7 @@ impl SyscallPolicy {
         Ok(Self { rules, filter })
     }
 
-    /// Rules with the filter that the build compiled from them.
+    /// Combines rules with the filter that the build script compiled from them.
     pub(crate) fn from_compiled(rules: Vec<SyscallRule>, filter: Filter) -> Self {
         Self { rules, filter }
     }

@@ -1,11 +1,11 @@
-//! The rules of a profile for system calls.
+//! The system call rules of a profile.
 
 use serde::{Deserialize, Serialize};
 
 /// One entry of a profile: system calls, the action for them, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyscallRule {
-    /// Names as in the kernel's tables. A call that only another architecture has is ignored.
+    /// Names as in the kernel's system call tables. A call that exists only on another architecture is ignored.
     pub calls: Vec<String>,
     /// What the filter does with the calls.
     #[serde(flatten)]
@@ -22,17 +22,17 @@ pub enum SyscallAction {
     Allow,
     /// Allow it if an argument passes the test, and refuse it otherwise.
     AllowIf {
-        /// The index of the argument, from 0 to 5. The test sees its lower 32 bits, which are all that the kernel uses
-        /// of the tested arguments.
+        /// The index of the argument, from 0 to 5. Only its lower 32 bits are tested, because the kernel ignores the
+        /// upper bits of the arguments that profiles test.
         argument: u8,
         /// The test.
         test: ArgumentTest,
-        /// The error if the test fails.
+        /// The errno that the call returns if the test fails.
         otherwise: Constant,
     },
     /// Refuse it.
     Refuse {
-        /// The error that the call returns.
+        /// The errno that the call returns.
         errno: Constant,
     },
 }
@@ -52,7 +52,7 @@ pub enum ArgumentTest {
 /// A number with its symbolic name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constant {
-    /// The name in the kernel's headers, or the number as the profile writes it.
+    /// The name in the kernel's headers, or the number as written in the profile.
     pub name: String,
     /// The value.
     pub value: u32,

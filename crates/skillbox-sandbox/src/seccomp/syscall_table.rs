@@ -1,4 +1,4 @@
-//! Names and numbers of the system calls of this architecture.
+//! Names and numbers of system calls.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,17 +16,17 @@ const ALL_TABLES: [&str; 2] = [
     include_str!("syscalls_aarch64.txt"),
 ];
 
-/// Every name of every architecture, with its number on this one.
-static NUMBERS: LazyLock<HashMap<&'static str, SyscallNumber>> = LazyLock::new(|| {
+/// Every system call name of every architecture, with its number on this architecture.
+static NUMBERS_BY_NAME: LazyLock<HashMap<&'static str, SyscallNumber>> = LazyLock::new(|| {
     let all = ALL_TABLES
         .into_iter()
-        .flat_map(entries)
+        .flat_map(parse_table)
         .map(|(_, name)| (name, SyscallNumber::OtherArchitecture));
     let native = native_syscalls().map(|(number, name)| (name, SyscallNumber::Native(number)));
     all.chain(native).collect()
 });
 
-fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
+fn parse_table(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     table.lines().filter_map(|line| {
         let (number, name) = line.split_once(' ')?;
         Some((number.parse().ok()?, name))
@@ -35,7 +35,7 @@ fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
 
 /// Every system call of this architecture, by number.
 pub(super) fn native_syscalls() -> impl Iterator<Item = (u32, &'static str)> {
-    entries(NATIVE_TABLE)
+    parse_table(NATIVE_TABLE)
 }
 
 /// The number of a named system call.
@@ -49,7 +49,7 @@ pub(crate) enum SyscallNumber {
 
 /// Looks a system call up by name; `None` for a name that no architecture has.
 pub(crate) fn find_syscall(name: &str) -> Option<SyscallNumber> {
-    NUMBERS.get(name).copied()
+    NUMBERS_BY_NAME.get(name).copied()
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     fn every_line_of_the_tables_is_an_entry() {
         for table in ALL_TABLES {
             let lines = table.lines().filter(|line| !line.starts_with('#'));
-            assert_eq!(entries(table).count(), lines.count());
+            assert_eq!(parse_table(table).count(), lines.count());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Applies the spawner's own steps, up to the clone of the child.
+//! Applies the steps of the spawner, up to the clone of the child.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Gid, Uid};
 
+use super::clone_spawner::clone_spawner;
 use super::cloned_child::{CloneSide, ClonedChild};
-use super::mount_namespaces::enter;
+use super::mount_namespaces::enter_mount_namespace;
 use super::network::NetworkKind;
-use super::single_thread::clone_spawner;
 use super::state::SpawnerState;
 use crate::cgroup::RunCgroup;
-use crate::host::Ids;
+use crate::host::UidGid;
 use crate::kernel::clone::CloneResult;
 use crate::plan::{Namespace, SpawnOp, Step, spawn_steps};
 use crate::profile::Need;
@@ -44,8 +44,8 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
                 enter_network(state, kind)
                     .map_err(|error| StepFailure::of_step(step, "create a network namespace", &error))?;
             }
-            // The clone enters the mounts of the host, because the plan has no template.
-            SpawnOp::HostView => {}
+            // `clone_from_template` enters the mount namespace of the host, because the plan has no template.
+            SpawnOp::UseHostMounts => {}
             SpawnOp::Clone {
                 namespaces,
                 into_cgroup,
@@ -53,7 +53,7 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
                 let clone_cgroup = cgroup
                     .as_ref()
                     .filter(|_| *into_cgroup)
-                    .and_then(RunCgroup::clone_directory);
+                    .and_then(RunCgroup::directory_for_clone);
                 let flags = namespaces
                     .iter()
                     .fold(0, |flags, namespace| flags | clone_flag(*namespace));
@@ -68,12 +68,12 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
                         pidfd,
                         cgroup,
                         degraded,
-                        mounts: open_mounts_of(state, pid),
+                        mount_namespace: open_mount_namespace_of(state, pid),
                         template,
                     }),
                     CloneResult::Child => {
                         if let Some(affinity) = state.affinity {
-                            // A child that keeps the affinity of the spawner only has fewer processors.
+                            // After a failure the child keeps the affinity of the spawner: it is slower, but works.
                             let _ = affinity.restore();
                         }
                         CloneSide::Child {
@@ -88,18 +88,18 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
     Err(StepFailure::outside_steps("find the clone in the plan", &error))
 }
 
-/// The mount namespace of a child; none once the child has ended. Without the descriptor the kernel unmounts when the
-/// child dies, which only takes longer.
-fn open_mounts_of(state: &SpawnerState, pid: i32) -> Option<OwnedFd> {
+/// Opens the mount namespace of a child; none if the child has ended already. Without the descriptor, the kernel
+/// unmounts everything while the child dies, which only delays the result of the run.
+fn open_mount_namespace_of(state: &SpawnerState, pid: i32) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let proc = &state.mounts.as_ref()?.proc;
+    let proc = &state.mount_namespaces.as_ref()?.proc;
     openat(proc, format!("{pid}/ns/mnt"), flags, Mode::empty()).ok()
 }
 
-/// The number of the template that a child with these steps would start from now.
-pub(super) fn template_number(state: &mut SpawnerState, steps: &[Step]) -> Result<Option<u64>, StepFailure> {
-    match &state.mounts {
-        Some(mounts) => Ok(state.templates.namespace(mounts, steps)?.map(|(_, number)| number)),
+/// The number of the template that a child with these steps would start from now; none if the steps use no template.
+pub(super) fn current_template_number(state: &mut SpawnerState, steps: &[Step]) -> Result<Option<u64>, StepFailure> {
+    match &state.mount_namespaces {
+        Some(mounts) => Ok(state.templates.get_or_build(mounts, steps)?.map(|(_, number)| number)),
         None => Ok(None),
     }
 }
@@ -125,8 +125,9 @@ fn enter_network(state: &mut SpawnerState, kind: NetworkKind) -> io::Result<()> 
     }
 }
 
-/// Clones on a copy of the template. The script's ids are in effect during the clone, so that the child may write its id
-/// maps itself, without a handshake.
+/// Clones a child whose mounts are a copy of the template. Returns the number of the template as well. During the clone
+/// the spawner has the effective ids of the script, so that the child may write its id maps itself, without a
+/// handshake.
 fn clone_from_template(
     state: &mut SpawnerState,
     steps: &[Step],
@@ -140,29 +141,32 @@ fn clone_from_template(
         network.enter(NetworkKind::Host)?;
     }
     let switches_ids = state.facts.privileged && flags & libc::CLONE_NEWUSER as u64 != 0;
-    let template = match &state.mounts {
-        Some(mounts) => state.templates.namespace(mounts, steps).map_err(CloneError::Template)?,
+    let template = match &state.mount_namespaces {
+        Some(mounts) => state
+            .templates
+            .get_or_build(mounts, steps)
+            .map_err(CloneError::Template)?,
         None => None,
     };
     let number = template.map(|(_, number)| number);
-    match (&state.mounts, template) {
-        (_, Some((template, _))) => enter(template.as_fd())?,
+    match (&state.mount_namespaces, template) {
+        (_, Some((template, _))) => enter_mount_namespace(template.as_fd())?,
         // A run without a mount namespace sees the mounts of the host.
-        (Some(mounts), None) => mounts.enter_host()?,
+        (Some(mounts), None) => mounts.enter_host_namespace()?,
         (None, None) => {}
     }
     if switches_ids {
-        set_effective_ids(state.facts.script)?;
+        set_effective_ids(state.facts.script_ids)?;
     }
     let cloned = clone_spawner(flags, cgroup);
     if matches!(cloned, Ok(CloneResult::Child)) {
         return Ok((CloneResult::Child, number));
     }
     if switches_ids {
-        set_effective_ids(Ids { uid: 0, gid: 0 })?;
+        set_effective_ids(UidGid { uid: 0, gid: 0 })?;
     }
-    if let Some(mounts) = &state.mounts {
-        mounts.return_to_idle()?;
+    if let Some(mounts) = &state.mount_namespaces {
+        mounts.return_to_idle_namespace()?;
     }
     Ok((cloned?, number))
 }
@@ -179,8 +183,8 @@ fn clone_flag(namespace: Namespace) -> u64 {
     flag as u64
 }
 
-/// Sets the effective ids; the securebits preserve the capabilities.
-fn set_effective_ids(ids: Ids) -> io::Result<()> {
+/// Sets the effective ids. The capabilities stay, because of `SECBIT_NO_SETUID_FIXUP`.
+fn set_effective_ids(ids: UidGid) -> io::Result<()> {
     rustix::thread::set_thread_res_gid(None, Gid::from_raw(ids.gid), None)?;
     rustix::thread::set_thread_res_uid(None, Uid::from_raw(ids.uid), None)?;
     Ok(())

@@ -12,13 +12,13 @@ pub(super) struct ClonedChild {
     pub cgroup: Option<RunCgroup>,
     /// Preferred steps of the spawner that failed.
     pub degraded: Vec<StepFailure>,
-    /// Its mount namespace. It stays open until nobody waits for the end of the run, because the unmounting is slow.
-    pub mounts: Option<OwnedFd>,
+    /// Its mount namespace. The descriptor delays the slow unmounting until the server has the result of the run.
+    pub mount_namespace: Option<OwnedFd>,
     /// The number of the template that it started from.
     pub template: Option<u64>,
 }
 
-/// Which side of the clone this is.
+/// The process in which `spawn_child` returns.
 pub(super) enum CloneSide {
     /// The spawner.
     Spawner(ClonedChild),

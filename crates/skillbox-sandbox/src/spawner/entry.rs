@@ -1,4 +1,4 @@
-//! The two ways into the spawner: by exec and by fork.
+//! The two entry points of the spawner: after an exec and after a fork.
 #![expect(
     unsafe_code,
     reason = "the descriptor that an executed spawner inherits, and the end of a forked one"
@@ -7,13 +7,13 @@
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use super::cpu_affinity::CpuAffinity;
-use super::process::run_spawner;
+use super::main_loop::run_spawner;
 
-/// The first word of a spawner's command line, which contains nothing else.
+/// The `argv[0]` of an executed spawner, which has no other arguments.
 pub(crate) const SPAWNER_ARG0: &str = "skillbox-spawner";
 
-/// Becomes the spawner if this process was started as one, and then does not return. Call it first in `main`, before any
-/// thread exists and before anything is read.
+/// Becomes the spawner if this process was started as one, and then does not return. Call it first in `main`, before
+/// any thread exists and before anything is read.
 #[expect(clippy::exit, reason = "a spawner ends here and not in the caller's main")]
 pub fn become_spawner_if_asked() {
     if std::env::args_os().next().is_none_or(|word| word != SPAWNER_ARG0) {
@@ -30,8 +30,8 @@ pub fn become_spawner_if_asked() {
 }
 
 /// Becomes the spawner in a process that was just forked, and does not return.
-pub(crate) fn fork_entry(socket: OwnedFd, affinity: Option<CpuAffinity>) -> ! {
-    // The end of the socket reports the death of the parent as well, so a failure does not matter. Both end in order.
+pub(crate) fn run_forked_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> ! {
+    // A failure does not matter: the spawner also ends when its socket closes. In both cases it cleans up first.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
     let code = run_spawner(socket, affinity).map_or(1, |()| 0);
     // SAFETY: ending the process has no preconditions; destructors of the parent's state must not run.

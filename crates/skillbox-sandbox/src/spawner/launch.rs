@@ -1,4 +1,4 @@
-//! One launch: with a parked sandbox where one fits, and with a new one otherwise.
+//! Launches one run: in a parked sandbox if one fits, and otherwise in a new one.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use rustix::process::{Gid, Uid};
 
 use super::clone_child::spawn_child;
 use super::cloned_child::{CloneSide, ClonedChild};
-use super::parking::release_parked;
+use super::parking::launch_in_parked_sandbox;
 use super::run_mounts::open_run_mounts;
 use super::state::SpawnerState;
 use crate::child::{RunFds, fail_launch, run_child};
-use crate::host::Ids;
+use crate::host::UidGid;
 use crate::protocol::{ChildPlan, ReceivedLaunchFds, StepFailure};
 
-/// A child that runs the command, or is about to.
+/// A child that runs the command, or is going to.
 pub(super) struct LaunchedChild {
     pub child: ClonedChild,
     pub answers: OwnedFd,
@@ -23,7 +23,7 @@ pub(super) struct LaunchedChild {
     pub was_parked: bool,
 }
 
-/// Launches the command of a plan. A child that is cloned here never returns.
+/// Launches the command of a plan. Returns in the spawner only.
 pub(super) fn launch(
     state: &mut SpawnerState,
     plan: &ChildPlan<'_>,
@@ -32,9 +32,9 @@ pub(super) fn launch(
     let mounts = open_run_mounts(state, plan, &fds)?;
     let ReceivedLaunchFds { answers, stdio, .. } = fds;
     if state.facts.privileged {
-        chown_pipes(&stdio, state.facts.script);
+        chown_pipes(&stdio, state.facts.script_ids);
     }
-    if let Some(child) = release_parked(state, plan, &mounts, &stdio, &answers) {
+    if let Some(child) = launch_in_parked_sandbox(state, plan, &mounts, &stdio, &answers) {
         return Ok(LaunchedChild {
             child,
             answers,
@@ -69,12 +69,13 @@ fn become_child(
     }
 }
 
-/// Changes the owner of the pipes to the script's user, who otherwise cannot open `/dev/stdout` and the like.
-fn chown_pipes(stdio: &[OwnedFd; 3], script: Ids) {
+/// Changes the owner of the pipes to the script's user, who otherwise cannot open `/dev/stdin`, `/dev/stdout` and
+/// `/dev/stderr`.
+fn chown_pipes(stdio: &[OwnedFd; 3], script: UidGid) {
     for descriptor in stdio {
         let is_pipe = fstat(descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
         if is_pipe {
-            // A pipe of another owner still works through its descriptor.
+            // After a failure the pipe still works through its descriptor.
             let _ = fchown(
                 descriptor,
                 Some(Uid::from_raw(script.uid)),

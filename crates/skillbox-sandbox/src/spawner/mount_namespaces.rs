@@ -1,8 +1,8 @@
 //! The mount namespaces of the spawner.
 //!
-//! A child copies the mounts of its parent, so the cost of a launch would grow with the mounts of the host. The spawner
-//! keeps a descriptor of the namespace that shows the host, enters it only to copy a tree, and stays in an almost empty
-//! namespace otherwise. The spawner of an ordinary user first creates a user namespace that owns both.
+//! A new mount namespace is a copy of its parent's, so the cost of a launch grows with the number of mounts that the
+//! spawner sees. The spawner therefore stays in an almost empty namespace, and enters the namespace of the host only to
+//! clone a tree. The spawner of an ordinary user first creates a user namespace that owns both.
 #![expect(unsafe_code, reason = "unshare(2) changes the whole process")]
 
 use std::io;
@@ -12,30 +12,31 @@ use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::host::{HostFacts, Ids, MountApi};
+use crate::host::{HostFacts, MountApi, UidGid};
 use crate::id_maps::write_id_maps;
 use crate::kernel::mount::{
     self, AttributeTiming, FsOption, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, TreeCloner,
 };
-use crate::root::Devices;
+use crate::root::DeviceFilesystem;
 
 /// The mount namespaces of the spawner.
 pub(super) struct MountNamespaces {
     host: OwnedFd,
-    /// The namespace between launches.
+    /// The namespace in which the spawner stays between launches.
     idle: OwnedFd,
     /// The outer `/proc`, through which a child writes its id maps.
     pub proc: OwnedFd,
-    /// How mounts of the host are copied.
+    /// Clones trees of the host.
     pub tree_cloner: TreeCloner,
 }
 
 /// The mounts that the spawner sees between launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdleMounts {
-    /// `/proc` and a few device nodes: right for many launches.
+    /// `/proc` and a few device nodes: best for many launches.
     Minimal,
-    /// A private copy of the host's mounts: enough for one launch, whose template unmounts them anyway.
+    /// A private copy of the host's mounts: cheaper for a single launch, because building its template unmounts them
+    /// anyway.
     HostCopy,
 }
 
@@ -48,7 +49,7 @@ impl MountNamespaces {
             Mode::empty(),
         )?;
         if !facts.privileged {
-            enter_user_namespace(&proc, facts.script)?;
+            enter_user_namespace(&proc, facts.script_ids)?;
         }
         let tree_cloner = TreeCloner {
             scope: if facts.privileged {
@@ -57,17 +58,17 @@ impl MountNamespaces {
                 MountScope::Recursive
             },
             attribute_timing: match facts.mount_api {
-                MountApi::Remounts => AttributeTiming::AfterAttach,
-                MountApi::Descriptors | MountApi::Paths => AttributeTiming::BeforeAttach,
+                MountApi::DescriptorsWithRemount => AttributeTiming::AfterAttach,
+                MountApi::Descriptors | MountApi::MountByPath => AttributeTiming::BeforeAttach,
             },
         };
-        let host = own_mount_namespace()?;
+        let host = open_own_mount_namespace()?;
         unshare_mounts()?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         if idle_mounts == IdleMounts::Minimal {
-            build(tree_cloner.scope)?;
+            build_minimal_mounts(tree_cloner.scope)?;
         }
-        let idle = own_mount_namespace()?;
+        let idle = open_own_mount_namespace()?;
         Ok(Self {
             host,
             idle,
@@ -76,29 +77,29 @@ impl MountNamespaces {
         })
     }
 
-    /// Enters the namespace of the host, until [`Self::return_to_idle`].
-    pub fn enter_host(&self) -> io::Result<()> {
-        enter(self.host.as_fd())
+    /// Enters the namespace of the host, until [`Self::return_to_idle_namespace`].
+    pub fn enter_host_namespace(&self) -> io::Result<()> {
+        enter_mount_namespace(self.host.as_fd())
     }
 
-    /// Does something in the namespace of the host.
-    pub fn with_host<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
-        enter(self.host.as_fd())?;
+    /// Calls `work` in the namespace of the host.
+    pub fn run_in_host_namespace<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        enter_mount_namespace(self.host.as_fd())?;
         let result = work();
-        self.return_to_idle()?;
+        self.return_to_idle_namespace()?;
         Ok(result)
     }
 
     /// Returns to the idle namespace from any other one.
-    pub fn return_to_idle(&self) -> io::Result<()> {
-        enter(self.idle.as_fd())
+    pub fn return_to_idle_namespace(&self) -> io::Result<()> {
+        enter_mount_namespace(self.idle.as_fd())
     }
 
-    /// Does something in a new mount namespace that starts as a copy of the idle one, and returns.
-    pub fn with_new<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+    /// Calls `work` in a new mount namespace, which is a copy of the idle one.
+    pub fn run_in_new_namespace<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         unshare_mounts()?;
         let result = work();
-        self.return_to_idle()?;
+        self.return_to_idle_namespace()?;
         Ok(result)
     }
 }
@@ -110,12 +111,12 @@ fn unshare_mounts() -> io::Result<()> {
 }
 
 /// Moves this process into a mount namespace.
-pub(super) fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn enter_mount_namespace(namespace: BorrowedFd<'_>) -> io::Result<()> {
     Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Mount))?)
 }
 
-/// The mount namespace that this process is in.
-pub(super) fn own_mount_namespace() -> io::Result<OwnedFd> {
+/// Opens the current mount namespace of this process.
+pub(super) fn open_own_mount_namespace() -> io::Result<OwnedFd> {
     Ok(open(
         "/proc/self/ns/mnt",
         OFlags::RDONLY | OFlags::CLOEXEC,
@@ -123,8 +124,8 @@ pub(super) fn own_mount_namespace() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Replaces the copy of the host's mounts by an empty root with the outer `/proc` and the device nodes.
-fn build(scope: MountScope) -> io::Result<()> {
+/// Replaces the copy of the host's mounts by a root that contains only the outer `/proc` and the device nodes.
+fn build_minimal_mounts(scope: MountScope) -> io::Result<()> {
     let options = [
         FsOption("size", "64k"),
         FsOption("nr_inodes", "16"),
@@ -135,7 +136,7 @@ fn build(scope: MountScope) -> io::Result<()> {
         mkdirat(&root, directory, Mode::from_raw_mode(0o755))?;
     }
     let slash = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let devices = Devices::create(&Devices::ALL)?;
+    let devices = DeviceFilesystem::create(&DeviceFilesystem::ALL_NAMES)?;
     let proc = mount::clone_tree(slash.as_fd(), "proc", scope)?;
     mount::attach(root.as_fd(), slash.as_fd())?;
     for (mount, name) in [(&proc, "proc"), (&devices.root, "dev")] {
@@ -159,8 +160,8 @@ fn build(scope: MountScope) -> io::Result<()> {
     Ok(rustix::process::chdir("/")?)
 }
 
-/// Enters a user namespace that owns the mounts of an ordinary user. It maps the ids of the user and no others.
-fn enter_user_namespace(proc: &OwnedFd, ids: Ids) -> io::Result<()> {
+/// Enters a new user namespace, which maps only the given ids, and a new mount namespace that it owns.
+fn enter_user_namespace(proc: &OwnedFd, ids: UidGid) -> io::Result<()> {
     // SAFETY: no descriptor table is unshared.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)? };
     write_id_maps(proc.as_fd(), ids, ids)

@@ -1,8 +1,8 @@
-//! The network namespace of the next sandbox.
+//! The network namespace of the spawner, which the next child inherits.
 //!
-//! Creating one takes about as long as everything else of a launch together, so it is created ahead: whenever the spawner
-//! is idle it enters a fresh, empty network namespace, since it needs no network itself, and the next child inherits it.
-//! Each is used by one run only. It belongs to a user namespace that the script is not in.
+//! Creating a network namespace takes about as long as the rest of a launch, so the spawner does it in advance: it
+//! needs no network itself, and enters a fresh, empty namespace when it is idle. Only one run uses each namespace. The
+//! script has no privileges over it, because it belongs to another user namespace than the script.
 #![expect(unsafe_code, reason = "unshare(2) changes the whole process")]
 
 use std::io;
@@ -14,10 +14,10 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use crate::kernel::loopback;
 
 /// The network namespace that the spawner is in.
-pub(super) struct Network {
+pub(super) struct NetworkNamespace {
     host: OwnedFd,
     current: CurrentNamespace,
-    /// Whether a run has used the fresh namespace since the last attempt to create one.
+    /// Whether a run has used the current namespace, and no attempt was made yet to create the next one.
     needs_preparation: bool,
 }
 
@@ -25,9 +25,9 @@ pub(super) struct Network {
 enum CurrentNamespace {
     /// The namespace of the host.
     Host,
-    /// One that no sandbox has used.
+    /// A namespace that no sandbox has used.
     Fresh,
-    /// One that a sandbox uses or has used.
+    /// A namespace that a sandbox uses or has used.
     Used,
 }
 
@@ -42,8 +42,8 @@ pub(super) enum NetworkKind {
     Loopback,
 }
 
-impl Network {
-    pub fn new() -> io::Result<Self> {
+impl NetworkNamespace {
+    pub fn open() -> io::Result<Self> {
         let host = open("/proc/self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self {
             host,
@@ -63,7 +63,7 @@ impl Network {
             }
             NetworkKind::Empty | NetworkKind::Loopback => {
                 self.enter_fresh()?;
-                // Used from here on, even when the launch fails: another run must not find loopback up.
+                // Marked as used even if the launch fails later: another run must not inherit it with loopback up.
                 self.current = CurrentNamespace::Used;
                 self.needs_preparation = true;
                 if kind == NetworkKind::Loopback {
@@ -74,13 +74,13 @@ impl Network {
         Ok(())
     }
 
-    /// Whether the next sandbox would have to wait for its network namespace.
+    /// Whether [`Self::prepare`] has work to do.
     pub fn needs_preparation(&self) -> bool {
         self.needs_preparation
     }
 
-    /// Creates a fresh namespace ahead. A failure is not repeated until a launch needs the namespace, and that launch
-    /// reports it.
+    /// Creates a fresh namespace in advance. After a failure, the launch that needs the namespace tries again and
+    /// reports the error.
     pub fn prepare(&mut self) -> io::Result<()> {
         self.needs_preparation = false;
         self.enter_fresh()

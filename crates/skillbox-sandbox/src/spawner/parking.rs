@@ -1,10 +1,10 @@
-//! Parks sandboxes, and sends them their runs.
+//! Parks sandboxes, and launches runs in them.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use super::clone_child::{spawn_child, template_number};
+use super::clone_child::{current_template_number, spawn_child};
 use super::cloned_child::{CloneSide, ClonedChild};
 use super::slots::ParkedSandbox;
 use super::state::SpawnerState;
@@ -13,9 +13,9 @@ use crate::kernel::socket;
 use crate::plan::{Step, has_pid_namespace};
 use crate::protocol::{ChildPlan, StepFailure};
 
-/// Sends the run to a parked sandbox, where one fits and lives. A parked sandbox that died is reported to the server
-/// together with this launch.
-pub(super) fn release_parked(
+/// Sends the run to a parked sandbox; none if no parked sandbox can be used. A parked sandbox that has died is reported
+/// to the server together with this launch.
+pub(super) fn launch_in_parked_sandbox(
     state: &mut SpawnerState,
     plan: &ChildPlan<'_>,
     mounts: &VecDeque<OwnedFd>,
@@ -23,7 +23,7 @@ pub(super) fn release_parked(
     answers: &OwnedFd,
 ) -> Option<ClonedChild> {
     if !has_pid_namespace(&plan.steps) {
-        // Its reaper would have to watch the server, which it does not know while it waits.
+        // The reaper of such a run watches the server, and a parked sandbox has no connection to the server.
         return None;
     }
     let sandbox = state.slots.take(&plan.steps)?;
@@ -31,8 +31,9 @@ pub(super) fn release_parked(
         state.parking_failure = sandbox.parking_failure().or(state.parking_failure.take());
         return None;
     }
-    // A new number means that the host has changed since the sandbox was parked.
-    let is_current = template_number(state, &plan.steps).is_ok_and(|number| sandbox.has_template(number));
+    // The template was rebuilt because the host has changed since the sandbox was parked.
+    let is_current =
+        current_template_number(state, &plan.steps).is_ok_and(|number| sandbox.started_from_template(number));
     if !is_current {
         return None;
     }
@@ -46,8 +47,9 @@ pub(super) fn release_parked(
     })
 }
 
-/// Parks the next sandbox. A failure is reported to the server together with the next launch. The child never returns.
-pub(super) fn park_one(state: &mut SpawnerState) {
+/// Parks the next sandbox. A failure is reported to the server together with the next launch. Returns in the spawner
+/// only.
+pub(super) fn park_next_sandbox(state: &mut SpawnerState) {
     let Some(steps) = state.slots.next_to_park() else {
         return;
     };

@@ -1,24 +1,24 @@
-//! Work that the spawner does ahead of the next run.
+//! Work that the spawner does in advance for the next run.
 
-use super::network::Network;
-use super::parking::park_one;
+use super::network::NetworkNamespace;
+use super::parking::park_next_sandbox;
 use super::state::SpawnerState;
 use crate::cgroup::CgroupFactory;
 
-/// Whether something can be prepared for the next run.
-pub(super) fn has_preparations(state: &SpawnerState) -> bool {
-    let is_last_run = state.is_one_shot && state.has_launched;
-    !is_last_run
+/// Whether anything is left to prepare for the next run.
+pub(super) fn needs_preparation_for_next_run(state: &SpawnerState) -> bool {
+    let has_no_next_run = state.is_one_shot && state.has_launched;
+    !has_no_next_run
         && (state.slots.needs_preparation()
-            || state.network.as_ref().is_ok_and(Network::needs_preparation)
+            || state.network.as_ref().is_ok_and(NetworkNamespace::needs_preparation)
             || state.cgroups.as_ref().is_some_and(CgroupFactory::needs_spare))
 }
 
-/// Prepares one thing. A namespace or group that cannot be created is created by the launch that needs it, which reports
-/// the failure.
+/// Prepares one item: a parked sandbox, a network namespace or a control group. If a namespace or group cannot be
+/// created, the launch that needs it tries again and reports the error.
 pub(super) fn prepare_next(state: &mut SpawnerState) {
     if state.slots.needs_preparation() {
-        park_one(state);
+        park_next_sandbox(state);
     } else if let Ok(network) = &mut state.network
         && network.needs_preparation()
     {
@@ -28,12 +28,12 @@ pub(super) fn prepare_next(state: &mut SpawnerState) {
     }
 }
 
-/// Prepares the network namespace of the only run, while the server still reads the request for it.
-pub(super) fn prepare_for_only_run(state: &mut SpawnerState) {
+/// Prepares the network namespace of a single run, while the server is still reading the request for it.
+pub(super) fn prepare_for_single_run(state: &mut SpawnerState) {
     if let Ok(network) = &mut state.network
         && state.is_one_shot
     {
-        // The launch repeats the attempt, and reports the failure.
+        // After a failure the launch tries again and reports the error.
         let _ = network.prepare();
     }
 }

@@ -5,23 +5,23 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::launch::launch;
-use super::parking::park_one;
+use super::parking::park_next_sandbox;
 use super::run::Run;
 use super::state::SpawnerState;
 use crate::plan::has_pid_namespace;
 use crate::protocol::{
     Answer, ChildPlan, EncodedSteps, ReceivedLaunchFds, Request, StepFailure, decode, read_request_file, send_answer,
 };
-use crate::root::create_workspace_filesystem;
+use crate::root::create_workspace_tmpfs;
 
 /// Serves one request. A successful launch returns a run.
 pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Run> {
     if descriptors.is_empty() {
-        // Without a socket for answers the server cannot expect one.
+        // Without an answer socket the failure cannot be reported.
         return None;
     }
     let file_message = match decode(message) {
-        Ok(Request::ReadFile { length }) if descriptors.len() > 1 => {
+        Ok(Request::InFile { length }) if descriptors.len() > 1 => {
             match read_request_file(&descriptors.remove(1), length) {
                 Ok(message) => Some(message),
                 Err(error) => {
@@ -47,13 +47,15 @@ pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descri
         Ok(Request::Park { steps }) => serve_park(state, &steps),
         Ok(Request::SetSlotLimit { limit }) => state.slots.set_limit(limit),
         Ok(Request::CreateWorkspace { bytes, inodes }) => {
-            let created = create_workspace_filesystem(bytes, inodes, state.facts.script)
-                .and_then(|workspace| send_answer(answers.as_fd(), &Answer::Workspace, &[workspace.as_fd()]));
+            let created = create_workspace_tmpfs(bytes, inodes, state.facts.script_ids)
+                .and_then(|workspace| send_answer(answers.as_fd(), &Answer::WorkspaceCreated, &[workspace.as_fd()]));
             if let Err(error) = created {
                 refuse("create a workspace", &error, answers);
             }
         }
-        Ok(Request::ReadFile { .. } | Request::Begin(_)) => refuse("read the request", &bad_message(), answers),
+        Ok(Request::InFile { .. } | Request::Initialize(_)) => {
+            refuse("read the request", &bad_message(), answers)
+        }
         Err(error) => refuse("read the request", &error, answers),
     }
     None
@@ -64,11 +66,11 @@ fn serve_park(state: &mut SpawnerState, steps: &EncodedSteps<'_>) {
         Ok(steps) if has_pid_namespace(&steps) => {
             state.slots.request(&steps);
             if state.is_one_shot {
-                // The only run follows at once, and would have to wait for the same work.
-                park_one(state);
+                // The run follows at once, and would otherwise have to wait for the same work.
+                park_next_sandbox(state);
             }
         }
-        // The reaper of a run without a pid namespace watches the server, which it does not know while it waits.
+        // The reaper of a run without a pid namespace watches the server, and a parked sandbox has no connection to it.
         Ok(_) => {}
         Err(error) => state.parking_failure = Some(StepFailure::outside_steps("read the plan", &error)),
     }
@@ -100,8 +102,8 @@ fn serve_launch(state: &mut SpawnerState, plan: &ChildPlan<'_>, descriptors: Vec
     }
 }
 
-/// Refuses a request whose descriptors did not all arrive. Without even the socket for answers, the server notices its
-/// end.
+/// Refuses a request whose descriptors were not all received. If even the answer socket is missing, the server notices
+/// that it was closed.
 pub(super) fn refuse_incomplete_request(descriptors: &[OwnedFd]) {
     if let Some(answers) = descriptors.first() {
         let error = io::Error::from_raw_os_error(libc::EMFILE);
@@ -117,7 +119,7 @@ fn refuse(what: &str, error: &io::Error, answers: &OwnedFd) {
     try_send(answers, &Answer::Failed(StepFailure::outside_steps(what, error)));
 }
 
-/// Sends an answer that reports a failure. If even that fails, the server notices the end of the socket.
+/// Sends an answer that reports a failure. If that fails too, the server notices that the answer socket was closed.
 fn try_send(answers: &OwnedFd, answer: &Answer) {
     let _ = send_answer(answers.as_fd(), answer, &[]);
 }

@@ -19,20 +19,20 @@ pub(super) struct Run {
     pidfd: Option<OwnedFd>,
     answers: OwnedFd,
     watch: Watch,
-    /// Removed together with the run, which is when the server has closed the usage files.
+    /// Dropped, and so removed, together with the run: by then the server has closed the usage files.
     _cgroup: Option<RunCgroup>,
-    _mounts: Option<OwnedFd>,
+    _mount_namespace: Option<OwnedFd>,
 }
 
-/// The event that the spawner waits for while a sandbox lives.
+/// The event that the spawner waits for while a sandbox is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
-    /// The server closes its end. It has the usage files and notices the end of the sandbox itself, and the spawner
-    /// must not wake up before.
+    /// The server closes its end. The server has the usage files and a pidfd, so it needs no report from the spawner,
+    /// and the spawner should not use the processor before the server has replied.
     ServerClose,
-    /// The server closes its end, or the sandbox ends, which the spawner reports.
+    /// The server closes its end, or the sandbox dies. The spawner then reports its usage.
     ServerCloseOrDeath,
-    /// The sandbox ends. The server has closed its end, or the reaper watches the server itself.
+    /// The sandbox dies. The server has closed its end already, or the reaper watches the server.
     Death,
 }
 
@@ -47,7 +47,7 @@ impl Watch {
 }
 
 impl Run {
-    /// Reports a launch to the server. A launch that cannot be reported is ended.
+    /// Reports a launch to the server. If that fails, the sandbox is killed.
     pub fn start(launched: LaunchedChild, plan: &ChildPlan<'_>) -> Self {
         let LaunchedChild {
             child,
@@ -76,7 +76,7 @@ impl Run {
             answers,
             watch: Watch::new(plan, usage_mask),
             _cgroup: child.cgroup,
-            _mounts: child.mounts,
+            _mount_namespace: child.mount_namespace,
         };
         if let Err(error) = reported {
             run.report_failure("send the descriptors of the sandbox", &error);
@@ -86,19 +86,20 @@ impl Run {
         run
     }
 
-    /// Whether the sandbox lives, or the server still reads its result.
+    /// Whether the sandbox is alive, or the server has not closed its end yet.
     pub fn is_needed(&self) -> bool {
-        self.pidfd.is_some() || !self.is_server_closed()
+        self.pidfd.is_some() || !self.has_server_closed()
     }
 
     pub fn kill(&self) {
         if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.pidfd.is_some()) {
-            // A process that has died already is reaped in the same way.
+            // A failure means that the process has died already; it is reaped in the same way.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 
-    /// Ends a run that the server has closed. In most cases it is dead already; otherwise it is reaped once it is.
+    /// Ends a run whose server has closed its end. A dead sandbox, the usual case, is reaped at once; another one is
+    /// killed now and reaped when it is dead.
     pub fn end(&mut self) {
         let Some(pidfd) = &self.pidfd else { return };
         if is_ready(pidfd, PollFlags::IN) {
@@ -117,11 +118,11 @@ impl Run {
         match reap(Some(self.pid), WaitMode::Block) {
             Ok(exited) => {
                 let usage = exited.map(|exited| SandboxUsage {
-                    cpu: exited.cpu,
-                    peak_memory: Some(exited.peak_bytes),
+                    cpu: exited.cpu_time,
+                    peak_memory: Some(exited.peak_memory_bytes),
                 });
                 let answer = Answer::SandboxReaped(usage.unwrap_or_default());
-                // A server that does not receive it runs into its timeout.
+                // If the answer is lost, the server runs into its timeout.
                 let _ = send_answer(self.answers.as_fd(), &answer, &[]);
             }
             Err(error) => self.report_failure("reap the sandbox", &error),
@@ -130,7 +131,7 @@ impl Run {
 
     fn report_failure(&self, what: &str, error: &io::Error) {
         let failure = Answer::Failed(StepFailure::outside_steps(what, error));
-        // A server that does not receive it runs into its timeout.
+        // If the answer is lost, the server runs into its timeout.
         let _ = send_answer(self.answers.as_fd(), &failure, &[]);
     }
 
@@ -139,12 +140,12 @@ impl Run {
         self.pidfd.as_ref().filter(|_| self.watch != Watch::ServerClose)
     }
 
-    /// The descriptor to watch for the server.
+    /// The descriptor to watch for the end of the server.
     pub fn watched_answers(&self) -> Option<&OwnedFd> {
         (self.pidfd.is_none() || self.watch != Watch::Death).then_some(&self.answers)
     }
 
-    fn is_server_closed(&self) -> bool {
+    fn has_server_closed(&self) -> bool {
         is_ready(&self.answers, PollFlags::empty())
     }
 }
@@ -162,11 +163,11 @@ mod tests {
 
     use super::*;
     use crate::kernel::socket;
-    use crate::spawner::event::{open_termination_signals, wait_for_event};
+    use crate::spawner::events::{open_termination_signals, wait_for_events};
 
     /// A process that outlives every test, and the server's end of its socket.
     fn lasting_run(watch: Watch) -> (Run, OwnedFd) {
-        #[expect(clippy::disallowed_methods, reason = "the test needs a process that lives")]
+        #[expect(clippy::disallowed_methods, reason = "the test needs a running process")]
         #[expect(clippy::zombie_processes, reason = "it is reaped as a sandbox is")]
         let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
@@ -178,7 +179,7 @@ mod tests {
             answers,
             watch,
             _cgroup: None,
-            _mounts: None,
+            _mount_namespace: None,
         };
         (run, server)
     }
@@ -191,18 +192,18 @@ mod tests {
         for watch in [Watch::ServerClose, Watch::ServerCloseOrDeath] {
             let (run, server) = lasting_run(watch);
             let mut runs = [run];
-            let nothing = wait_for_event(&socket, &signals, &runs, Some(Duration::ZERO)).unwrap();
+            let nothing = wait_for_events(&socket, &signals, &runs, Some(Duration::ZERO)).unwrap();
             assert!(nothing.is_timeout && nothing.dead_runs.is_empty() && nothing.closed_runs.is_empty());
             drop(server);
-            let event = wait_for_event(&socket, &signals, &runs, timeout).unwrap();
+            let event = wait_for_events(&socket, &signals, &runs, timeout).unwrap();
             assert_eq!((event.closed_runs, event.dead_runs), (vec![0], vec![]), "{watch:?}");
             runs[0].end();
             // `end` did not wait: a kill does not end every process at once.
             assert_eq!((runs[0].pidfd.is_some(), runs[0].watch), (true, Watch::Death));
-            let event = wait_for_event(&socket, &signals, &runs, timeout).unwrap();
+            let event = wait_for_events(&socket, &signals, &runs, timeout).unwrap();
             assert_eq!((event.closed_runs, event.dead_runs), (vec![], vec![0]));
             runs[0].reap();
-            assert!(runs[0].pidfd.is_none() && runs[0].is_server_closed());
+            assert!(runs[0].pidfd.is_none() && runs[0].has_server_closed());
         }
     }
 
@@ -213,7 +214,7 @@ mod tests {
         let mut runs = [run];
         drop(server);
         let signals = open_termination_signals().unwrap();
-        let event = wait_for_event(&socket, &signals, &runs, Some(Duration::ZERO)).unwrap();
+        let event = wait_for_events(&socket, &signals, &runs, Some(Duration::ZERO)).unwrap();
         assert!(event.is_timeout && event.closed_runs.is_empty());
         runs[0].kill();
         runs[0].reap();

@@ -1,4 +1,4 @@
-//! The mounts of a run, which the spawner opens in the mount namespace of the host.
+//! Opens the mounts of a run, in the mount namespace of the host.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,16 +7,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, fstat, open};
 
 use super::mount_namespaces::MountNamespaces;
-use super::owner_maps::OwnerMaps;
+use super::owner_idmaps::OwnerIdmaps;
 use super::state::SpawnerState;
-use crate::host::Ids;
+use crate::host::UidGid;
 use crate::kernel::mount::TreeCloner;
-use crate::plan::{Access, Ownership, RunOp, Step, run_steps};
-use crate::profile::Backing;
+use crate::plan::{BindAccess, BindOwner, RunOp, Step, run_steps};
+use crate::profile::WorkspaceBacking;
 use crate::protocol::{ChildPlan, ReceivedLaunchFds, StepFailure};
 use crate::root::run_mount_attributes;
 
-/// A step that mounts, with what it needs.
+/// A step that mounts.
 struct MountStep<'a> {
     step: &'a Step,
     source: Option<&'a OwnedFd>,
@@ -24,10 +24,10 @@ struct MountStep<'a> {
 }
 
 enum MountKind {
-    /// A filesystem in memory, which is attached as it is.
+    /// A detached tmpfs, which is attached without a clone.
     Tmpfs,
-    /// A tree of the host, which is cloned.
-    HostTree { access: Access, owner: Ownership },
+    /// A tree of the host, which is cloned before it is attached.
+    HostTree { access: BindAccess, owner: BindOwner },
 }
 
 /// Opens a detached mount for each step that mounts, in the order of the steps.
@@ -36,7 +36,7 @@ pub(super) fn open_run_mounts(
     plan: &ChildPlan<'_>,
     fds: &ReceivedLaunchFds,
 ) -> Result<VecDeque<OwnedFd>, StepFailure> {
-    let Some(namespaces) = &state.mounts else {
+    let Some(namespaces) = &state.mount_namespaces else {
         return Ok(VecDeque::new());
     };
     let steps: Vec<MountStep<'_>> = run_steps(&plan.steps)
@@ -51,7 +51,7 @@ pub(super) fn open_run_mounts(
     let needs_host = steps.iter().any(|step| matches!(step.kind, MountKind::HostTree { .. }));
     let mounts = if needs_host {
         namespaces
-            .with_host(clone_all)
+            .run_in_host_namespace(clone_all)
             .map_err(|error| StepFailure::outside_steps("enter the host's mounts", &error))??
     } else {
         clone_all()?
@@ -59,12 +59,17 @@ pub(super) fn open_run_mounts(
     if state.facts.privileged {
         for (step, mount) in steps.iter().zip(&mounts) {
             if let MountKind::HostTree {
-                owner: Ownership::Script,
+                owner: BindOwner::Script,
                 ..
             } = step.kind
             {
-                show_as_script(namespaces, &mut state.owner_maps, mount.as_fd(), state.facts.script)
-                    .map_err(|error| StepFailure::of_step(step.step, "open", &error))?;
+                show_as_script(
+                    namespaces,
+                    &mut state.owner_idmaps,
+                    mount.as_fd(),
+                    state.facts.script_ids,
+                )
+                .map_err(|error| StepFailure::of_step(step.step, "open", &error))?;
             }
         }
     }
@@ -74,15 +79,16 @@ pub(super) fn open_run_mounts(
 fn mount_step<'a>(step: &'a Step, op: &RunOp, fds: &'a ReceivedLaunchFds) -> Option<MountStep<'a>> {
     let (source, kind) = match op {
         RunOp::MountWorkspace {
-            backing: Backing::Tmpfs,
+            backing: WorkspaceBacking::Tmpfs,
             ..
         } => (fds.workspace.as_ref(), MountKind::Tmpfs),
         RunOp::MountWorkspace {
-            backing: Backing::Disk, ..
+            backing: WorkspaceBacking::Disk,
+            ..
         } => {
             let kind = MountKind::HostTree {
-                access: Access::ReadWrite,
-                owner: Ownership::Kept,
+                access: BindAccess::ReadWrite,
+                owner: BindOwner::Unchanged,
             };
             (fds.workspace.as_ref(), kind)
         }
@@ -113,10 +119,11 @@ fn open_mount(tree_cloner: TreeCloner, step: &MountStep<'_>) -> io::Result<Owned
 }
 
 /// A detached clone of the tree at a descriptor, without devices and setuid.
-fn clone_host_tree(tree_cloner: TreeCloner, source: BorrowedFd<'_>, access: Access) -> io::Result<OwnedFd> {
+fn clone_host_tree(tree_cloner: TreeCloner, source: BorrowedFd<'_>, access: BindAccess) -> io::Result<OwnedFd> {
     let attributes = run_mount_attributes(access);
     match tree_cloner.clone_tree(source, attributes) {
-        // The descriptor was opened in another mount namespace than the host namespace of an ordinary user's spawner.
+        // The spawner of an ordinary user is in another mount namespace than the one in which the descriptor was
+        // opened.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             tree_cloner.clone_tree(reopen_in_this_namespace(source)?.as_fd(), attributes)
         }
@@ -124,7 +131,7 @@ fn clone_host_tree(tree_cloner: TreeCloner, source: BorrowedFd<'_>, access: Acce
     }
 }
 
-/// The same file or directory, found by its path in this mount namespace and recognised by its device and inode.
+/// Opens the same file or directory in this mount namespace: finds it by its path, and checks its device and inode.
 fn reopen_in_this_namespace(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let path = rustix::fs::readlink(format!("/proc/self/fd/{}", descriptor.as_raw_fd()), Vec::new())?;
     let found = open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
@@ -138,13 +145,13 @@ fn reopen_in_this_namespace(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 
 fn show_as_script(
     namespaces: &MountNamespaces,
-    owner_maps: &mut OwnerMaps,
+    owner_idmaps: &mut OwnerIdmaps,
     mount: BorrowedFd<'_>,
-    script: Ids,
+    script: UidGid,
 ) -> io::Result<()> {
-    match owner_maps.apply(namespaces.proc.as_fd(), mount, script) {
-        // A filesystem or a kernel without idmapped mounts. The files keep their owners, and the script can read those
-        // that everybody may read.
+    match owner_idmaps.apply(namespaces.proc.as_fd(), mount, script) {
+        // The filesystem or the kernel has no idmapped mounts. The files keep their owners, and the script can read
+        // only those that everybody may read.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => Ok(()),
         result => result,
     }

@@ -1,4 +1,4 @@
-//! The first work of the spawner: it discards everything that it inherited.
+//! Discards everything that the spawner inherited, before it reads anything.
 #![expect(
     unsafe_code,
     reason = "descriptors by number, and the inherited environment is raw memory of the process"
@@ -9,17 +9,17 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
-use crate::descriptors::close_all_except;
+use crate::close_descriptors::close_all_except;
 use crate::kernel::pseudo_file;
 use crate::signals::reset_signals;
 
-/// The descriptor of the request socket after [`sanitize`].
+/// The descriptor of the request socket after [`sanitize_process`].
 const REQUEST_SOCKET: RawFd = 3;
 
 /// Keeps the request socket and nothing else: no descriptor, no environment, no argument, no handler, no core dump.
 ///
-/// Must run in a process of one thread, with `socket` open.
-pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
+/// The process must have a single thread.
+pub(super) fn sanitize_process(socket: OwnedFd) -> io::Result<OwnedFd> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     setrlimit(
         Resource::Core,
@@ -28,7 +28,7 @@ pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
             maximum: getrlimit(Resource::Core).maximum,
         },
     )?;
-    // A run takes more than a dozen descriptors in the spawner. Scripts have a limit of their own.
+    // The spawner needs more than a dozen descriptors for each run. The limit of scripts is a step of the plan.
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(
         Resource::Nofile,
@@ -37,14 +37,14 @@ pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
             maximum,
         },
     )?;
-    let socket = keep_only(socket)?;
+    let socket = keep_only_socket(socket)?;
     reset_signals()?;
     erase_arguments_and_environment()?;
     rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::chdir("/")?;
-    // The spawner does not receive the signals of a terminal.
+    // In a session of its own the spawner does not receive the signals of a terminal.
     match rustix::process::setsid() {
-        // It leads a process group already.
+        // The spawner is a process group leader already.
         Ok(_) | Err(rustix::io::Errno::PERM) => {}
         Err(error) => return Err(error.into()),
     }
@@ -52,8 +52,9 @@ pub(super) fn sanitize(socket: OwnedFd) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Moves the socket to its number, closes everything above, and opens `/dev/null` as the standard streams.
-fn keep_only(socket: OwnedFd) -> io::Result<OwnedFd> {
+/// Moves the socket to [`REQUEST_SOCKET`], closes every other descriptor, and opens `/dev/null` as the standard
+/// streams.
+fn keep_only_socket(socket: OwnedFd) -> io::Result<OwnedFd> {
     let raw = socket.into_raw_fd();
     if raw != REQUEST_SOCKET {
         // SAFETY: plain system calls on descriptor numbers. A descriptor at the target is closed on purpose, and no
@@ -75,8 +76,8 @@ fn keep_only(socket: OwnedFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(REQUEST_SOCKET) })
 }
 
-/// Overwrites arguments and environment. A forked spawner has those of its parent in memory, and so would each of its
-/// children.
+/// Overwrites the arguments and the environment. A forked spawner inherits those of its parent in its memory, and every
+/// child would inherit them from the spawner.
 fn erase_arguments_and_environment() -> io::Result<()> {
     unsafe extern "C" {
         static mut environ: *mut *mut libc::c_char;
@@ -101,7 +102,7 @@ fn erase_arguments_and_environment() -> io::Result<()> {
     Ok(())
 }
 
-/// The addresses of the arguments and of the environment, in the text of `/proc/self/stat`.
+/// The address ranges of the arguments and of the environment, from the text of `/proc/self/stat`.
 fn argument_ranges(stat: &str) -> io::Result<Vec<(usize, usize)>> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat has an unknown format");
     // The name in parentheses can contain anything, so fields are counted from the third, which follows it.
@@ -113,7 +114,7 @@ fn argument_ranges(stat: &str) -> io::Result<Vec<(usize, usize)>> {
     for (start, end) in [(48, 49), (50, 51)] {
         let (start, end) = address(start).zip(address(end)).ok_or_else(invalid)?;
         match (start, end) {
-            // A process without them, or a kernel that hides them.
+            // The process has none, or the kernel hides them.
             (0, 0) => {}
             (start, end) if start <= end => ranges.push((start, end)),
             _ => return Err(invalid()),

@@ -1,8 +1,8 @@
-//! The parked sandboxes.
+//! The parked sandboxes, and how many to keep.
 //!
-//! A parked sandbox has done everything that depends on the profile alone, and waits for a run: its workspace, its skill,
-//! its inputs and its command. It serves one run. The spawner replaces it when it has nothing else to do. A server has as
-//! many parked sandboxes as its recent load could use.
+//! A parked sandbox has applied every step that does not depend on the run, and waits for the workspace, the skill, the
+//! inputs and the command of a run. It serves one run. When the spawner is idle, it parks a replacement. The number of
+//! parked sandboxes grows with the recent load, up to a limit.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,23 +18,24 @@ use crate::kernel::wait::{WaitMode, reap};
 use crate::plan::Step;
 use crate::protocol::{ChildPlan, RunMessage, StepFailure, encode, receive_parking_failure};
 
-/// A kind of run that was not requested for this long is forgotten, with its parked sandboxes.
+/// The time without a launch after which a kind of run is discarded, together with its parked sandboxes.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time without a launch and without the end of a run after which a used slot is refilled while another one is still
-/// full. Parking takes as much of the processor as a short run, and would take it from the run that has just started, or
-/// from the process that passes its result to the caller.
+/// The time without a launch or an end of a run before the spawner replaces a used sandbox while another one is still
+/// parked. Parking takes as much CPU time as a short run. It would slow down a run that has just started, or the server
+/// that returns the result of a run.
 const REFILL_DELAY: Duration = Duration::from_millis(3);
 
-/// The minimum number of slots for a kind of run: one to be used, and one to be ready meanwhile.
+/// The minimum number of parked sandboxes for a kind of run: one for the next run, and one for a run that follows at
+/// once.
 const MIN_SLOTS_PER_KIND: usize = 2;
 
 /// The parked sandboxes of a spawner.
 pub(super) struct Slots {
-    /// The most sandboxes that are parked at once; with 0 only requested ones are.
+    /// The maximum number of parked sandboxes; with 0, one is parked if the server requests it.
     limit: usize,
-    /// The last launch or end of a run.
-    last_change: Option<Instant>,
+    /// The time of the last launch or end of a run.
+    last_activity: Option<Instant>,
     parked: Vec<ParkedSandbox>,
     kinds: Vec<SlotKind>,
 }
@@ -42,7 +43,7 @@ pub(super) struct Slots {
 /// A sandbox that waits for its run.
 pub(super) struct ParkedSandbox {
     steps: Rc<[Step]>,
-    /// None once a run has it.
+    /// None once the sandbox serves a run.
     child: Option<ClonedChild>,
     /// The socket that the run is sent through.
     run_socket: OwnedFd,
@@ -50,29 +51,29 @@ pub(super) struct ParkedSandbox {
 
 /// Runs that the same parked sandboxes can serve.
 struct SlotKind {
-    /// The steps that do not need the run.
+    /// The steps that do not depend on the run.
     steps: Rc<[Step]>,
-    /// How many are parked.
+    /// The number of sandboxes to keep parked.
     target_count: usize,
     last_used: Instant,
 }
 
-/// The steps that are known before the run is.
-fn steps_without_run(steps: &[Step]) -> impl Iterator<Item = &Step> {
-    steps.iter().filter(|step| !step.op.needs_run())
+/// The steps that do not depend on the run.
+fn steps_before_run(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().filter(|step| !step.op.depends_on_job())
 }
 
 impl Slots {
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            last_change: None,
+            last_activity: None,
             parked: Vec::new(),
             kinds: Vec::new(),
         }
     }
 
-    /// Changes the limit, and discards the sandboxes above it.
+    /// Changes the limit, and ends the sandboxes above it.
     pub fn set_limit(&mut self, limit: u8) {
         self.limit = usize::from(limit);
         self.parked.truncate(self.limit);
@@ -81,7 +82,7 @@ impl Slots {
         }
     }
 
-    /// Requests parked sandboxes for these steps.
+    /// Sets the number of sandboxes to park for these steps to the minimum.
     pub fn request(&mut self, steps: &[Step]) {
         let count = MIN_SLOTS_PER_KIND.min(self.limit.max(1));
         self.kind_of(steps).target_count = count;
@@ -89,13 +90,13 @@ impl Slots {
 
     fn kind_of(&mut self, steps: &[Step]) -> &mut SlotKind {
         let known = self.kinds.iter().position(|kind| {
-            let mut wanted = steps_without_run(steps);
+            let mut wanted = steps_before_run(steps);
             let is_same = |step: &Step| wanted.next().is_some_and(|other| step.does_same_as(other));
             kind.steps.iter().all(is_same) && wanted.next().is_none()
         });
         let index = known.unwrap_or_else(|| {
             self.kinds.push(SlotKind {
-                steps: steps_without_run(steps).cloned().collect(),
+                steps: steps_before_run(steps).cloned().collect(),
                 target_count: 0,
                 last_used: Instant::now(),
             });
@@ -104,12 +105,12 @@ impl Slots {
         &mut self.kinds[index]
     }
 
-    /// Takes a parked sandbox for these steps. When there is none, the kind gets one more slot.
+    /// Takes a parked sandbox for these steps. If there is none, one more is parked for this kind of run from now on.
     pub fn take(&mut self, steps: &[Step]) -> Option<ParkedSandbox> {
         if self.limit == 0 && self.parked.is_empty() {
             return None;
         }
-        self.last_change = Some(Instant::now());
+        self.last_activity = Some(Instant::now());
         let limit = self.limit;
         let kind = self.kind_of(steps);
         kind.last_used = Instant::now();
@@ -129,8 +130,8 @@ impl Slots {
         of_kind.count()
     }
 
-    /// The kind that has fewer parked sandboxes than it should.
-    fn incomplete_kind(&self) -> Option<usize> {
+    /// The index of a kind with fewer parked sandboxes than its target.
+    fn underfilled_kind(&self) -> Option<usize> {
         if self.parked.len() >= self.limit.max(1) {
             return None;
         }
@@ -141,7 +142,7 @@ impl Slots {
 
     /// The steps of the sandbox to park next.
     pub fn next_to_park(&self) -> Option<Rc<[Step]>> {
-        let index = self.incomplete_kind()?;
+        let index = self.underfilled_kind()?;
         Some(Rc::clone(&self.kinds[index].steps))
     }
 
@@ -150,7 +151,7 @@ impl Slots {
         self.parked.push(sandbox);
     }
 
-    /// Parks no more sandboxes with these steps until a launch asks for one again.
+    /// Parks no more sandboxes with these steps until the next launch that could use one.
     pub fn stop_parking(&mut self, steps: &Rc<[Step]>) {
         for kind in self.kinds.iter_mut().filter(|kind| Rc::ptr_eq(&kind.steps, steps)) {
             kind.target_count = 0;
@@ -159,33 +160,33 @@ impl Slots {
 
     /// Whether a sandbox should be parked.
     pub fn needs_preparation(&self) -> bool {
-        self.incomplete_kind().is_some()
+        self.underfilled_kind().is_some()
     }
 
     /// Records that a run has ended.
     pub fn record_end_of_run(&mut self) {
-        self.last_change = Some(Instant::now());
+        self.last_activity = Some(Instant::now());
     }
 
-    /// How long to leave the processor to the runs before the next sandbox is parked.
+    /// The time to wait before the next sandbox is parked. See [`REFILL_DELAY`].
     pub fn time_until_refill(&self) -> Duration {
         let is_urgent = self
-            .incomplete_kind()
+            .underfilled_kind()
             .is_some_and(|index| self.parked_count(&self.kinds[index]) == 0);
-        match self.last_change {
+        match self.last_activity {
             Some(last) if !is_urgent => REFILL_DELAY.saturating_sub(last.elapsed()),
             _ => Duration::ZERO,
         }
     }
 
-    /// How long until a kind can be forgotten.
+    /// The time until a kind can be discarded.
     pub fn time_until_idle(&self) -> Option<Duration> {
         let oldest = self.kinds.iter().map(|kind| kind.last_used).min()?;
         Some(IDLE_TIMEOUT.saturating_sub(oldest.elapsed()))
     }
 
-    /// Forgets the kinds that were not used for long.
-    pub fn forget_idle(&mut self) {
+    /// Discards the kinds without a recent launch, and ends their parked sandboxes.
+    pub fn discard_idle_kinds(&mut self) {
         self.kinds.retain(|kind| kind.last_used.elapsed() < IDLE_TIMEOUT);
         let kinds = &self.kinds;
         self.parked
@@ -202,7 +203,7 @@ impl ParkedSandbox {
         }
     }
 
-    /// Whether the child lives.
+    /// Whether the child is alive.
     pub fn is_alive(&self) -> bool {
         let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.child
@@ -211,11 +212,11 @@ impl ParkedSandbox {
     }
 
     /// Whether the child started from this template.
-    pub fn has_template(&self, template: Option<u64>) -> bool {
+    pub fn started_from_template(&self, template: Option<u64>) -> bool {
         self.child.as_ref().is_some_and(|child| child.template == template)
     }
 
-    /// Why a dead sandbox could not park. A sandbox that was killed has sent nothing.
+    /// Why a dead sandbox could not be parked; none if it was killed.
     pub fn parking_failure(&self) -> Option<StepFailure> {
         match receive_parking_failure(self.run_socket.as_fd()) {
             Ok(failure) => failure,
@@ -226,7 +227,7 @@ impl ParkedSandbox {
         }
     }
 
-    /// Sends the run, and returns the child that runs it; none when the run does not fit into a message.
+    /// Sends the run, and returns the child that will run it; none if the run does not fit into a message.
     pub fn send_run(mut self, plan: &ChildPlan<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<Option<ClonedChild>> {
         let message = encode(&RunMessage::of_plan(plan))?;
         if message.len() > socket::MAX_MESSAGE_BYTES || descriptors.len() > socket::MAX_DESCRIPTORS {

@@ -1,4 +1,4 @@
-//! The state of the spawner: facts, namespaces and control groups, found or created at its start.
+//! The state of the spawner.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,10 +8,10 @@ use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits, set_t
 
 use super::cpu_affinity::CpuAffinity;
 use super::mount_namespaces::{IdleMounts, MountNamespaces};
-use super::network::Network;
-use super::owner_maps::OwnerMaps;
+use super::network::NetworkNamespace;
+use super::owner_idmaps::OwnerIdmaps;
 use super::slots::Slots;
-use super::step_cache::StepCache;
+use super::step_cache::DecodedStepCache;
 use super::template::Templates;
 use crate::cgroup::{CgroupFactory, CgroupLayout};
 use crate::child::ChildFds;
@@ -22,21 +22,21 @@ use crate::spawner_options::{SpawnerKind, SpawnerOptions};
 /// The state of the spawner.
 pub(super) struct SpawnerState {
     pub facts: HostFacts,
-    /// A pidfd of the spawner, for its children. They cannot open it themselves in their pid namespace. None where the
-    /// kernel or a filter refuses pidfd_open(2).
+    /// A pidfd of the spawner, for its children, which cannot open it from their own pid namespace. None where the
+    /// kernel lacks pidfd_open(2), or a filter refuses it.
     own_pidfd: Option<OwnedFd>,
-    /// None where no mount namespace can be created.
-    pub mounts: Option<MountNamespaces>,
+    /// None if no mount namespace can be created.
+    pub mount_namespaces: Option<MountNamespaces>,
     pub templates: Templates,
-    /// The error where the spawner cannot change its network namespace.
-    pub network: io::Result<Network>,
+    /// An error if the network namespace cannot be opened; a launch that needs it reports this error.
+    pub network: io::Result<NetworkNamespace>,
     pub cgroups: Option<CgroupFactory>,
-    pub owner_maps: OwnerMaps,
+    pub owner_idmaps: OwnerIdmaps,
     pub slots: Slots,
-    pub step_cache: StepCache,
-    /// The processors of the children, where the spawner itself was moved away from the processor of its parent.
+    pub step_cache: DecodedStepCache,
+    /// The processors for the children, if the spawner itself is limited to fewer.
     pub affinity: Option<CpuAffinity>,
-    /// Why a sandbox could not be parked. The next launch reports it to the server.
+    /// Why a sandbox could not be parked. It is reported to the server together with the next launch.
     pub parking_failure: Option<StepFailure>,
     pub is_one_shot: bool,
     /// Whether there has been a launch.
@@ -44,24 +44,25 @@ pub(super) struct SpawnerState {
 }
 
 impl SpawnerState {
-    /// Creates what this host allows, and records the rest in the facts for the planner.
+    /// Creates the namespaces and control groups that this host allows. The facts record what it does not allow, for
+    /// the planner.
     pub fn create(options: &SpawnerOptions, affinity: Option<CpuAffinity>) -> Result<Self, StepFailure> {
         let failed = |what: &'static str| move |error: io::Error| StepFailure::outside_steps(what, &error);
         let own_pidfd = open_own_pidfd().map_err(failed("open the pidfd of the spawner"))?;
-        if options.kind == SpawnerKind::Plain {
+        if options.kind == SpawnerKind::Unconfined {
             let (reason, fix) = ("this spawner is for unconfined runs", "use a confining spawner");
-            let mut facts = HostFacts::probe_with_cgroup(options.script, CgroupFacts::unavailable(reason, fix));
+            let mut facts = HostFacts::probe_with_cgroup(options.script_ids, CgroupFacts::unavailable(reason, fix));
             facts.namespaces = Availability::missing(reason, fix);
             return Ok(Self {
                 facts,
                 own_pidfd,
-                mounts: None,
+                mount_namespaces: None,
                 templates: Templates::default(),
                 network: Err(io::Error::from_raw_os_error(libc::EPERM)),
                 cgroups: None,
-                owner_maps: OwnerMaps::default(),
+                owner_idmaps: OwnerIdmaps::default(),
                 slots: Slots::new(0),
-                step_cache: StepCache::default(),
+                step_cache: DecodedStepCache::default(),
                 affinity,
                 parking_failure: None,
                 is_one_shot: true,
@@ -69,35 +70,35 @@ impl SpawnerState {
             });
         }
         let (cgroups, cgroup_facts) = create_cgroup_factory();
-        let mut facts = HostFacts::probe_with_cgroup(options.script, cgroup_facts);
+        let mut facts = HostFacts::probe_with_cgroup(options.script_ids, cgroup_facts);
         if facts.privileged {
-            // The ids change around each clone, and the capabilities must stay.
+            // The effective ids change around each clone, and the capabilities must stay.
             set_capabilities_secure_bits(CapabilitiesSecureBits::NO_SETUID_FIXUP)
                 .map_err(|errno| failed("set the securebits")(errno.into()))?;
             drop_supplementary_groups().map_err(failed("drop the supplementary groups"))?;
         }
-        let network = Network::new();
-        let mounts = create_mount_namespaces(&mut facts, options);
+        let network = NetworkNamespace::open();
+        let mount_namespaces = create_mount_namespaces(&mut facts, options);
         Ok(Self {
             facts,
             own_pidfd,
-            mounts,
+            mount_namespaces,
             templates: Templates::default(),
             network,
             cgroups,
-            owner_maps: OwnerMaps::default(),
-            slots: Slots::new(usize::from(options.slots)),
-            step_cache: StepCache::default(),
+            owner_idmaps: OwnerIdmaps::default(),
+            slots: Slots::new(usize::from(options.slot_limit)),
+            step_cache: DecodedStepCache::default(),
             affinity,
             parking_failure: None,
-            is_one_shot: options.one_shot,
+            is_one_shot: options.is_one_shot,
             has_launched: false,
         })
     }
 
-    /// The descriptors of a new child, whatever it will run. The child calls this.
+    /// Copies the descriptors that every new child needs. The child calls this after the clone.
     pub fn child_fds(&self, tasks_fds: Vec<OwnedFd>) -> io::Result<ChildFds> {
-        let mounts = self.mounts.as_ref();
+        let mounts = self.mount_namespaces.as_ref();
         Ok(ChildFds {
             tree_cloner: mounts.map(|mounts| mounts.tree_cloner),
             proc: mounts.map(|mounts| mounts.proc.try_clone()).transpose()?,
@@ -115,7 +116,7 @@ fn open_own_pidfd() -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A script that only changes its ids would keep the groups.
+/// Without this a script would keep the supplementary groups of root: the child changes only its user and group id.
 fn drop_supplementary_groups() -> io::Result<()> {
     if !rustix::process::getgroups()?.is_empty() {
         set_thread_groups(&[])?;
@@ -142,14 +143,14 @@ fn create_mount_namespaces(facts: &mut HostFacts, options: &SpawnerOptions) -> O
     if !facts.namespaces.is_available() {
         return None;
     }
-    if facts.mount_api == MountApi::Paths {
+    if facts.mount_api == MountApi::MountByPath {
         facts.namespaces = Availability::missing(
             "the kernel, or a filter in front of it, lacks open_tree, fsopen or move_mount",
             "use Linux 5.2 or later, or let the filter pass these calls",
         );
         return None;
     }
-    let idle_mounts = if options.one_shot {
+    let idle_mounts = if options.is_one_shot {
         IdleMounts::HostCopy
     } else {
         IdleMounts::Minimal

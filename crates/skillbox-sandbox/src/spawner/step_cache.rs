@@ -1,4 +1,4 @@
-//! Decoded steps. A server uses few plans, and sends the steps of a plan with every launch.
+//! A cache of decoded steps: the server uses few plans, and sends the steps of a plan with every launch.
 
 use std::io;
 use std::rc::Rc;
@@ -6,14 +6,14 @@ use std::rc::Rc;
 use crate::plan::Step;
 use crate::protocol::EncodedSteps;
 
-/// The number of cached plans: enough for a server with a few skills.
+/// The maximum number of cached plans: enough for a server with a few skills. The oldest is removed first.
 const CACHE_CAPACITY: usize = 8;
 
-/// The steps of the last plans, each with its encoding.
+/// The decoded steps of recent plans, each with its encoding as the key.
 #[derive(Default)]
-pub(super) struct StepCache(Vec<(EncodedSteps<'static>, Rc<[Step]>)>);
+pub(super) struct DecodedStepCache(Vec<(EncodedSteps<'static>, Rc<[Step]>)>);
 
-impl StepCache {
+impl DecodedStepCache {
     /// Decodes steps, or returns them from the cache.
     pub fn decode(&mut self, encoded: &EncodedSteps<'_>) -> io::Result<Rc<[Step]>> {
         if let Some((_, steps)) = self.0.iter().find(|(cached, _)| cached == encoded) {
@@ -45,7 +45,7 @@ mod tests {
                 op: PrepareOp::NewSession.into(),
             }]
         };
-        let mut cache = StepCache::default();
+        let mut cache = DecodedStepCache::default();
         let first = cache.decode(&EncodedSteps::encode(&steps(1)).unwrap()).unwrap();
         let again = cache.decode(&EncodedSteps::encode(&steps(1)).unwrap()).unwrap();
         assert!(Rc::ptr_eq(&first, &again));

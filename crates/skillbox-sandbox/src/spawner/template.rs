@@ -1,8 +1,9 @@
-//! Roots that are built once, and copied by every run of the same profile.
+//! Templates: mount namespaces with a finished root, which are built once and copied for every run with the same
+//! operations.
 //!
-//! The [`TemplateOp`]s of a plan depend on the profile and the host only. The spawner applies them for the first run, in a
-//! mount namespace of its own. Later runs start from a copy of that namespace, which takes a twentieth of the time. When a
-//! path of the host is replaced, the template is stale, and the spawner builds another one.
+//! The [`TemplateOp`]s of a plan depend only on the profile and the host. The spawner applies them for the first run,
+//! in a new mount namespace. Each run starts from a copy of that namespace, which takes a twentieth of the time. A
+//! template is stale when one of its host paths was replaced; the spawner then builds another one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,16 +11,17 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
-use super::mount_namespaces::{MountNamespaces, own_mount_namespace};
+use super::mount_namespaces::{MountNamespaces, open_own_mount_namespace};
 use crate::kernel::mount::TreeCloner;
 use crate::plan::{Step, TemplateOp, template_steps};
 use crate::protocol::StepFailure;
-use crate::root::{HOST_BIND_ATTRIBUTES, Skeleton};
+use crate::root::{HOST_BIND_ATTRIBUTES, TemplateRoot};
 
-/// The number of cached templates: enough for a server with several profiles. The least recently used is removed first.
+/// The maximum number of cached templates: enough for a server with several profiles. The least recently used one is
+/// removed first.
 const CACHE_CAPACITY: usize = 8;
 
-/// The interval between two checks of the host's paths.
+/// The minimum time between two checks whether the host paths of a template were replaced.
 const SOURCE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The templates of this spawner, the most recently used one last.
@@ -30,7 +32,7 @@ pub(super) struct Templates {
 }
 
 struct Template {
-    /// Its number among all templates that were ever built.
+    /// Its number among all templates that this spawner has built.
     number: u64,
     /// The operations that built it.
     ops: Vec<TemplateOp>,
@@ -39,16 +41,16 @@ struct Template {
     checked_at: Instant,
 }
 
-/// A path of the host that a template binds.
+/// A host path that a template binds.
 struct Source {
     path: String,
     identity: Option<(u64, u64)>,
 }
 
 impl Templates {
-    /// The mount namespace that a run with these steps starts from, and its number; none when the run has no root of its
-    /// own. A stale template is replaced by one with another number.
-    pub fn namespace(
+    /// The template for these steps, as its mount namespace and its number; none if the run has no root of its own. A
+    /// missing or stale template is built, with a new number.
+    pub fn get_or_build(
         &mut self,
         namespaces: &MountNamespaces,
         steps: &[Step],
@@ -64,7 +66,7 @@ impl Templates {
             Some(template) => template,
             None => {
                 self.built_count += 1;
-                build(namespaces, wanted, self.built_count)?
+                build_template(namespaces, wanted, self.built_count)?
             }
         };
         if self.list.len() == CACHE_CAPACITY {
@@ -80,7 +82,7 @@ impl Template {
         if self.checked_at.elapsed() < SOURCE_CHECK_INTERVAL {
             return false;
         }
-        let is_same = namespaces.with_host(|| {
+        let is_same = namespaces.run_in_host_namespace(|| {
             self.sources
                 .iter()
                 .all(|source| identity(&source.path) == source.identity)
@@ -90,20 +92,20 @@ impl Template {
     }
 }
 
-/// Device and inode of a path; none when it does not exist.
+/// The device and inode of a path; none if it does not exist.
 fn identity(path: &str) -> Option<(u64, u64)> {
     let stat = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some((stat.st_dev, stat.st_ino))
 }
 
-fn build<'a>(
+fn build_template<'a>(
     namespaces: &MountNamespaces,
     steps: impl Iterator<Item = (&'a Step, &'a TemplateOp)> + Clone,
     number: u64,
 ) -> Result<Template, StepFailure> {
     let outside_steps = |what: &'static str| move |error: io::Error| StepFailure::outside_steps(what, &error);
     let mut sources = Vec::new();
-    let opened = namespaces.with_host(|| {
+    let opened = namespaces.run_in_host_namespace(|| {
         steps
             .clone()
             .map(|(step, op)| match op {
@@ -121,13 +123,12 @@ fn build<'a>(
             .collect::<Result<Vec<Option<OwnedFd>>, StepFailure>>()
     });
     let opened = opened.map_err(outside_steps("enter the host's mounts"))??;
-    let built = namespaces.with_new(|| {
-        // Before the pivot: afterwards there may be no /proc to open it through.
-        let namespace = own_mount_namespace().map_err(outside_steps("find the mount namespace"))?;
-        let mut skeleton = Skeleton::new(namespaces.tree_cloner);
+    let built = namespaces.run_in_new_namespace(|| {
+        // Must be opened before the pivot: the new root may have no /proc.
+        let namespace = open_own_mount_namespace().map_err(outside_steps("find the mount namespace"))?;
+        let mut root = TemplateRoot::new(namespaces.tree_cloner);
         for ((step, op), source) in steps.clone().zip(opened) {
-            skeleton
-                .apply(op, source)
+            root.apply(op, source)
                 .map_err(|error| StepFailure::of_step(step, "build the root", &error))?;
         }
         Ok(namespace)
@@ -142,10 +143,11 @@ fn build<'a>(
     })
 }
 
-/// A copy of a path and the identity of the path; none for an optional path that does not exist.
+/// A detached mount of a host path, and the device and inode of the path; none for an optional path that does not
+/// exist.
 type OpenedSource = (Option<OwnedFd>, Option<(u64, u64)>);
 
-/// A detached, read-only copy of a path of the host, and the identity of the path.
+/// Opens a host path as a detached, read-only mount.
 fn open_source(path: &str, optional: bool, tree_cloner: TreeCloner) -> io::Result<OpenedSource> {
     let source = match openat(
         CWD,

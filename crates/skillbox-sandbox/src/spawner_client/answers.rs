@@ -1,4 +1,4 @@
-//! Waits for the answers of the spawner and of the child.
+//! Receives the answers of the spawner and of the child.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::errors::{ANSWER_TIMEOUT, SpawnerError};
 use crate::protocol::{Answer, SandboxUsage, StepFailure, receive_answer};
 
-/// Waits for one answer, until the timeout.
+/// Waits for one answer, at most [`ANSWER_TIMEOUT`].
 pub(super) fn wait_for_answer(from: &OwnedFd) -> Result<(Answer, Vec<OwnedFd>), SpawnerError> {
     let mut watched = [PollFd::new(from, PollFlags::IN)];
     let timeout = Timespec {
@@ -38,28 +38,30 @@ pub(super) fn has_answer(answers: &OwnedFd) -> Result<bool, SpawnerError> {
     if count == 0 || !watched[0].revents().contains(PollFlags::IN) {
         return Ok(false);
     }
-    // The end of the other side is readable too, and is no answer.
+    // A closed socket is readable too, but has no answer.
     let mut first = [0];
     let (length, _) = rustix::net::recv(answers, &mut first, rustix::net::RecvFlags::PEEK)
         .map_err(|error| SpawnerError::Socket(error.into()))?;
     Ok(length > 0)
 }
 
-/// The answers to one launch so far. Spawner and child each keep their own order; between the two there is none.
+/// The answers to one launch that were received so far. The answers of the spawner and those of the child can be
+/// interleaved in any way; each process sends its own in order.
 #[derive(Default)]
 pub(super) struct LaunchAnswers {
     pub launched: Option<LaunchedAnswer>,
-    pub is_running: bool,
+    /// Whether the command was executed, or could not be.
+    pub is_exec_done: bool,
     pub exec_error: Option<i32>,
     pub degraded: Vec<StepFailure>,
-    pub failed: Option<StepFailure>,
-    pub parking_failed: Option<StepFailure>,
-    /// The status of the command, once it has ended.
+    pub failure: Option<StepFailure>,
+    pub parking_failure: Option<StepFailure>,
+    /// The wait(2) status of the command, once it has ended.
     pub command_status: Option<i32>,
     pub usage: Option<SandboxUsage>,
 }
 
-/// The launched child.
+/// The content of [`Answer::Launched`].
 pub(super) struct LaunchedAnswer {
     pub pid: i32,
     pub usage_mask: u8,
@@ -68,22 +70,23 @@ pub(super) struct LaunchedAnswer {
 }
 
 impl LaunchAnswers {
-    /// Receives answers until the command runs, or a parked sandbox has the run and continues on its own.
-    pub fn until_running(socket: &OwnedFd) -> Result<Self, SpawnerError> {
+    /// Receives answers until the launch has failed, the command was executed, or a parked sandbox has received the
+    /// run.
+    pub fn receive_until_launched(socket: &OwnedFd) -> Result<Self, SpawnerError> {
         let mut answers = Self::default();
-        while answers.failed.is_none() && !answers.is_under_way() {
+        while answers.failure.is_none() && !answers.is_launched() {
             answers.receive(socket)?;
             if answers.usage.is_some() {
-                // The child died before the command ran: another process killed it.
+                // Another process killed the child before the command ran.
                 return Err(SpawnerError::Exited);
             }
         }
         Ok(answers)
     }
 
-    fn is_under_way(&self) -> bool {
+    fn is_launched(&self) -> bool {
         let launched = self.launched.as_ref();
-        launched.is_some_and(|launched| self.is_running || launched.was_parked)
+        launched.is_some_and(|launched| self.is_exec_done || launched.was_parked)
     }
 
     /// Waits for one more answer.
@@ -107,17 +110,17 @@ impl LaunchAnswers {
                     descriptors,
                 });
             }
-            Answer::Started => self.is_running = true,
-            Answer::NotExecuted { errno } => {
+            Answer::CommandStarted => self.is_exec_done = true,
+            Answer::CommandNotExecuted { errno } => {
                 self.exec_error = Some(errno);
-                self.is_running = true;
+                self.is_exec_done = true;
             }
-            Answer::ParkingFailed(failure) => self.parking_failed = Some(failure),
+            Answer::ParkingFailed(failure) => self.parking_failure = Some(failure),
             Answer::Degraded(failure) => self.degraded.push(failure),
-            Answer::Failed(failure) => self.failed = Some(failure),
+            Answer::Failed(failure) => self.failure = Some(failure),
             Answer::CommandEnded { status } => self.command_status = Some(status),
             Answer::SandboxReaped(usage) => self.usage = Some(usage),
-            Answer::Facts(_) | Answer::Workspace => {}
+            Answer::Facts(_) | Answer::WorkspaceCreated => {}
         }
     }
 }
@@ -132,7 +135,7 @@ mod tests {
     fn a_command_that_ends_before_the_spawner_answers_is_not_reported_as_killed() {
         let (ours, theirs) = socket::pair().unwrap();
         for answer in [
-            Answer::Started,
+            Answer::CommandStarted,
             Answer::CommandEnded { status: 3 << 8 },
             Answer::Launched {
                 pid: 7,
@@ -142,7 +145,7 @@ mod tests {
         ] {
             send_answer(theirs.as_fd(), &answer, &[]).unwrap();
         }
-        let answers = LaunchAnswers::until_running(&ours).unwrap();
+        let answers = LaunchAnswers::receive_until_launched(&ours).unwrap();
         assert_eq!(answers.launched.map(|launched| launched.pid), Some(7));
         assert_eq!(answers.command_status, Some(3 << 8));
     }

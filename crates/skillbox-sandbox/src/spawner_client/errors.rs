@@ -1,4 +1,4 @@
-//! Why the spawner gave no answer, or no sandbox.
+//! The errors of requests to the spawner.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use skillbox_model::ErrorCode;
 
-/// The longest time that the spawner may take for an answer.
+/// The maximum time for one answer of the spawner.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why the spawner gave no answer.
+/// Why a request to the spawner failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnerError {
-    /// The program could not be started.
+    /// The program of the spawner could not be started.
     #[error("cannot start the spawner {}", program.display())]
     Start {
         /// The program.
@@ -35,14 +35,14 @@ pub enum SpawnerError {
     /// The spawner could not serve the request.
     #[error("the spawner cannot {what}")]
     Refused {
-        /// The operation that failed.
+        /// The operation that failed, worded to follow "cannot".
         what: String,
         /// The cause.
         source: io::Error,
     },
 }
 
-/// Why there is no sandbox.
+/// Why a launch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// A step of the plan failed.
@@ -52,20 +52,20 @@ pub enum LaunchError {
         number: u16,
         /// The step, as the plan prints it.
         step: String,
-        /// The operation that failed.
+        /// The operation that failed, worded to follow "cannot".
         what: String,
         /// The stable code of the failure.
         code: ErrorCode,
-        /// The error of the kernel.
+        /// The kernel error.
         source: io::Error,
     },
-    /// The spawner failed.
+    /// The request to the spawner failed.
     #[error(transparent)]
     Spawner(#[from] SpawnerError),
 }
 
 impl LaunchError {
-    /// The stable code.
+    /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Step { code, .. } => *code,

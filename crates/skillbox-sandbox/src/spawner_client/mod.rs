@@ -1,4 +1,4 @@
-//! The server's side of the spawner: start it, send requests, follow the sandboxes that it launches.
+//! The client side of the spawner: starts it, sends requests, and observes the sandboxes that it launches.
 
 mod answers;
 mod cpu_sampling;
@@ -8,5 +8,5 @@ mod spawner;
 mod step_cache;
 
 pub use errors::{LaunchError, SpawnerError};
-pub use sandbox::{LimitHits, ParkingFailure, Sandbox, SandboxResult, ScriptEnd};
+pub use sandbox::{CommandEnd, LimitHits, ParkingFailure, Sandbox, SandboxResult};
 pub use spawner::{LaunchFds, Spawner};

@@ -1,4 +1,4 @@
-//! One running sandbox, seen from the server.
+//! One sandbox, from its launch to its result.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, pidfd_send_signal};
-use skillbox_model::{Enforcement, ErrorCode, Usage};
+use skillbox_model::{Enforcement, ErrorCode, ResourceUsage};
 
 use super::answers::{LaunchAnswers, has_answer};
 use super::cpu_sampling;
@@ -16,19 +16,19 @@ use crate::cgroup::UsageFiles;
 use crate::plan::{LaunchPlan, Op, RunOp, has_pid_namespace, record_failed_step};
 use crate::protocol::{SandboxUsage, StepFailure};
 
-/// A launched command and everything it started. Dropping it kills them all.
+/// A launched command and all processes that it started. Dropping the value kills them.
 #[derive(Debug)]
 pub struct Sandbox {
     pid: i32,
     pidfd: OwnedFd,
     answers: OwnedFd,
     usage_files: UsageFiles,
-    /// Whether a control group counts the usage, so that the count of the spawner is not needed.
+    /// Whether a control group measures the usage, so that the measurement of the spawner is not needed.
     has_usage_files: bool,
     has_pid_namespace: bool,
     enforcement: Enforcement,
     exec_error: Option<i32>,
-    /// The status of a command that ended before the spawner had reported its launch.
+    /// The wait(2) status of a command that ended before the spawner reported the launch.
     command_status: Option<i32>,
     parking_failure: Option<ParkingFailure>,
     is_finished: bool,
@@ -52,23 +52,23 @@ impl fmt::Display for ParkingFailure {
 /// How a run ended, what it used, and what was enforced.
 #[derive(Clone, Debug)]
 pub struct SandboxResult {
-    /// The end of the command itself.
-    pub end: ScriptEnd,
-    /// The error of a command that could not be executed; `end` then has the exit code that a shell returns.
+    /// How the command itself ended.
+    pub end: CommandEnd,
+    /// The errno if the command could not be executed; `end` then has the exit code that a shell returns.
     pub exec_error: Option<i32>,
-    /// CPU time of every process of the sandbox.
+    /// The CPU time of all processes of the sandbox.
     pub cpu: Duration,
     /// The usage for the report.
-    pub usage: Usage,
-    /// The limits that were hit.
-    pub hits: LimitHits,
-    /// What was enforced, without the preferred steps that failed.
+    pub usage: ResourceUsage,
+    /// The limits that were reached.
+    pub limit_hits: LimitHits,
+    /// What was enforced; preferred steps that failed are recorded as such.
     pub enforcement: Enforcement,
 }
 
-/// The end of the command itself.
+/// How the command itself ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScriptEnd {
+pub enum CommandEnd {
     /// It exited with this code.
     Exited(i32),
     /// This signal ended it.
@@ -77,22 +77,22 @@ pub enum ScriptEnd {
     Killed,
 }
 
-/// Limits that were hit during a run.
+/// The limits that were reached during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitHits {
-    /// The kernel killed a process over the memory limit.
+    /// The kernel killed a process because of the memory limit.
     pub memory: bool,
-    /// The kernel refused a process over the limit of processes.
+    /// The kernel refused to create a process because of the process limit.
     pub pids: bool,
-    /// One process used up its CPU time.
+    /// The kernel ended the command because of its CPU time limit per process.
     pub cpu: bool,
 }
 
 impl Sandbox {
-    /// Waits until the command runs, or a parked sandbox has the run.
-    pub(super) fn start(plan: &LaunchPlan, socket: OwnedFd) -> Result<Self, LaunchError> {
-        let answers = LaunchAnswers::until_running(&socket)?;
-        if let Some(failure) = answers.failed {
+    /// Receives the answers to a launch until the command was executed, or a parked sandbox has received the run.
+    pub(super) fn wait_for_launch(plan: &LaunchPlan, socket: OwnedFd) -> Result<Self, LaunchError> {
+        let answers = LaunchAnswers::receive_until_launched(&socket)?;
+        if let Some(failure) = answers.failure {
             return Err(step_error(plan, failure));
         }
         let mut enforcement = plan.enforcement.clone();
@@ -112,7 +112,7 @@ impl Sandbox {
             enforcement,
             exec_error: answers.exec_error,
             command_status: answers.command_status,
-            parking_failure: answers.parking_failed.map(ParkingFailure),
+            parking_failure: answers.parking_failure.map(ParkingFailure),
             is_finished: false,
         })
     }
@@ -127,10 +127,11 @@ impl Sandbox {
         self.parking_failure.as_ref()
     }
 
-    /// Kills every process of the sandbox. A dead sandbox is no error.
+    /// Kills every process of the sandbox. It is no error if the sandbox is dead already.
     pub fn kill(&self) -> io::Result<()> {
         if !self.has_pid_namespace {
-            // The reaper must live to kill the others. It does so when our side shuts down.
+            // The reaper has to kill the other processes before it exits. It does so when this side of the socket shuts
+            // down.
             return match rustix::net::shutdown(&self.answers, rustix::net::Shutdown::Write) {
                 Err(rustix::io::Errno::NOTCONN | rustix::io::Errno::PIPE) => Ok(()),
                 result => Ok(result?),
@@ -142,18 +143,19 @@ impl Sandbox {
         }
     }
 
-    /// The CPU time so far of every process of the sandbox, counted by its control group. Without a control group it is
-    /// summed up over the living processes, which misses those that nobody waited for.
+    /// The CPU time that all processes of the sandbox have used so far, as measured by the control group. Without a
+    /// control group it is the sum over the running processes, which misses ended processes that no process has waited
+    /// for.
     pub fn cpu_used(&self) -> Option<Duration> {
         self.usage_files
             .cpu_time()
-            .or_else(|| cpu_sampling::cpu_of_tree(self.pid))
+            .or_else(|| cpu_sampling::cpu_time_of_tree(self.pid))
     }
 
-    /// Waits until every process is dead and returns the result. The plan is the one of the launch: a parked sandbox
-    /// reports a failed step only now.
+    /// Waits until every process is dead, and returns the result. `plan` must be the plan of the launch: it describes a
+    /// failed step, which a parked sandbox reports only now.
     ///
-    /// Dropping the sandbox afterwards wakes the spawner for its cleanup, so drop it after the reply to the caller.
+    /// Dropping the sandbox afterwards wakes the spawner for its cleanup, so reply to the caller before you drop it.
     pub fn finish(&mut self, plan: &LaunchPlan) -> Result<SandboxResult, LaunchError> {
         wait_for_death(&self.pidfd)?;
         self.is_finished = true;
@@ -166,25 +168,25 @@ impl Sandbox {
         while answers.usage.is_none() && has_answer(&self.answers)? {
             answers.receive(&self.answers)?;
         }
-        // The count of the spawner is worth the wait only without a control group.
-        while !self.has_usage_files && answers.usage.is_none() && answers.failed.is_none() {
+        // Without a control group, only the spawner knows the usage, and reports it after it has reaped the sandbox.
+        while !self.has_usage_files && answers.usage.is_none() && answers.failure.is_none() {
             answers.receive(&self.answers)?;
         }
-        if let Some(failure) = answers.failed {
+        if let Some(failure) = answers.failure {
             return Err(step_error(plan, failure));
         }
         for failure in &answers.degraded {
             record_degradation(plan, &mut self.enforcement, failure);
         }
         self.exec_error = answers.exec_error;
-        let end = answers.command_status.map_or(ScriptEnd::Killed, script_end);
+        let end = answers.command_status.map_or(CommandEnd::Killed, command_end);
         Ok(self.result(end, answers.usage.unwrap_or_default()))
     }
 
-    fn result(&self, end: ScriptEnd, reported: SandboxUsage) -> SandboxResult {
+    fn result(&self, end: CommandEnd, reported: SandboxUsage) -> SandboxResult {
         let end = match (end, self.exec_error) {
-            (ScriptEnd::Exited(_), Some(libc::ENOENT | libc::ENOTDIR)) => ScriptEnd::Exited(127),
-            (ScriptEnd::Exited(_), Some(_)) => ScriptEnd::Exited(126),
+            (CommandEnd::Exited(_), Some(libc::ENOENT | libc::ENOTDIR)) => CommandEnd::Exited(127),
+            (CommandEnd::Exited(_), Some(_)) => CommandEnd::Exited(126),
             (end, _) => end,
         };
         let counted = self.usage_files.read();
@@ -193,14 +195,14 @@ impl Sandbox {
             end,
             exec_error: self.exec_error,
             cpu,
-            usage: Usage {
+            usage: ResourceUsage {
                 cpu_ms: u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX),
                 peak_memory_bytes: counted.peak_memory.or(reported.peak_memory),
             },
-            hits: LimitHits {
+            limit_hits: LimitHits {
                 memory: counted.memory_limit_hit,
                 pids: counted.pids_limit_hit,
-                cpu: end == ScriptEnd::Signaled(libc::SIGXCPU),
+                cpu: end == CommandEnd::Signaled(libc::SIGXCPU),
             },
             enforcement: self.enforcement.clone(),
         }
@@ -215,7 +217,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// Waits without a deadline: the caller has one, and kills the sandbox at its end.
+/// Waits without a deadline: the caller enforces the deadline of the run, and kills the sandbox.
 fn wait_for_death(pidfd: &OwnedFd) -> Result<(), SpawnerError> {
     let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
     loop {
@@ -227,11 +229,11 @@ fn wait_for_death(pidfd: &OwnedFd) -> Result<(), SpawnerError> {
     }
 }
 
-fn script_end(status: i32) -> ScriptEnd {
+fn command_end(status: i32) -> CommandEnd {
     if libc::WIFSIGNALED(status) {
-        ScriptEnd::Signaled(libc::WTERMSIG(status))
+        CommandEnd::Signaled(libc::WTERMSIG(status))
     } else {
-        ScriptEnd::Exited(libc::WEXITSTATUS(status))
+        CommandEnd::Exited(libc::WEXITSTATUS(status))
     }
 }
 
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_status_of_wait_is_an_exit_code_or_a_signal() {
-        assert_eq!(script_end(3 << 8), ScriptEnd::Exited(3));
-        assert_eq!(script_end(libc::SIGKILL), ScriptEnd::Signaled(libc::SIGKILL));
+        assert_eq!(command_end(3 << 8), CommandEnd::Exited(3));
+        assert_eq!(command_end(libc::SIGKILL), CommandEnd::Signaled(libc::SIGKILL));
     }
 }

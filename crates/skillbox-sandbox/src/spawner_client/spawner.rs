@@ -1,5 +1,5 @@
-//! A handle of the spawner: start it, and send it requests.
-#![expect(unsafe_code, reason = "a fork before any thread exists")]
+//! A handle to the spawner: starts it, and sends requests to it.
+#![expect(unsafe_code, reason = "a fork before any other thread exists")]
 
 use std::borrow::Cow;
 use std::io;
@@ -17,16 +17,17 @@ use super::answers::wait_for_answer;
 use super::errors::{LaunchError, SpawnerError};
 use super::sandbox::Sandbox;
 use super::step_cache::EncodedStepCache;
-use crate::host::{HostFacts, Ids, MountApi};
+use crate::host::{HostFacts, MountApi, UidGid};
 use crate::kernel::socket;
 use crate::kernel::wait::{WaitMode, reap};
 use crate::plan::LaunchPlan;
 use crate::protocol::{Answer, EncodedSteps, Request, StepFailure, send_request};
-use crate::root::create_workspace_filesystem;
-use crate::spawner::{CpuAffinity, SPAWNER_ARG0, fork_entry};
+use crate::root::create_workspace_tmpfs;
+use crate::spawner::{CpuAffinity, SPAWNER_ARG0, run_forked_spawner};
 use crate::spawner_options::SpawnerOptions;
 
-/// A handle of the spawner. Clones share the spawner. Dropping the last one ends it, and with it every sandbox.
+/// A handle to a spawner process. Clones share the process. Dropping the last handle ends the spawner and every
+/// sandbox.
 #[derive(Clone, Debug)]
 pub struct Spawner {
     inner: Arc<Inner>,
@@ -35,7 +36,7 @@ pub struct Spawner {
 #[derive(Debug)]
 struct Inner {
     socket: Option<OwnedFd>,
-    /// The socket for the answer to the first request, until the answer is read.
+    /// The answer socket of the first request; none once its answer was received.
     first_answer: Mutex<Option<OwnedFd>>,
     facts: OnceLock<HostFacts>,
     encoded_steps: EncodedStepCache,
@@ -48,13 +49,13 @@ enum SpawnerProcess {
     Forked(i32),
 }
 
-/// The descriptors of one launch. The three streams should be pipes: the sandbox cannot open a socket by name, and it
-/// could open a file of the host.
+/// The descriptors of one launch. The three streams should be pipes: a script cannot open a socket through
+/// `/dev/stdout`, and could reopen a file of the host with other access.
 #[derive(Debug)]
 pub struct LaunchFds<'a> {
-    /// The workspace; not needed by a plan without a mount namespace.
+    /// The directory of the workspace; not needed for a plan without a mount namespace.
     pub workspace: Option<BorrowedFd<'a>>,
-    /// What the plan's binds mount, in their order.
+    /// The files and directories that the plan binds, in the order of its binds.
     pub binds: Vec<BorrowedFd<'a>>,
     /// Standard input of the command.
     pub stdin: BorrowedFd<'a>,
@@ -65,14 +66,15 @@ pub struct LaunchFds<'a> {
 }
 
 impl Spawner {
-    /// Starts a spawner by executing a program that calls [`crate::become_spawner_if_asked`]: the path of our own
-    /// binary, given explicitly, because the running one can be a test or a benchmark.
+    /// Starts a spawner with default options. `program` is executed and must call [`crate::become_spawner_if_asked`].
+    /// It is usually the skillbox binary; the path is explicit, because the current executable can be a test or a
+    /// benchmark.
     pub fn start(program: &Path) -> Result<Self, SpawnerError> {
-        Self::start_with(program, SpawnerOptions::default())
+        Self::start_with_options(program, SpawnerOptions::default())
     }
 
-    /// The same, with options.
-    pub fn start_with(program: &Path, options: SpawnerOptions) -> Result<Self, SpawnerError> {
+    /// Starts a spawner as [`Self::start`] does, with these options.
+    pub fn start_with_options(program: &Path, options: SpawnerOptions) -> Result<Self, SpawnerError> {
         let failed = |source| SpawnerError::Start {
             program: program.to_owned(),
             source,
@@ -90,12 +92,12 @@ impl Spawner {
             .stderr(Stdio::null())
             .spawn()
             .map_err(failed)?;
-        Self::begin(ours, SpawnerProcess::Executed(child), options)
+        Self::initialize(ours, SpawnerProcess::Executed(child), options)
     }
 
-    /// Forks a spawner off this process, which must not have started a thread yet. This costs less than [`Self::start`]
-    /// for a program with a single run.
-    pub fn fork_here(options: SpawnerOptions) -> Result<Self, SpawnerError> {
+    /// Starts a spawner as a fork of this process, which must have a single thread. For a program with a single run
+    /// this is cheaper than [`Self::start`].
+    pub fn fork_this_process(options: SpawnerOptions) -> Result<Self, SpawnerError> {
         let threads = std::fs::read_dir("/proc/self/task")
             .map_err(SpawnerError::Fork)?
             .count();
@@ -104,31 +106,32 @@ impl Spawner {
             return Err(SpawnerError::Fork(io::Error::other(message)));
         }
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Fork)?;
-        let affinity = if options.one_shot {
+        let affinity = if options.is_one_shot {
             CpuAffinity::of_this_process().map_err(SpawnerError::Fork)?
         } else {
             None
         };
-        // SAFETY: this process has one thread, as was just checked, so its copy can continue like any process.
+        // SAFETY: this process has one thread, as was just checked, so no lock of another thread stays locked in the
+        // child.
         match unsafe { nix::unistd::fork() } {
             Ok(nix::unistd::ForkResult::Child) => {
                 drop(ours);
-                fork_entry(theirs, affinity)
+                run_forked_spawner(theirs, affinity)
             }
             Ok(nix::unistd::ForkResult::Parent { child }) => {
                 if let (Some(affinity), Some(child)) = (affinity, Pid::from_raw(child.as_raw())) {
-                    // Without it the spawner starts where the kernel put it, which only may be slower.
-                    let _ = affinity.move_off_current(child);
+                    // After a failure the spawner stays on the processor that the kernel chose, which is only slower.
+                    let _ = affinity.move_child_to_other_cpu(child);
                 }
-                Self::begin(ours, SpawnerProcess::Forked(child.as_raw()), options)
+                Self::initialize(ours, SpawnerProcess::Forked(child.as_raw()), options)
             }
             Err(error) => Err(SpawnerError::Fork(error.into())),
         }
     }
 
-    fn begin(socket: OwnedFd, process: SpawnerProcess, options: SpawnerOptions) -> Result<Self, SpawnerError> {
+    fn initialize(socket: OwnedFd, process: SpawnerProcess, options: SpawnerOptions) -> Result<Self, SpawnerError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
-        send_request(socket.as_fd(), &Request::Begin(options), theirs.as_fd(), &[]).map_err(send_error)?;
+        send_request(socket.as_fd(), &Request::Initialize(options), theirs.as_fd(), &[]).map_err(send_error)?;
         let inner = Inner {
             socket: Some(socket),
             first_answer: Mutex::new(Some(ours)),
@@ -139,7 +142,7 @@ impl Spawner {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The facts about this host that the spawner found. The first call waits until the spawner is ready.
+    /// The facts that the spawner found about this host. The first call waits until the spawner is ready.
     pub fn facts(&self) -> Result<&HostFacts, SpawnerError> {
         if let Some(facts) = self.inner.facts.get() {
             return Ok(facts);
@@ -157,18 +160,19 @@ impl Spawner {
         self.inner.facts.get().ok_or(SpawnerError::Exited)
     }
 
-    /// The ids on the host that own the files of scripts.
-    pub fn script_ids(&self) -> Result<Ids, SpawnerError> {
-        Ok(self.facts()?.script)
+    /// The user and group id on the host under which scripts run.
+    pub fn script_ids(&self) -> Result<UidGid, SpawnerError> {
+        Ok(self.facts()?.script_ids)
     }
 
-    /// Creates an empty filesystem in memory with hard limits, owned by the script's user, and returns its directory. It
-    /// can be filled before the launch, mounted once, and read after the sandbox is dead; closing it frees it.
+    /// Creates an empty tmpfs with hard limits, which belongs to the script's user, and returns its root directory. It
+    /// can be filled before the launch, mounted in one sandbox, and read after the sandbox is dead. Closing the
+    /// directory frees it.
     pub fn create_workspace(&self, size: ByteSize, inodes: u64) -> Result<OwnedFd, SpawnerError> {
         let facts = self.facts()?;
-        if facts.privileged && facts.mount_api != MountApi::Paths {
-            // A privileged process does not have to ask the spawner.
-            return create_workspace_filesystem(size.bytes(), inodes, facts.script).map_err(|source| {
+        if facts.privileged && facts.mount_api != MountApi::MountByPath {
+            // A privileged process can create it without the spawner.
+            return create_workspace_tmpfs(size.bytes(), inodes, facts.script_ids).map_err(|source| {
                 SpawnerError::Refused {
                     what: "create a workspace".to_owned(),
                     source,
@@ -183,20 +187,21 @@ impl Spawner {
         self.send(&request, &theirs, &[])?;
         drop(theirs);
         match wait_for_answer(&ours)? {
-            (Answer::Workspace, mut descriptors) => descriptors.pop().ok_or(SpawnerError::Exited),
+            (Answer::WorkspaceCreated, mut descriptors) => descriptors.pop().ok_or(SpawnerError::Exited),
             (Answer::Failed(failure), _) => Err(refused(failure)),
             _ => Err(SpawnerError::Exited),
         }
     }
 
-    /// Sets the number of slots; with 0 the spawner creates each sandbox when it is needed.
+    /// Sets the maximum number of parked sandboxes; with 0 the spawner creates each sandbox when it is needed.
     pub fn set_slot_limit(&self, limit: u8) -> Result<(), SpawnerError> {
         let (_, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
         self.send(&Request::SetSlotLimit { limit }, &theirs, &[])
     }
 
-    /// Asks the spawner to park a sandbox for a launch of a plan like this one. There is no guarantee: a launch without a
-    /// parked sandbox creates its own, and reports why parking failed ([`Sandbox::parking_failure`]).
+    /// Asks the spawner to park a sandbox for launches that differ from this plan only in the run. This is only an
+    /// optimisation: a launch without a parked sandbox creates a new one, and reports why parking failed
+    /// ([`Sandbox::parking_failure`]).
     pub fn park_sandbox(&self, plan: &LaunchPlan) -> Result<(), SpawnerError> {
         let (_, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
         let encoded = self
@@ -208,8 +213,9 @@ impl Spawner {
         self.send(&Request::Park { steps }, &theirs, &[])
     }
 
-    /// Applies a plan. Returns when the command runs, or could not be executed; a step that fails is an error. With a
-    /// parked sandbox it returns when the sandbox has the run, and [`Sandbox::finish`] reports a step that fails.
+    /// Applies a plan. Returns when the command was executed or could not be executed; a failed step is an error. If a
+    /// parked sandbox serves the run, this returns when the run was sent to it, and [`Sandbox::finish`] reports a
+    /// failed step.
     pub fn launch(&self, plan: &LaunchPlan, fds: &LaunchFds<'_>) -> Result<Sandbox, LaunchError> {
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
         let mut descriptors = vec![fds.stdin, fds.stdout, fds.stderr];
@@ -226,7 +232,7 @@ impl Spawner {
         };
         self.send(&request, &theirs, &descriptors)?;
         drop(theirs);
-        Sandbox::start(plan, ours)
+        Sandbox::wait_for_launch(plan, ours)
     }
 
     fn send(
@@ -239,11 +245,11 @@ impl Spawner {
         send_request(socket.as_fd(), request, answers.as_fd(), descriptors).map_err(send_error)
     }
 
-    /// Whether the spawner lives.
+    /// Whether the spawner is running.
     pub fn is_alive(&self) -> bool {
         let Some(socket) = &self.inner.socket else { return false };
         let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // The spawner sends nothing on this socket, so only its end is readable.
+        // The spawner sends nothing on this socket, so it becomes readable only when the spawner has ended.
         matches!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&no_wait)), Ok(0))
     }
 
@@ -264,7 +270,7 @@ impl Drop for Inner {
             Some(SpawnerProcess::Executed(mut child)) => {
                 let _ = child.wait();
             }
-            // Reaped here, because the first process of a container often reaps nothing.
+            // Reaped here, because pid 1 of a container often does not reap orphans.
             Some(SpawnerProcess::Forked(pid)) => {
                 let _ = reap(Some(pid), WaitMode::Block);
             }

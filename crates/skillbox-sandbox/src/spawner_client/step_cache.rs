@@ -1,4 +1,4 @@
-//! The encoding of the last plan. Most launches of a server repeat it.
+//! A cache of one entry for encoded steps: most launches of a server have the same plan as the previous one.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::plan::Step;
 use crate::protocol::EncodedSteps;
 
-/// The last encoded steps.
+/// The steps that were encoded last, with their encoding.
 #[derive(Debug, Default)]
 pub(super) struct EncodedStepCache(Mutex<Option<CachedSteps>>);
 
@@ -17,7 +17,7 @@ struct CachedSteps {
 }
 
 impl EncodedStepCache {
-    /// The encoding of these steps.
+    /// Encodes these steps, or returns the cached encoding.
     pub fn encode(&self, steps: &Arc<[Step]>) -> io::Result<Arc<[u8]>> {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match cached.as_ref() {

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::fixture::{TestRun, has, is_root, spawner, wait_for};
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
-use skillbox_sandbox::{Access, Bind, BindKind, LaunchError, Ownership, ScriptEnd, WorkspaceSource};
+use skillbox_sandbox::{Bind, BindAccess, BindKind, BindOwner, CommandEnd, LaunchError, WorkspaceSource};
 
 #[test]
 fn exit_codes_and_signals_are_distinguished() {
     let spawner = spawner();
     for (script, end) in [
-        ("true", ScriptEnd::Exited(0)),
-        ("exit 3", ScriptEnd::Exited(3)),
-        ("exit 137", ScriptEnd::Exited(137)),
-        ("kill -9 $$", ScriptEnd::Signaled(9)),
-        ("kill -SEGV $$", ScriptEnd::Signaled(11)),
+        ("true", CommandEnd::Exited(0)),
+        ("exit 3", CommandEnd::Exited(3)),
+        ("exit 137", CommandEnd::Exited(137)),
+        ("kill -9 $$", CommandEnd::Signaled(9)),
+        ("kill -SEGV $$", CommandEnd::Signaled(11)),
     ] {
         let done = TestRun::bash(script).launch(&spawner);
         assert_eq!(done.result.end, end, "{script}");
@@ -36,14 +36,14 @@ fn a_command_that_cannot_be_executed_is_a_result_and_no_error() {
         let done = TestRun::argv(words).launch(&spawner);
         assert_eq!(
             (done.result.end, done.result.exec_error),
-            (ScriptEnd::Exited(code), Some(errno)),
+            (CommandEnd::Exited(code), Some(errno)),
             "{words:?}"
         );
     }
     let done = TestRun::bash("echo : > work/empty; chmod +x work/empty; exec work/empty").launch(&spawner);
     assert_eq!(
         done.result.end,
-        ScriptEnd::Exited(0),
+        CommandEnd::Exited(0),
         "a shell runs a text without a shebang by itself"
     );
 }
@@ -173,7 +173,7 @@ fn kill_ends_everything() {
         .unwrap();
     started.sandbox.kill().unwrap();
     let done = started.wait();
-    assert_eq!(done.result.end, ScriptEnd::Killed);
+    assert_eq!(done.result.end, CommandEnd::Killed);
     assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
@@ -198,7 +198,7 @@ fn a_fork_bomb_hits_the_limit_of_processes() {
         done.stderr
     );
     if is_root() && has("a pids controller", spawner.facts().unwrap().cgroup.pids.is_available()) {
-        assert!(done.result.hits.pids);
+        assert!(done.result.limit_hits.pids);
     }
 }
 
@@ -216,8 +216,8 @@ fn a_memory_bomb_hits_the_limit_of_memory() {
     let mut run = TestRun::python("x = bytearray(900 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1");
     run.profile.limits.default.memory = skillbox_model::ByteSize::mib(700);
     let done = run.launch(&spawner);
-    assert_eq!(done.result.end, ScriptEnd::Signaled(9));
-    assert!(done.result.hits.memory);
+    assert_eq!(done.result.end, CommandEnd::Signaled(9));
+    assert!(done.result.limit_hits.memory);
     let peak = done.result.usage.peak_memory_bytes.unwrap();
     assert!((600 << 20..=701 << 20).contains(&peak), "{peak}");
     // The next run is not affected.
@@ -251,8 +251,8 @@ fn binds_are_read_only_and_links_on_the_way_are_refused() {
     let bind = |target: &str| Bind {
         target: target.to_owned(),
         kind: BindKind::Directory,
-        access: Access::ReadOnly,
-        owner: Ownership::Kept,
+        access: BindAccess::ReadOnly,
+        owner: BindOwner::Unchanged,
     };
     let mut run = TestRun::bash("cat skills/a/SKILL.md; touch skills/a/x; echo; ls /extra");
     run.job.binds = vec![bind("/workspace/skills/a"), bind("/extra")];
@@ -315,7 +315,7 @@ fn loopback_works_only_with_a_profile_that_allows_it() {
         "connected"
     );
     let refused = TestRun::python(server).launch(&spawner);
-    assert_eq!(refused.result.end, ScriptEnd::Exited(1));
+    assert_eq!(refused.result.end, CommandEnd::Exited(1));
     assert!(
         refused.stderr.contains("Address family not supported"),
         "{}",
@@ -370,21 +370,21 @@ fn a_private_input_is_readable_as_the_scripts_own_and_the_original_is_untouched(
     let path = directory.path().join("private");
     std::fs::write(&path, "secret").unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let run = |owner: Ownership| {
+    let run = |owner: BindOwner| {
         let mut run = TestRun::bash("cat work/in; stat -c %u work/in; echo x > work/in");
         run.job.binds = vec![Bind {
             target: "/workspace/work/in".to_owned(),
             kind: BindKind::File,
-            access: Access::ReadOnly,
+            access: BindAccess::ReadOnly,
             owner,
         }];
         run.binds = vec![File::open(&path).unwrap().into()];
         run.launch(&spawner)
     };
-    let done = run(Ownership::Script);
+    let done = run(BindOwner::Script);
     assert_eq!(done.stdout, "secret1000\n", "{}", done.stderr);
     assert!(done.stderr.contains("Read-only file system"), "{}", done.stderr);
-    let done = run(Ownership::Kept);
+    let done = run(BindOwner::Unchanged);
     assert!(done.stderr.contains("Permission denied"), "{}", done.stderr);
     let metadata = std::fs::metadata(&path).unwrap();
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&metadata), 0);

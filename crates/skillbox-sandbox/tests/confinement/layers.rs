@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::fixture::{FinishedRun, TestRun, control, has, is_root, spawner, spawner_program};
 use skillbox_model::{ByteSize, Layer, LayerState, Tier};
-use skillbox_sandbox::{PlanError, ScriptEnd, Spawner, SpawnerOptions, Unconfined};
+use skillbox_sandbox::{CommandEnd, PlanError, Spawner, SpawnerOptions, UnconfinedPolicy};
 
 /// A directory of the host that every user can write to.
 fn open_directory() -> tempfile::TempDir {
@@ -34,14 +34,14 @@ fn denies(layers: &[Layer], script: &str, complaint: &str) {
     let without = with_only(&[], directory.path(), script);
     assert_eq!(
         without.result.end,
-        ScriptEnd::Exited(0),
+        CommandEnd::Exited(0),
         "without the layer: {}",
         without.stderr
     );
     let done = with_only(layers, directory.path(), script);
     assert_ne!(
         done.result.end,
-        ScriptEnd::Exited(0),
+        CommandEnd::Exited(0),
         "{script} succeeded under {layers:?}"
     );
     assert!(
@@ -199,7 +199,7 @@ fn mounts_alone_hide() {
     assert!(control(&script).status.success());
     let mounts = [Layer::UserNamespace, Layer::MountNamespace];
     let done = TestRun::bash(&script).only(&mounts).launch(&spawner());
-    assert_eq!(done.result.end, ScriptEnd::Exited(1));
+    assert_eq!(done.result.end, CommandEnd::Exited(1));
     assert!(done.stderr.contains("No such file or directory"), "{}", done.stderr);
     let done = TestRun::bash("touch /usr/x").only(&mounts).launch(&spawner());
     assert!(done.stderr.contains("Read-only file system"), "{}", done.stderr);
@@ -268,7 +268,7 @@ fn without_new_privileges_a_setuid_program_has_none() {
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
     let id = |layers: &[Layer]| with_only(layers, directory.path(), "./id -u").ok().to_owned();
     assert_eq!(id(&[Layer::Capabilities]), "0", "the control must gain the id");
-    let script_id = SpawnerOptions::SCRIPT_ID.to_string();
+    let script_id = SpawnerOptions::DEFAULT_SCRIPT_ID.to_string();
     assert_eq!(id(&[Layer::Capabilities, Layer::NoNewPrivileges]), script_id);
 }
 
@@ -286,7 +286,7 @@ fn resource_limits_alone_bound_one_process() {
     let done = run(&[Layer::ResourceLimits], write);
     assert_eq!(
         done.result.end,
-        ScriptEnd::Exited(128 + libc::SIGXFSZ),
+        CommandEnd::Exited(128 + libc::SIGXFSZ),
         "{}",
         done.stderr
     );
@@ -317,8 +317,8 @@ fn control_groups_alone_bound_memory_and_processes() {
     };
     run(&[]).ok();
     let done = run(&[Layer::Memory]);
-    assert_eq!(done.result.end, ScriptEnd::Signaled(9));
-    assert!(done.result.hits.memory);
+    assert_eq!(done.result.end, CommandEnd::Signaled(9));
+    assert!(done.result.limit_hits.memory);
 
     let run = |layers: &[Layer]| {
         let mut run = TestRun::bash("for i in $(seq 30); do sleep 1 & done; wait")
@@ -330,7 +330,7 @@ fn control_groups_alone_bound_memory_and_processes() {
     run(&[]).ok();
     let done = run(&[Layer::Pids]);
     assert!(
-        done.result.hits.pids && done.stderr.contains("Resource temporarily unavailable"),
+        done.result.limit_hits.pids && done.stderr.contains("Resource temporarily unavailable"),
         "{}",
         done.stderr
     );
@@ -339,16 +339,16 @@ fn control_groups_alone_bound_memory_and_processes() {
 #[test]
 fn an_unconfined_run_needs_the_permission_of_the_host() {
     let directory = open_directory();
-    let spawner = Spawner::start_with(&spawner_program(), SpawnerOptions::plain()).unwrap();
+    let spawner = Spawner::start_with_options(&spawner_program(), SpawnerOptions::unconfined()).unwrap();
     let run = || {
         TestRun::bash("id -u; setsid sleep 60 & echo $!")
             .profile("unconfined")
             .in_directory(directory.path())
     };
-    assert!(matches!(run().plan(&spawner), Err(PlanError::Unconfined(_))));
+    assert!(matches!(run().plan(&spawner), Err(PlanError::UnconfinedRefused(_))));
 
     let mut allowed = run();
-    allowed.job.unconfined = Unconfined::Allow;
+    allowed.job.unconfined = UnconfinedPolicy::Allow;
     let done = allowed.launch(&spawner);
     let lines: Vec<&str> = done.ok().lines().collect();
     assert_eq!(lines[0], rustix::process::geteuid().as_raw().to_string());
@@ -362,14 +362,14 @@ fn an_unconfined_run_needs_the_permission_of_the_host() {
         assert_eq!(*state, expected, "{layer}");
     }
     // No process outlives an unconfined run.
-    assert!(!Path::new("/proc").join(lines[1]).exists(), "{} lives", lines[1]);
+    assert!(!Path::new("/proc").join(lines[1]).exists(), "{} is alive", lines[1]);
     assert_eq!(done.took.as_secs(), 0);
 
     let mut allowed = TestRun::bash("setsid sleep 60 & sleep 60")
         .profile("unconfined")
         .in_directory(directory.path());
-    allowed.job.unconfined = Unconfined::Allow;
+    allowed.job.unconfined = UnconfinedPolicy::Allow;
     let started = allowed.start(&spawner).unwrap();
     started.sandbox.kill().unwrap();
-    assert_eq!(started.wait().result.end, ScriptEnd::Killed);
+    assert_eq!(started.wait().result.end, CommandEnd::Killed);
 }

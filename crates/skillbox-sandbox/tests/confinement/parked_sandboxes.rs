@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use skillbox_model::{Layer, LayerState};
-use skillbox_sandbox::{Need, Op, PrepareOp, ScriptEnd, Spawner, SpawnerOptions, TemplateOp, VisiblePath};
+use skillbox_sandbox::{CommandEnd, Need, Op, PrepareOp, Spawner, SpawnerOptions, TemplateOp, VisiblePath};
 
 use crate::fixture::{TestRun, is_root, spawner, spawner_program};
 
-fn with_slots(slots: u8) -> Spawner {
+fn with_slots(slot_limit: u8) -> Spawner {
     let options = SpawnerOptions {
-        slots,
+        slot_limit,
         ..SpawnerOptions::default()
     };
-    Spawner::start_with(&spawner_program(), options).unwrap()
+    Spawner::start_with_options(&spawner_program(), options).unwrap()
 }
 
 fn children(spawner: &Spawner) -> Vec<i32> {
@@ -244,7 +244,7 @@ fn a_parked_sandbox_reports_a_command_that_does_not_exist() {
     let done = TestRun::argv(&["no-such-program"]).launch(&spawner);
     assert_eq!(
         (done.result.end, done.result.exec_error),
-        (ScriptEnd::Exited(127), Some(libc::ENOENT))
+        (CommandEnd::Exited(127), Some(libc::ENOENT))
     );
 }
 
@@ -359,8 +359,8 @@ fn two_hundred_runs_at_once_all_succeed() {
     println!("200 runs in {whole:?}, the slowest took {slowest:?}");
     // Far above the time on a busy machine: only a run that the spawner lost takes so long.
     assert!(slowest < Duration::from_secs(120), "a run starved: {slowest:?}");
-    let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_SLOTS));
-    assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_SLOTS), "{left:?}");
+    let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT));
+    assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT), "{left:?}");
 }
 
 /// The processes that a process has a pidfd of.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{
-    Access, Availability, Bind, BindKind, CgroupFacts, CgroupVersion, HostFacts, Ids, Job, LaunchPlan, MountApi, Need,
-    Op, Ownership, PathFact, Phase, PlanError, Profile, Profiles, Resource, Unconfined, WorkspaceSource, plan,
+    Availability, Bind, BindAccess, BindKind, BindOwner, CgroupFacts, CgroupVersion, HostFacts, Job, LaunchPlan,
+    MountApi, Need, Op, PathType, Phase, PlanError, Profile, Profiles, Resource, UidGid, UnconfinedPolicy,
+    WorkspaceSource, plan,
 };
 
 /// A name, and what it changes.
@@ -20,11 +21,11 @@ fn missing(reason: &str, fix: &str) -> Availability {
 
 /// Root on a host with everything.
 fn root() -> HostFacts {
-    let path = |path: &str, fact: PathFact| (path.to_owned(), fact);
+    let path = |path: &str, fact: PathType| (path.to_owned(), fact);
     HostFacts {
         kernel: "6.18.0".to_owned(),
         privileged: true,
-        script: Ids {
+        script_ids: UidGid {
             uid: 1_900_001_000,
             gid: 1_900_001_000,
         },
@@ -43,10 +44,10 @@ fn root() -> HostFacts {
         },
         hard_limits: BTreeMap::from([(Resource::OpenFiles, 512)]),
         paths: BTreeMap::from([
-            path("/usr", PathFact::Directory),
-            path("/bin", PathFact::Link("usr/bin".to_owned())),
-            path("/lib", PathFact::Directory),
-            path("/etc/ld.so.cache", PathFact::File),
+            path("/usr", PathType::Directory),
+            path("/bin", PathType::Link("usr/bin".to_owned())),
+            path("/lib", PathType::Directory),
+            path("/etc/ld.so.cache", PathType::File),
         ]),
     }
 }
@@ -57,7 +58,7 @@ fn user() -> HostFacts {
     HostFacts {
         kernel: "5.15.0".to_owned(),
         privileged: false,
-        script: Ids { uid: 1001, gid: 1001 },
+        script_ids: UidGid { uid: 1001, gid: 1001 },
         landlock_abi: 1,
         cgroup: CgroupFacts {
             version: None,
@@ -86,17 +87,17 @@ fn job() -> Job {
             Bind {
                 target: "/workspace/skills/demo".to_owned(),
                 kind: BindKind::Directory,
-                access: Access::ReadOnly,
-                owner: Ownership::Kept,
+                access: BindAccess::ReadOnly,
+                owner: BindOwner::Unchanged,
             },
             Bind {
                 target: "/workspace/work/inputs/private.csv".to_owned(),
                 kind: BindKind::File,
-                access: Access::ReadOnly,
-                owner: Ownership::Script,
+                access: BindAccess::ReadOnly,
+                owner: BindOwner::Script,
             },
         ],
-        unconfined: Unconfined::Refuse,
+        unconfined: UnconfinedPolicy::Refuse,
     }
 }
 
@@ -146,8 +147,8 @@ fn loopback_with_version_2_and_a_workspace_on_disk() {
     job.binds.push(Bind {
         target: "/opt/data".to_owned(),
         kind: BindKind::Directory,
-        access: Access::ReadWrite,
-        owner: Ownership::Kept,
+        access: BindAccess::ReadWrite,
+        owner: BindOwner::Unchanged,
     });
     let plan = planned(&profile, &facts, &job).unwrap();
     insta::assert_snapshot!(plan);
@@ -174,7 +175,7 @@ fn unconfined() {
     };
     let refused = planned(&profile("unconfined"), &root(), &job).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::ProfileUnknown);
-    job.unconfined = Unconfined::Allow;
+    job.unconfined = UnconfinedPolicy::Allow;
     insta::assert_snapshot!(planned(&profile("unconfined"), &root(), &job).unwrap());
 }
 
@@ -273,7 +274,7 @@ fn jobs_that_cannot_be_run_are_refused() {
         change(&mut job);
         let error = planned(&profile("default"), &root(), &job).unwrap_err();
         assert!(
-            matches!(&error, PlanError::Job { field: named, .. } if *named == field),
+            matches!(&error, PlanError::InvalidJob { field: named, .. } if *named == field),
             "{field}: {error}"
         );
         assert_eq!(error.code(), ErrorCode::InvalidRequest);
@@ -292,7 +293,7 @@ fn nothing_of_a_run_is_needed_before_its_release() {
     let before = |plan: &LaunchPlan| -> Vec<_> {
         plan.steps
             .iter()
-            .filter(|step| step.phase() < Phase::Release)
+            .filter(|step| step.phase() < Phase::Run)
             .cloned()
             .collect()
     };
@@ -315,7 +316,7 @@ struct DocumentedStep {
 
 /// The numbered list at the top of `src/child/mod.rs`: one part for each phase.
 fn documented_order() -> Vec<DocumentedStep> {
-    let phases = [Phase::Template, Phase::Spawn, Phase::Prepare, Phase::Release];
+    let phases = [Phase::Template, Phase::Spawn, Phase::Prepare, Phase::Run];
     let mut order = Vec::new();
     let mut parts_begun = 0;
     let mut is_in_list = false;
@@ -350,7 +351,7 @@ fn the_documented_order_is_the_order_of_the_plan() {
     on_the_host.workspace = WorkspaceSource::Directory {
         quota: LayerState::NotRequested,
     };
-    on_the_host.unconfined = Unconfined::Allow;
+    on_the_host.unconfined = UnconfinedPolicy::Allow;
     let plans = [
         planned(&profile("default"), &root(), &job()).unwrap(),
         planned(&profile("loopback"), &with_version_2, &job()).unwrap(),

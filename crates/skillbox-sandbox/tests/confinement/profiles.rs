@@ -182,10 +182,10 @@ fn contradictions_are_refused() {
     check(
         "name: mine\nextends: default\nlayers:\n  no_new_privileges: off",
         &[
-            "4:22 profile_contradiction: seccomp is requested while no_new_privileges is off: the kernel accepts a filter only together with it",
-            "4:22 profile_contradiction: landlock_files is requested while no_new_privileges is off: the kernel accepts Landlock rules only together with it",
-            "4:22 profile_contradiction: landlock_network is requested while no_new_privileges is off: the kernel accepts Landlock rules only together with it",
-            "4:22 profile_contradiction: landlock_scope is requested while no_new_privileges is off: the kernel accepts Landlock rules only together with it",
+            "4:22 profile_contradiction: seccomp is requested while no_new_privileges is off: the kernel loads a filter only for a process with no_new_privs",
+            "4:22 profile_contradiction: landlock_files is requested while no_new_privileges is off: the kernel enforces Landlock rules only for a process with no_new_privs",
+            "4:22 profile_contradiction: landlock_network is requested while no_new_privileges is off: the kernel enforces Landlock rules only for a process with no_new_privs",
+            "4:22 profile_contradiction: landlock_scope is requested while no_new_privileges is off: the kernel enforces Landlock rules only for a process with no_new_privs",
         ],
     );
     check(
@@ -348,14 +348,17 @@ limits: {pids: 7}
         mine.syscalls.filter().allowed_count() + 2,
         default.syscalls.filter().allowed_count()
     );
-    let environment = mine.environment(|name| (name == "TZ").then(|| "UTC".into()));
+    let environment = mine.initial_environment(|name| (name == "TZ").then(|| "UTC".into()));
     let shown: Vec<String> = environment
         .iter()
         .map(|(name, value)| format!("{}={}", name.display(), value.display()))
         .collect();
     assert_eq!(shown[0], "TZ=UTC");
     assert!(shown.contains(&"LANG=de_DE.UTF-8".to_owned()));
-    assert_eq!(mine.environment(|_| None).len(), default.environment(|_| None).len());
+    assert_eq!(
+        mine.initial_environment(|_| None).len(),
+        default.initial_environment(|_| None).len()
+    );
 }
 
 #[test]

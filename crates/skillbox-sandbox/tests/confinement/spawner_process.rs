@@ -91,7 +91,7 @@ fn a_new_spawner_removes_the_groups_of_a_killed_one() {
     TestRun::bash("true").launch(&first).ok();
     let started = TestRun::bash("sleep 300").start(&first).unwrap();
     let pidfd = started.sandbox.pidfd().try_clone_to_owned().unwrap();
-    // Checked while it lives, because the spawners of other tests remove stale groups as well.
+    // Checked while it is alive, because the spawners of other tests remove stale groups as well.
     assert!(!groups_of(pid).is_empty(), "the test looks in the wrong directory");
     kill_spawner(&first);
     assert!(wait_for(pidfd.as_fd(), Duration::from_secs(30)));
@@ -109,7 +109,7 @@ fn hundreds_of_runs_leak_nothing() {
     for _ in 0..200 {
         TestRun::bash("true").launch(&spawner).ok();
     }
-    let slots = usize::from(SpawnerOptions::DEFAULT_SLOTS);
+    let slots = usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT);
     // Parked sandboxes are no leak.
     eventually("the end of all runs", || {
         children_of(spawner.pid().unwrap()).len() <= slots
@@ -152,7 +152,7 @@ impl HeldResources {
             let surplus = seen.len().saturating_sub(10);
             seen.drain(..surplus);
         }
-        spawner.set_slot_limit(SpawnerOptions::DEFAULT_SLOTS).unwrap();
+        spawner.set_slot_limit(SpawnerOptions::DEFAULT_SLOT_LIMIT).unwrap();
         seen.remove(0)
     }
 
@@ -223,10 +223,10 @@ fn a_lack_of_descriptors_fails_one_launch_and_not_the_spawner() {
     if !is_root() {
         return;
     }
-    let spawner = Spawner::start_with(
+    let spawner = Spawner::start_with_options(
         &spawner_program(),
         SpawnerOptions {
-            slots: 0,
+            slot_limit: 0,
             ..SpawnerOptions::default()
         },
     )

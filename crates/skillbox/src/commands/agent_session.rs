@@ -12,9 +12,9 @@ use skillbox_runtime::{
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::settings::AgentSettings;
-use crate::sources::sources;
+use crate::sources::skill_sources;
 
-/// The session and the agent.
+/// Options that select the session and the agent.
 #[derive(Args, Debug)]
 pub struct AgentArgs {
     /// Continue this stored session and save its changes
@@ -27,7 +27,7 @@ pub struct AgentArgs {
 
 impl AgentArgs {
     /// The agent's name.
-    pub fn agent(&self) -> Result<AgentName, Failure> {
+    pub fn agent_name(&self) -> Result<AgentName, Failure> {
         let invalid = |error: skillbox_runtime::AgentNameError| invalid_field("agent", error.to_string());
         self.agent.clone().map_or_else(
             || Ok(AgentName::default()),
@@ -36,7 +36,7 @@ impl AgentArgs {
     }
 
     /// Opens the session.
-    pub fn open(
+    pub fn open_session(
         &self,
         settings: AgentSettings,
         runtime: Runtime,
@@ -45,8 +45,8 @@ impl AgentArgs {
         let session = self.session.clone().map(SessionId::parse).transpose();
         let options = AgentOptions {
             session: session.map_err(|error| invalid_field("session", error.to_string()))?,
-            hooks: settings.hooks,
-            // The process ends with its command, so there is no turn to wait for.
+            hook_runner: settings.hooks,
+            // The process ends after one command, so there is no next turn at which to refresh.
             refresh: RefreshPolicy::EveryCall,
             settings: loader_settings(settings, context),
         };
@@ -56,14 +56,14 @@ impl AgentArgs {
 }
 
 fn invalid_field(field: &str, message: String) -> Failure {
-    Failure::from_body(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field))
+    Failure::from_body(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field))
 }
 
 /// The options for the sessions of a server's clients.
 pub fn server_options(settings: AgentSettings, context: &Context<'_>) -> AgentOptions {
     AgentOptions {
         session: None,
-        hooks: settings.hooks,
+        hook_runner: settings.hooks,
         refresh: RefreshPolicy::default(),
         settings: loader_settings(settings, context),
     }
@@ -83,13 +83,13 @@ fn loader_settings(settings: AgentSettings, context: &Context<'_>) -> Settings {
     }
 }
 
-/// The existing sources, which prompts name.
+/// The existing sources, for prompts that list them.
 fn source_views(context: &Context<'_>) -> Vec<SourceView> {
     let exists = |source: &Source| match source {
         Source::OptionalDirectory { path, .. } => path.is_dir(),
         Source::Directory { .. } | Source::Embedded(_) => true,
     };
-    let sources = sources(context.settings, context.layers.environment());
+    let sources = skill_sources(context.settings, context.layers.environment());
     sources
         .iter()
         .filter(|source| exists(source))
@@ -97,7 +97,7 @@ fn source_views(context: &Context<'_>) -> Vec<SourceView> {
         .collect()
 }
 
-/// The failure of a tool call, in the words of the session's dialect.
+/// The failure of a tool call, worded in the session's dialect.
 pub fn tool_failure(error: &ToolError, session: &AgentSession) -> Failure {
     Failure::from_body(error.body(session.settings().dialect))
 }

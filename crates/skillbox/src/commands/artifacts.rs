@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_artifacts::{Artifact, ArtifactName, ArtifactRef, ArtifactMetadata, Scope, Store, StoreError};
+use skillbox_artifacts::{Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Scope, Store, StoreError};
 use skillbox_executor::workspace::mime_type;
 use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
 
@@ -127,7 +127,7 @@ fn get(
             let mut file = File::create_new(path).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => {
                     Failure::new(ErrorCode::AlreadyExists, format!("{shown} already exists"))
-                        .hint("remove it, or choose another file")
+                        .with_hint("remove it, or choose another file")
                 }
                 _ => write_failure(&shown, error),
             })?;
@@ -177,7 +177,7 @@ fn map_store_error<T>(result: Result<T, StoreError>) -> Result<T, Failure> {
     result.map_err(|error| {
         let failure = Failure::from_error(error.code(), &error);
         match error.hint() {
-            Some(hint) => failure.hint(hint),
+            Some(hint) => failure.with_hint(hint),
             None => failure,
         }
     })

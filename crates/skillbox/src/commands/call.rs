@@ -58,7 +58,7 @@ enum CallerArg {
 /// The maximum size of the arguments.
 const MAX_ARGUMENT_BYTES: u64 = 64 << 20;
 
-/// Prints JSON on stdout in every case, also for a failure.
+/// Prints JSON on stdout, even for a failure.
 pub fn run(args: &CallArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked first, while the process is small and has one thread.
     let spawner = runtime_setup::fork_spawner(SpawnerOptions::one_shot());
@@ -87,7 +87,7 @@ fn call_tool(
     let call = ToolCall {
         tool: args.tool.clone(),
         arguments: parse_arguments(args.arguments.as_deref())?,
-        agent: args.agent.agent()?,
+        agent: args.agent.agent_name()?,
         caller: match args.caller {
             CallerArg::Model => Caller::Model,
             CallerArg::User => Caller::User,
@@ -95,12 +95,12 @@ fn call_tool(
     };
     let spawner = match spawner {
         Ok(spawner) => Some(spawner),
-        // Only this tool needs the sandbox.
+        // Only `skill_run` needs the sandbox.
         Err(failure) if call.tool == "skill_run" => return Err(failure),
         Err(_) => None,
     };
     let runtime = runtime_setup::open_runtime(context, &host, spawner, terminal)?;
-    let session = args.agent.open(settings, runtime, context)?;
+    let session = args.agent.open_session(settings, runtime, context)?;
     let cancel = CancelToken::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
     interrupt::cancel_on_signal(&cancel);
     let outcome = session.call_with(&call, EventSink::silent(), Some(&cancel));
@@ -110,12 +110,12 @@ fn call_tool(
 fn parse_arguments(given: Option<&str>) -> Result<Value, Failure> {
     let text = match given {
         None => return Ok(Value::Null),
-        Some("-") => read("standard input", std::io::stdin().lock())?,
+        Some("-") => read_text("standard input", std::io::stdin().lock())?,
         Some(text) => match text.strip_prefix('@') {
             Some(path) => {
                 let file = std::fs::File::open(path)
                     .map_err(|error| invalid_arguments(format!("cannot open {path}: {error}")))?;
-                read(path, file)?
+                read_text(path, file)?
             }
             None => text.to_owned(),
         },
@@ -123,7 +123,7 @@ fn parse_arguments(given: Option<&str>) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|error| invalid_arguments(format!("the arguments are not JSON: {error}")))
 }
 
-fn read(name: &str, from: impl Read) -> Result<String, Failure> {
+fn read_text(name: &str, from: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
     let count = from.take(MAX_ARGUMENT_BYTES + 1).read_to_string(&mut text);
     let count = count.map_err(|error| invalid_arguments(format!("cannot read {name}: {error}")))?;

@@ -47,7 +47,7 @@ impl Command {
         matches!(self, Self::Call(_) | Self::Tools(_))
     }
 
-    /// Whether the lower exit codes belong to the script.
+    /// Whether the command is `run`, whose lower exit codes are those of the script.
     pub fn is_run(&self) -> bool {
         matches!(self, Self::Run(_))
     }

@@ -77,21 +77,21 @@ pub fn run(args: &CreateArgs) -> Result<CreatedSkill, Failure> {
     if path.symlink_metadata().is_ok() {
         return Err(already_exists(&path));
     }
-    let failed = |error: io::Error| {
+    let storage_failure = |error: io::Error| {
         Failure::new(
             ErrorCode::Storage,
             format!("cannot create {}: {error}", escape_path(&path)),
         )
-        .hint("check permissions and free space of the directory, or choose another with --dir")
+        .with_hint("check permissions and free space of the directory, or choose another with --dir")
     };
-    fs::create_dir_all(&args.dir).map_err(failed)?;
+    fs::create_dir_all(&args.dir).map_err(storage_failure)?;
     // The skill appears completely or not at all: it is written to a temporary directory, then renamed without replacing.
     let temporary = tempfile::Builder::new()
         .prefix(".skillbox-create-")
         .tempdir_in(&args.dir)
-        .map_err(failed)?;
+        .map_err(storage_failure)?;
     let written = temporary.path().join(name.as_str());
-    write_template(&name, &written).map_err(failed)?;
+    write_template(&name, &written).map_err(storage_failure)?;
     match renameat_with(CWD, &written, CWD, &path, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(CreatedSkill {
             name: name.into(),
@@ -99,7 +99,7 @@ pub fn run(args: &CreateArgs) -> Result<CreatedSkill, Failure> {
             files: TEMPLATE.iter().map(|file| file.path).collect(),
         }),
         Err(rustix::io::Errno::EXIST) => Err(already_exists(&path)),
-        Err(errno) => Err(failed(errno.into())),
+        Err(errno) => Err(storage_failure(errno.into())),
     }
 }
 
@@ -107,14 +107,17 @@ pub fn run(args: &CreateArgs) -> Result<CreatedSkill, Failure> {
 fn parse_name(text: &str) -> Result<SkillName, Failure> {
     let invalid = |reason: String| {
         Failure::new(ErrorCode::InvalidRequest, reason)
-            .hint("use up to 64 lowercase letters, digits and single hyphens, such as `log-reader`")
+            .with_hint("use up to 64 lowercase letters, digits and single hyphens, such as `log-reader`")
     };
     let name = SkillName::parse(text).map_err(|error| invalid(error.to_string()))?;
-    let faults: Vec<_> = find_name_violations(text).iter().map(ToString::to_string).collect();
-    if faults.is_empty() {
+    let violations: Vec<_> = find_name_violations(text).iter().map(ToString::to_string).collect();
+    if violations.is_empty() {
         Ok(name)
     } else {
-        Err(invalid(format!("{text:?} is not a valid name: {}", faults.join(", "))))
+        Err(invalid(format!(
+            "{text:?} is not a valid name: {}",
+            violations.join(", ")
+        )))
     }
 }
 

@@ -35,13 +35,13 @@ pub struct HostReport {
     layers: Option<Enforcement>,
     missing: Vec<MissingFeature>,
     profiles: Vec<ProfileTrial>,
-    docker: Docker,
+    docker: DockerStatus,
 }
 
 /// The Docker daemon, or why it cannot be used.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Docker {
+enum DockerStatus {
     Found(Box<DaemonFindings>),
     Missing { error: ErrorBody },
 }
@@ -58,7 +58,8 @@ struct MissingFeature {
 #[derive(Serialize)]
 struct ProfileTrial {
     name: String,
-    runs: bool,
+    #[serde(rename = "runs")]
+    is_usable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorBody>,
 }
@@ -71,42 +72,42 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let executor = runtime_setup::local_executor(spawner, &profiles, false)?;
     let (host, _) = HostFlags::default().resolve(context.layers)?;
     let docker = match runtime_setup::docker_executor(context, &host, 0).describe_daemon() {
-        Ok(found) => Docker::Found(Box::new(found)),
+        Ok(found) => DockerStatus::Found(Box::new(found)),
         Err(error) => {
             let mut body = ErrorBody::new(error.code(), with_causes(&error));
             body.hint = error.hint().or(body.hint);
-            Docker::Missing { error: body }
+            DockerStatus::Missing { error: body }
         }
     };
-    Ok(examine(&executor, &profiles, docker))
+    Ok(check_host(&executor, &profiles, docker))
 }
 
-fn examine(executor: &LocalExecutor, profiles: &Profiles, docker: Docker) -> HostReport {
+fn check_host(executor: &LocalExecutor, profiles: &Profiles, docker: DockerStatus) -> HostReport {
     let facts = executor.facts();
     let mut layers = None;
     let mut trials = Vec::new();
     // A trial of an unconfined profile would prove nothing.
     for profile in profiles.iter().filter(|profile| !profile.is_unconfined()) {
-        let tried = executor.probe_profile(profile);
-        let error = tried.as_ref().err().map(|error| {
+        let trial = executor.probe_profile(profile);
+        let error = trial.as_ref().err().map(|error| {
             let mut body = ErrorBody::new(error.code(), with_causes(error));
             body.hint = error.hint().or(body.hint);
             body
         });
         trials.push(ProfileTrial {
             name: profile.name.to_string(),
-            runs: tried.is_ok(),
+            is_usable: trial.is_ok(),
             error,
         });
         if profile.name.as_str() == DEFAULT_PROFILE {
-            layers = tried.ok();
+            layers = trial.ok();
         }
     }
     HostReport {
         tier: layers.as_ref().map_or(facts.tier(), |layers| layers.tier),
         kernel: facts.kernel.clone(),
         privileged: facts.privileged,
-        script_uid: facts.script.uid,
+        script_uid: facts.script_ids.uid,
         layers,
         missing: missing_features(facts),
         profiles: trials,
@@ -182,15 +183,19 @@ impl CommandOutput for HostReport {
     }
 
     fn exit_code(&self) -> u8 {
-        let default_runs = self
+        let is_default_usable = self
             .profiles
             .iter()
-            .any(|trial| trial.name == DEFAULT_PROFILE && trial.runs);
-        if default_runs { ExitCode::OK } else { ExitCode::FAILURE }
+            .any(|trial| trial.name == DEFAULT_PROFILE && trial.is_usable);
+        if is_default_usable {
+            ExitCode::OK
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }
 
-impl Docker {
+impl DockerStatus {
     fn render(&self, page: &mut Page) {
         let found = match self {
             Self::Found(found) => found,

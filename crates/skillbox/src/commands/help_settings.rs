@@ -11,7 +11,7 @@ const PRECEDENCE: &str = "A flag overrides its environment variable, the variabl
     config file overrides the default.";
 const CONFIG_FILE: &str = "The config file is the one named by `--config` or `SKILLBOX_CONFIG`, else `./skillbox.toml`, \
     else `skillbox/skillbox.toml` in the user's config directory. Relative paths in it start at its directory.";
-const LISTS: &str =
+const LIST_SEPARATORS: &str =
     "In an environment variable, colons separate the paths of a list, and commas the items of other lists.";
 /// The width of prose in the Markdown document.
 const MARKDOWN_WIDTH: usize = 120;
@@ -39,7 +39,7 @@ const OTHER_VARIABLES: &[(&str, &str)] = &[
     ("NO_COLOR", "Disables colour"),
 ];
 
-/// One setting of the reference. `value` and `origin` are those of this call.
+/// One setting of the reference. `value` and `origin` are those of this invocation.
 #[derive(Serialize)]
 struct ReferenceEntry {
     group: &'static str,
@@ -56,14 +56,14 @@ struct ReferenceEntry {
     value_with_origin: String,
 }
 
-/// Prints the reference in the requested form.
+/// Prints the reference as text or as JSON.
 pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let entries = reference(context)?;
+    let entries = reference_entries(context)?;
     if context.as_json {
         return Ok(terminal.print_json(&entries)?);
     }
     let mut page = terminal.page();
-    for text in [PRECEDENCE, CONFIG_FILE, LISTS] {
+    for text in [PRECEDENCE, CONFIG_FILE, LIST_SEPARATORS] {
         page.paragraph(0, Tone::Plain, text);
     }
     page.blank_line();
@@ -81,14 +81,14 @@ pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure
 
 /// Prints the reference as a Markdown document, which does not depend on the host.
 pub fn print_markdown(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let entries = reference(context)?;
+    let entries = reference_entries(context)?;
     let paragraph = |text: &str| wrap(text, MARKDOWN_WIDTH).join("\n");
     let precedence = paragraph(&format!(
         "{PRECEDENCE} `skillbox config show` prints the values in force and where each came from."
     ));
     let config_file = paragraph(&format!("{CONFIG_FILE} The format is TOML:"));
     let lists = paragraph(&format!(
-        "{LISTS} A repeatable flag takes one item each time. A boolean flag without a value means `true`."
+        "{LIST_SEPARATORS} A repeatable flag takes one item each time. A boolean flag without a value means `true`."
     ));
     let mut text = format!(
         "# Configuration\n\n\
@@ -136,9 +136,9 @@ fn group_markdown(group: &SettingGroup, entries: &[ReferenceEntry]) -> String {
 }
 
 /// Every setting, in the order of the table.
-fn reference(context: &Context<'_>) -> Result<Vec<ReferenceEntry>, Failure> {
+fn reference_entries(context: &Context<'_>) -> Result<Vec<ReferenceEntry>, Failure> {
     let layers = context.layers;
-    let unset = layers.without_values();
+    let default_layers = layers.with_defaults_only();
     let in_force = [
         context.resolved_settings.to_vec(),
         HostFlags::default().resolve(layers)?.1,
@@ -146,10 +146,10 @@ fn reference(context: &Context<'_>) -> Result<Vec<ReferenceEntry>, Failure> {
         ServeFlags::default().resolve(layers)?.1,
     ];
     let defaults = [
-        GlobalFlags::default().resolve(&unset)?.1,
-        HostFlags::default().resolve(&unset)?.1,
-        AgentFlags::default().resolve(&unset)?.1,
-        ServeFlags::default().resolve(&unset)?.1,
+        GlobalFlags::default().resolve(&default_layers)?.1,
+        HostFlags::default().resolve(&default_layers)?.1,
+        AgentFlags::default().resolve(&default_layers)?.1,
+        ServeFlags::default().resolve(&default_layers)?.1,
     ];
     let mut entries = Vec::new();
     for ((group, in_force), defaults) in all_groups().into_iter().zip(in_force).zip(defaults) {

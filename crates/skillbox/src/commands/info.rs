@@ -49,13 +49,13 @@ struct ResourceLists {
 }
 
 pub fn run(args: &InfoArgs, context: &Context<'_>, terminal: &Terminal) -> Result<SkillInfo, Failure> {
-    SkillInfo::read(&catalog::open(context, terminal).catalog(), &args.name)
+    SkillInfo::read(&catalog::open_repository(context, terminal).catalog(), &args.name)
 }
 
 impl SkillInfo {
     /// Reads the details of the skill with this name.
     pub fn read(catalog: &Catalog, name: &str) -> Result<Self, Failure> {
-        let entry = catalog::find(catalog, name)?;
+        let entry = catalog::find_skill(catalog, name)?;
         Self::of(catalog, entry).map_err(|error| Failure::from_error(ErrorCode::SkillUnreadable, &error))
     }
 

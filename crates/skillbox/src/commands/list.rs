@@ -47,7 +47,7 @@ struct Skill {
 }
 
 pub fn run(args: &ListArgs, context: &Context<'_>, terminal: &Terminal) -> SkillList {
-    let catalog = catalog::open(context, terminal).catalog();
+    let catalog = catalog::open_repository(context, terminal).catalog();
     Progress::show_during(terminal.is_stderr_terminal(), "counting resources", |progress| {
         SkillList::of(&catalog, args.digest, progress)
     })
@@ -57,7 +57,7 @@ impl SkillList {
     /// Describes a whole catalog.
     pub fn of(catalog: &Catalog, with_digest: bool, progress: &Progress) -> Self {
         progress.set_total(catalog.len());
-        let described = catalog::for_each(catalog, |entry| {
+        let described = catalog::map_skills(catalog, |entry| {
             progress.advance();
             describe(entry, with_digest)
         });
@@ -90,7 +90,7 @@ fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>
         Err(error) => (
             ResourceCounts::default(),
             None,
-            Some(catalog::unreadable(entry, &error)),
+            Some(catalog::unreadable_skill(entry, &error)),
         ),
     };
     let skill = Skill {
@@ -116,13 +116,13 @@ impl Skill {
     fn facts(&self, shadowed: &[&ShadowedSkill], page: &Page) -> String {
         let resources = Some(self.resources.to_string()).filter(|text| !text.is_empty());
         let shadows = shadowed.iter().map(|shadowed| {
-            let from_elsewhere = shadowed.source != shadowed.by_source;
-            let what = if from_elsewhere {
+            let is_from_other_source = shadowed.source != shadowed.by_source;
+            let shadowed_path = if is_from_other_source {
                 Path::new(&*shadowed.source)
             } else {
                 shadowed.path.as_path()
             };
-            format!("shadows the one in {}", page.short_path(what))
+            format!("shadows the one in {}", page.short_path(shadowed_path))
         });
         let digest = self.digest.as_ref().map(Digest::to_string);
         resources

@@ -31,12 +31,12 @@ pub fn run(args: &ManArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     // Building propagates full names and global options to the subcommands.
     program.build();
     if let Some(dir) = &args.out_dir {
-        return write_all(&program, dir, terminal);
+        return write_all_pages(&program, dir, terminal);
     }
     let page = match &args.command {
-        None => page(&program)?,
+        None => render_page(&program)?,
         Some(name) => match program.find_subcommand(name) {
-            Some(command) => page(command)?,
+            Some(command) => render_page(command)?,
             None => {
                 return Err(Failure::usage(
                     format!("no command is named `{name}`"),
@@ -48,7 +48,7 @@ pub fn run(args: &ManArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     Ok(terminal.write_stdout(&page)?)
 }
 
-fn write_all(program: &Command, dir: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_all_pages(program: &Command, dir: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
     let check_write = |path: &Path, result: std::io::Result<()>| {
         result.map_err(|error| Failure::new(ErrorCode::Storage, format!("cannot write {}: {error}", path.display())))
     };
@@ -56,13 +56,13 @@ fn write_all(program: &Command, dir: &Path, terminal: &mut Terminal) -> Result<(
     let mut written_paths = terminal.page();
     for command in std::iter::once(program).chain(program.get_subcommands().filter(|command| !command.is_hide_set())) {
         let path = dir.join(format!("{}.1", page_name(command)));
-        check_write(&path, std::fs::write(&path, page(command)?))?;
+        check_write(&path, std::fs::write(&path, render_page(command)?))?;
         written_paths.line(&[Span::plain(path.display().to_string())]);
     }
     Ok(terminal.print(written_paths)?)
 }
 
-fn page(command: &Command) -> Result<Vec<u8>, Failure> {
+fn render_page(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     let named = command.clone().display_name(page_name(command));
     Man::new(named).manual("skillbox manual").render(&mut page)?;

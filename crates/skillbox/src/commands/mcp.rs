@@ -40,22 +40,22 @@ pub struct McpArgs {
     host: HostFlags,
 }
 
-/// Only protocol messages are written to stdout.
+/// Runs the server. Only protocol messages are written to stdout.
 pub fn run(args: &McpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = args.host.resolve(context.layers)?;
     let spawner = runtime_setup::start_server_spawner()?;
     let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
     let options = server_options(settings, context);
-    let host = ServerState::new(Arc::new(runtime), options)
+    let state = ServerState::new(Arc::new(runtime), options)
         .map_err(|error| Failure::from_error(ErrorCode::Storage, &error))?;
-    let served = match args.http {
-        None => serve_stdio(host),
-        Some(address) => serve_http(host, address, &args.allow_origin, |address| {
+    let result = match args.http {
+        None => serve_stdio(state),
+        Some(address) => serve_http(state, address, &args.allow_origin, |address| {
             print_address(address, terminal)
         }),
     };
-    served.map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
+    result.map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
     Ok(ExitCode::OK)
 }
 

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, Layer, LayerState};
 use skillbox_sandbox::{
-    Access, Backing, Bind, BindKind, HostFacts, Job, LaunchPlan, Need, Ownership, Profile, Profiles, SpawnerOptions,
-    Unconfined, WorkspaceSource,
+    Bind, BindAccess, BindKind, BindOwner, HostFacts, Job, LaunchPlan, Need, Profile, Profiles, SpawnerOptions,
+    UnconfinedPolicy, WorkspaceBacking, WorkspaceSource,
 };
 
 use super::output::{CommandOutput, print_output};
@@ -89,7 +89,7 @@ fn find<'a>(profiles: &'a Profiles, name: &str) -> Result<&'a Profile, Failure> 
     profiles.get(name).ok_or_else(|| {
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         Failure::new(ErrorCode::ProfileUnknown, format!("unknown profile {name:?}"))
-            .hint(format!("available profiles: {}", known.join(", ")))
+            .with_hint(format!("available profiles: {}", known.join(", ")))
     })
 }
 
@@ -109,15 +109,15 @@ fn check(profiles: &Profiles, file: &PathBuf) -> Result<ProfileCheck, Failure> {
 
 /// The plan of a run with placeholders for skill and command, and without inputs.
 fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
-    let facts = HostFacts::probe(SpawnerOptions::default().script).with_profile_paths(profiles.iter());
+    let facts = HostFacts::probe(SpawnerOptions::default().script_ids).with_profile_paths(profiles.iter());
     let has_own_root = profile.need(Layer::MountNamespace) != Need::Off;
     let job = Job {
         argv: ["bash", "-c", "COMMAND"].map(Into::into).to_vec(),
-        env: profile.environment(|_| None),
+        env: profile.initial_environment(|_| None),
         cwd: "/workspace/skills/SKILL".to_owned(),
         workspace: match profile.workspace.backing {
-            Backing::Tmpfs => WorkspaceSource::Tmpfs,
-            Backing::Disk => WorkspaceSource::Directory {
+            WorkspaceBacking::Tmpfs => WorkspaceSource::Tmpfs,
+            WorkspaceBacking::Disk => WorkspaceSource::Directory {
                 quota: LayerState::Partial {
                     reason: "measured while the run writes".to_owned(),
                 },
@@ -127,10 +127,10 @@ fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
         binds: Vec::from_iter(has_own_root.then(|| Bind {
             target: "/workspace/skills/SKILL".to_owned(),
             kind: BindKind::Directory,
-            access: Access::ReadOnly,
-            owner: Ownership::Kept,
+            access: BindAccess::ReadOnly,
+            owner: BindOwner::Unchanged,
         })),
-        unconfined: Unconfined::Allow,
+        unconfined: UnconfinedPolicy::Allow,
     };
     skillbox_sandbox::plan(profile, &profile.limits.default, &facts, &job).map_err(|error| {
         let mut body = ErrorBody::new(error.code(), error.to_string());

@@ -31,13 +31,13 @@ pub struct PromptArgs {
 }
 
 #[derive(Serialize)]
-struct Section {
+struct PromptSection {
     dialect: Dialect,
     /// Empty if there is nothing to disclose.
     prompt: String,
     characters: usize,
     loaded: Vec<String>,
-    /// The change by rendering: skills loaded for one prompt are unloaded.
+    /// State changes made by rendering: skills that were loaded for one prompt only are unloaded.
     state_delta: StateDelta,
 }
 
@@ -45,8 +45,8 @@ pub fn run(args: &PromptArgs, context: &Context<'_>, terminal: &mut Terminal) ->
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = HostFlags::default().resolve(context.layers)?;
     let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
-    let agent = args.agent.agent()?;
-    let mut session = args.agent.open(settings, runtime, context)?;
+    let agent = args.agent.agent_name()?;
+    let mut session = args.agent.open_session(settings, runtime, context)?;
     if !args.loaded.is_empty() {
         session = with_loaded(&session, &args.loaded, &agent)?;
     }
@@ -71,7 +71,7 @@ fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> R
             ..LoadInput::default()
         };
         session.load_for_user(agent, &input).map_err(|error| {
-            let mut body = error.body(session.settings().dialect).in_field("loaded");
+            let mut body = error.body(session.settings().dialect).with_field("loaded");
             if body.code == ErrorCode::UnknownSkill {
                 body.hint = Some("run `skillbox list` for all skills".to_owned());
             }
@@ -81,7 +81,7 @@ fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> R
     Ok(session)
 }
 
-fn render_section(session: &AgentSession, agent: &AgentName) -> Result<Section, Failure> {
+fn render_section(session: &AgentSession, agent: &AgentName) -> Result<PromptSection, Failure> {
     let failure = |error| tool_failure(&error, session);
     let loaded = session
         .state()
@@ -93,7 +93,7 @@ fn render_section(session: &AgentSession, agent: &AgentName) -> Result<Section, 
         .modify_request(agent, HistoryCompleteness::Complete)
         .map_err(failure)?;
     let (prompt, state_delta) = section.map(|section| (section.text, section.delta)).unwrap_or_default();
-    Ok(Section {
+    Ok(PromptSection {
         dialect: session.settings().dialect,
         characters: prompt.chars().count(),
         prompt,

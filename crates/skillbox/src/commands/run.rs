@@ -74,7 +74,7 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
             session,
             events,
             cancel,
-            export: args.out_dir.clone(),
+            export_dir: args.out_dir.clone(),
         };
         runtime
             .run_with_id(new_run_id(), &parsed.request, run_context)
@@ -84,7 +84,7 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     if let Some(error) = write_error {
         return Err(error.into());
     }
-    // The output files could not be written, so the run failed whatever the exit code of the script.
+    // If an output file could not be written, the run failed, whatever the exit code of the script.
     Ok(if completed.export_failures.is_empty() {
         code
     } else {
@@ -102,18 +102,19 @@ fn print_report(
     if context.as_json {
         terminal.print_json(report)?;
     } else {
-        let outputs_requested = args.out_dir.is_some() || request.outputs.is_some() || !request.output_files.is_empty();
-        print_summary(report, outputs_requested, context.verbosity, terminal)?;
+        let has_requested_outputs =
+            args.out_dir.is_some() || request.outputs.is_some() || !request.output_files.is_empty();
+        print_summary(report, has_requested_outputs, context.verbosity, terminal)?;
     }
     Ok(report.outcome().process_exit_code())
 }
 
-/// Writes the output of the script to the same stream of this process, as it arrives.
+/// Forwards output of the script to the same stream of this process.
 fn write_output(event: RunEvent, terminal: &mut Terminal, write_error: &mut Option<io::Error>) {
-    if let RunEvent::Output { stream, text, .. } = event {
+    if let RunEvent::Output { stream, bytes, .. } = event {
         let written = match stream {
-            Stream::Stdout => terminal.write_stdout(&text.0),
-            Stream::Stderr => terminal.write_stderr(&text.0),
+            Stream::Stdout => terminal.write_stdout(&bytes.0),
+            Stream::Stderr => terminal.write_stderr(&bytes.0),
         };
         match written {
             // A closed pipe does not end the run: its output files are still collected.
@@ -125,6 +126,6 @@ fn write_output(event: RunEvent, terminal: &mut Terminal, write_error: &mut Opti
 
 fn parse_session_id(text: &str) -> Result<SessionId, Failure> {
     SessionId::parse(text).map_err(|error| {
-        Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, error.to_string()).in_field("session"))
+        Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, error.to_string()).with_field("session"))
     })
 }

@@ -52,12 +52,12 @@ pub struct RequestArgs {
     request: Option<PathBuf>,
 }
 
-/// A request, and the directories that the user allowed by naming files in them.
+/// A request, and the directories whose files it may use as inputs.
 #[derive(Debug)]
 pub struct ParsedRequest {
     /// The request.
     pub request: RunRequest,
-    /// The directories of inputs that were given as plain paths.
+    /// The directories of inputs given as plain paths: by naming a file, the user allows it.
     pub input_directories: Vec<PathBuf>,
 }
 
@@ -66,7 +66,7 @@ impl RequestArgs {
     pub fn to_request(&self) -> Result<ParsedRequest, Failure> {
         if let Some(path) = &self.request {
             return Ok(ParsedRequest {
-                request: self.check_skill(parse_request(&read(path, "request")?)?)?,
+                request: self.check_skill(parse_request(&read_bytes(path, "request")?)?)?,
                 input_directories: Vec::new(),
             });
         }
@@ -93,7 +93,7 @@ impl RequestArgs {
             })?;
             request.env.insert(name.to_owned(), value.to_owned());
         }
-        let stdin = self.stdin.as_deref().map(|path| read(path, "stdin"));
+        let stdin = self.stdin.as_deref().map(|path| read_bytes(path, "stdin"));
         request.stdin = stdin.transpose()?.map(Stdin);
         for (index, text) in self.input.iter().enumerate() {
             request.inputs.push(parse_input(text, index, &mut input_directories)?);
@@ -131,7 +131,7 @@ pub fn parse_request(text: &[u8]) -> Result<RunRequest, Failure> {
     let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let body = ErrorBody::new(ErrorCode::InvalidRequest, error.inner().to_string());
         Failure::of_run(match find_invalid_field(&error) {
-            Some(field) => body.in_field(field),
+            Some(field) => body.with_field(field),
             None => ErrorBody {
                 hint: Some("a request is one JSON object; `skillbox tools --json` describes its fields".to_owned()),
                 ..body
@@ -173,8 +173,7 @@ fn parse_input(text: &str, index: usize, directories: &mut Vec<PathBuf>) -> Resu
     })
 }
 
-/// An absolute path without `..`. The parent directory is resolved; the last component may be a link and is checked
-/// later.
+/// Makes a path absolute and removes `..`. The last component may be a symbolic link, which is checked later.
 fn host_path(path: &Path) -> std::io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     if !path.components().any(|part| part == Component::ParentDir) {
@@ -186,8 +185,8 @@ fn host_path(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
-    let invalid = |message| Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field));
+fn read_bytes(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
+    let invalid = |message| Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field));
     let file: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {
@@ -209,5 +208,5 @@ fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn invalid_field(field: &str, message: String) -> Failure {
-    Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).in_field(field))
+    Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field))
 }

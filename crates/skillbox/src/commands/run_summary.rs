@@ -7,25 +7,25 @@ use crate::render::{Page, Span, Terminal, Tone, Verbosity, plural};
 /// Prints why the run ended, unless it exited, and its output files.
 pub fn print_summary(
     report: &RunReport,
-    outputs_requested: bool,
+    has_requested_outputs: bool,
     verbosity: Verbosity,
     terminal: &mut Terminal,
 ) -> std::io::Result<()> {
     let mut page = terminal.page();
-    render_end(report, &mut page);
+    render_end_reason(report, &mut page);
     if verbosity > Verbosity::Quiet {
-        render_files(report, outputs_requested, &mut page);
+        render_files(report, has_requested_outputs, &mut page);
         for warning in &report.warnings {
             page.labelled(0, Span::new(Tone::Warning, "warning:"), 9, Tone::Plain, warning);
         }
     }
     if verbosity == Verbosity::Verbose {
-        render_facts(report, &mut page);
+        render_statistics(report, &mut page);
     }
     terminal.print_message(page)
 }
 
-fn render_end(report: &RunReport, page: &mut Page) {
+fn render_end_reason(report: &RunReport, page: &mut Page) {
     let text = match report.ended_by {
         EndedBy::Exit => return,
         EndedBy::Timeout => format!("timed out after {} ms", report.duration_ms),
@@ -40,11 +40,11 @@ fn render_end(report: &RunReport, page: &mut Page) {
     page.line(&[Span::new(Tone::Bad, "ended: "), Span::plain(text)]);
 }
 
-fn render_files(report: &RunReport, outputs_requested: bool, page: &mut Page) {
+fn render_files(report: &RunReport, has_requested_outputs: bool, page: &mut Page) {
     let column = 9;
     for file in &report.output_files {
         let size = ByteSize(file.size_bytes);
-        let label = if outputs_requested { "output:" } else { "in out/:" };
+        let label = if has_requested_outputs { "output:" } else { "in out/:" };
         let text = format!("{} ({}, {size})", file.name, file.mime_type);
         page.labelled(0, Span::new(Tone::Dim, label), column, Tone::Plain, &text);
     }
@@ -63,7 +63,7 @@ fn render_files(report: &RunReport, outputs_requested: bool, page: &mut Page) {
     }
 }
 
-fn render_facts(report: &RunReport, page: &mut Page) {
+fn render_statistics(report: &RunReport, page: &mut Page) {
     let enforced = report
         .enforcement
         .layers

@@ -44,7 +44,7 @@ struct Match {
 }
 
 pub fn run(args: &SearchArgs, context: &Context<'_>, terminal: &Terminal) -> SearchResult {
-    let catalog = catalog::open(context, terminal).catalog();
+    let catalog = catalog::open_repository(context, terminal).catalog();
     let query = args.query.join(" ");
     Progress::show_during(terminal.is_stderr_terminal(), "searching", |_| {
         SearchResult::of(&catalog, &query, args.limit.get())
@@ -91,14 +91,18 @@ impl CommandOutput for SearchResult {
                 2,
                 &found.description,
             );
-            let why = format!("{} · {}", reason(&found.hit), page.short_path(found.source.as_ref()));
+            let why = format!(
+                "{} · {}",
+                match_reason(&found.hit),
+                page.short_path(found.source.as_ref())
+            );
             page.paragraph(column, Tone::Dim, &why);
         }
     }
 }
 
 /// Why the skill matches.
-fn reason(hit: &SearchHit) -> String {
+fn match_reason(hit: &SearchHit) -> String {
     let words = match hit.rank {
         SearchRank::ExactName => "exact name",
         SearchRank::NamePrefix => "start of the name",

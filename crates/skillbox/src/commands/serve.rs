@@ -81,8 +81,8 @@ fn serve(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let limits = limits(&serve);
     let server =
         Server::new(Arc::new(runtime), options, serve.tokens, limits).map_err(|error| serve_failure(&error))?;
-    let served = server.serve(serve.listen, |address| print_address(address, terminal));
-    served.map_err(|error| serve_failure(&error))?;
+    let result = server.serve(serve.listen, |address| print_address(address, terminal));
+    result.map_err(|error| serve_failure(&error))?;
     Ok(ExitCode::OK)
 }
 
@@ -92,14 +92,14 @@ fn limits(settings: &ServeSettings) -> Limits {
     let descriptors = raise_descriptor_limit();
     let available = usize::try_from(descriptors.saturating_sub(RESERVED_DESCRIPTORS)).unwrap_or(usize::MAX);
     Limits {
-        runs: settings.max_runs,
-        queued: settings.max_queued,
-        connections: settings.max_connections.min(available.max(64)),
-        body: settings.max_body,
-        upload: settings.max_upload as u64,
-        head_time: seconds(settings.head_time),
-        grace: seconds(settings.grace),
-        session_idle: seconds(settings.session_idle),
+        max_runs: settings.max_runs,
+        max_queued: settings.max_queued,
+        max_connections: settings.max_connections.min(available.max(64)),
+        max_body_bytes: settings.max_body,
+        max_upload_bytes: settings.max_upload as u64,
+        head_timeout: seconds(settings.head_time),
+        grace_period: seconds(settings.grace),
+        session_idle_timeout: seconds(settings.session_idle),
     }
 }
 
@@ -110,12 +110,12 @@ fn raise_descriptor_limit() -> u64 {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    let granted = if setrlimit(Resource::Nofile, raised).is_ok() {
+    let in_force = if setrlimit(Resource::Nofile, raised).is_ok() {
         raised
     } else {
         limit
     };
-    granted.current.unwrap_or(u64::MAX)
+    in_force.current.unwrap_or(u64::MAX)
 }
 
 fn serve_failure(error: &ServeError) -> Failure {
@@ -125,7 +125,7 @@ fn serve_failure(error: &ServeError) -> Failure {
             error.to_string(),
             "create a token with `skillbox serve token TENANT`, or listen on 127.0.0.1",
         ),
-        ServeError::Listen { .. } => failure.hint("choose another address with --listen"),
+        ServeError::Listen { .. } => failure.with_hint("choose another address with --listen"),
         _ => failure,
     }
 }
@@ -144,18 +144,20 @@ fn print_address(address: SocketAddr, terminal: &mut Terminal) {
 struct IssuedToken {
     tenant: String,
     token: String,
-    line: String,
+    /// The entry for the setting `tokens`.
+    #[serde(rename = "line")]
+    entry: String,
 }
 
 impl IssuedToken {
     fn for_tenant(tenant: &str) -> Result<Self, Failure> {
         let name = TenantName::parse(tenant)
-            .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error).hint("choose another name"))?;
+            .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error).with_hint("choose another name"))?;
         let created = NewToken::generate(name).map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
         Ok(Self {
             tenant: tenant.to_owned(),
             token: created.token,
-            line: created.entry.to_string(),
+            entry: created.entry.to_string(),
         })
     }
 }
@@ -166,6 +168,6 @@ impl CommandOutput for IssuedToken {
         page.line(&[Span::new(Tone::Name, &self.token)]);
         page.blank_line();
         page.paragraph(0, Tone::Dim, "Entry for skillbox.toml:");
-        page.line(&[Span::plain(format!("tokens = [\"{}\"]", self.line))]);
+        page.line(&[Span::plain(format!("tokens = [\"{}\"]", self.entry))]);
     }
 }

@@ -96,7 +96,7 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
         ),
         Verb::Show { id } => print_output(&session_details(&runtime, id)?, context, terminal),
         Verb::Rm { id } => {
-            let id = parse(id)?;
+            let id = parse_id(id)?;
             let freed = map_session_error(runtime.remove_session(&id))?;
             let removed = GarbageReport {
                 removed: vec![id],
@@ -124,7 +124,7 @@ pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -
 }
 
 fn session_details(runtime: &Runtime, id: &str) -> Result<SessionDetails, Failure> {
-    let id = parse(id)?;
+    let id = parse_id(id)?;
     let record = map_session_error(runtime.sessions().open(&id).and_then(|session| session.record()))?;
     let state = map_session_error(runtime.session_state(&id))?;
     let mut all = Vec::new();
@@ -143,7 +143,7 @@ fn session_details(runtime: &Runtime, id: &str) -> Result<SessionDetails, Failur
     })
 }
 
-fn parse(id: &str) -> Result<SessionId, Failure> {
+fn parse_id(id: &str) -> Result<SessionId, Failure> {
     SessionId::parse(id).map_err(|error| Failure::from_error(ErrorCode::SessionUnknown, &error))
 }
 
@@ -173,7 +173,7 @@ impl CommandOutput for SessionRecord {
         let text = format!(
             "{}, last used {} ago",
             plural(usize::try_from(self.runs).unwrap_or(usize::MAX), "run"),
-            duration(idle)
+            format_duration(idle)
         );
         page.labelled(0, Span::new(Tone::Name, self.id.as_str()), 24, Tone::Plain, &text);
     }
@@ -191,17 +191,17 @@ impl CommandOutput for SessionDetails {
                     format!(", with {}", docs.join(", "))
                 }
             };
-            let stays = match loaded.mode {
+            let lifetime = match loaded.mode {
                 LoadMode::Session => "",
                 LoadMode::Turn => " for this turn",
                 LoadMode::Once => " for one prompt",
             };
-            let whose = if loaded.agent == AgentName::default() {
+            let owner = if loaded.agent == AgentName::default() {
                 String::new()
             } else {
                 format!(" by {}", loaded.agent)
             };
-            let text = format!("loaded{whose}{stays}{docs}");
+            let text = format!("loaded{owner}{lifetime}{docs}");
             page.labelled(2, Span::new(Tone::Name, loaded.skill.as_str()), 24, Tone::Plain, &text);
         }
         for skill in &self.disabled {
@@ -220,8 +220,8 @@ impl CommandOutput for GarbageReport {
             page.line(&[Span::plain(format!("removed {}", plural(containers, "container")))]);
         }
         if self.freed != FreedContent::default() {
-            let (contents, size) = (plural(self.freed.contents, "stored file"), ByteSize(self.freed.bytes));
-            page.line(&[Span::plain(format!("freed {contents}, {size}"))]);
+            let (files, size) = (plural(self.freed.blobs, "stored file"), ByteSize(self.freed.bytes));
+            page.line(&[Span::plain(format!("freed {files}, {size}"))]);
         }
         if self.removed.is_empty() && containers == 0 && self.freed == FreedContent::default() {
             page.line(&[Span::plain("nothing to remove")]);
@@ -229,8 +229,8 @@ impl CommandOutput for GarbageReport {
     }
 }
 
-/// A duration in its largest unit.
-fn duration(seconds: u64) -> String {
+/// Formats a duration in its largest unit, such as `3 h`.
+fn format_duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),

@@ -41,9 +41,9 @@ pub fn run(args: &ToolsArgs, context: &Context<'_>, terminal: &mut Terminal) -> 
     let (settings, _) = args.settings.resolve(context.layers)?;
     let (host, _) = HostFlags::default().resolve(context.layers)?;
     let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
-    let session = args.agent.open(settings, runtime, context)?;
+    let session = args.agent.open_session(settings, runtime, context)?;
     let tools = session
-        .tools(&args.agent.agent()?)
+        .tools(&args.agent.agent_name()?)
         .map_err(|error| tool_failure(&error, &session))?;
     let format = match args.format {
         Format::Mcp => ToolFormat::Mcp,

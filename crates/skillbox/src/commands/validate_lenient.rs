@@ -50,7 +50,7 @@ pub fn check_path(path: &Path) -> PathReport {
     let mut diagnostics = catalog.diagnostics().to_vec();
     for entry in catalog.skills() {
         let found = entry.open().and_then(|dir| dir.check());
-        diagnostics.extend(found.unwrap_or_else(|error| vec![catalog::unreadable(entry, &error)]));
+        diagnostics.extend(found.unwrap_or_else(|error| vec![catalog::unreadable_skill(entry, &error)]));
     }
     diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
     if catalog.is_empty() && diagnostics.is_empty() {
@@ -127,7 +127,7 @@ impl PathReport {
         for diagnostic in &self.diagnostics {
             page.blank_line();
             let text = self.texts.get(&diagnostic.path).map_or("", String::as_str);
-            page.excerpt(diagnostic, text);
+            page.diagnostic_with_excerpt(diagnostic, text);
         }
     }
 

@@ -5,12 +5,12 @@ use std::io;
 use skillbox_model::{Diagnostic, Severity};
 
 use super::page::{Page, Span, Tone};
+use super::plural::plural;
 use super::terminal::{Terminal, Verbosity};
-use super::wrap::plural;
 
-/// Prints the diagnostics of the wanted severity, and the number of omitted ones.
+/// Prints the diagnostics that the verbosity asks for, and the number of omitted ones.
 pub fn print_diagnostics(diagnostics: &[Diagnostic], verbosity: Verbosity, terminal: &mut Terminal) -> io::Result<()> {
-    let is_printed = |diagnostic: &&Diagnostic| diagnostic.severity >= threshold(verbosity);
+    let is_printed = |diagnostic: &&Diagnostic| diagnostic.severity >= min_severity(verbosity);
     let mut page = terminal.page();
     if terminal.are_both_terminals() && !diagnostics.is_empty() && verbosity > Verbosity::Quiet {
         page.line(&[]);
@@ -30,7 +30,7 @@ pub fn print_diagnostics(diagnostics: &[Diagnostic], verbosity: Verbosity, termi
     terminal.print_message(page)
 }
 
-fn threshold(verbosity: Verbosity) -> Severity {
+fn min_severity(verbosity: Verbosity) -> Severity {
     match verbosity {
         Verbosity::Quiet => Severity::Error,
         Verbosity::Normal => Severity::Warning,
@@ -38,7 +38,7 @@ fn threshold(verbosity: Verbosity) -> Severity {
     }
 }
 
-/// Severity, code, position, message and hint.
+/// Renders severity, code, position, message and hint.
 fn render_diagnostic(page: &mut Page, diagnostic: &Diagnostic) {
     let (tone, word) = severity_label(diagnostic.severity);
     let mut position = page.short_path(&diagnostic.path);

@@ -16,7 +16,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     let mut before = None;
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        if is_control_or_invisible(c) && !(is_joiner(c) && is_regular_join(before, rest.peek().copied())) {
+        if is_control_or_invisible(c) && !(is_joiner(c) && is_between_joinable(before, rest.peek().copied())) {
             match c {
                 '\n' => escaped.push_str("\\n"),
                 '\r' => escaped.push_str("\\r"),
@@ -58,12 +58,12 @@ pub(super) fn is_control_or_invisible(c: char) -> bool {
             | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Zero-width joiner and non-joiner: regular spelling in Persian, Indic scripts and emoji, misleading elsewhere.
+/// Whether this is a zero-width joiner or non-joiner: normal in Persian, Indic scripts and emoji, misleading elsewhere.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-fn is_regular_join(before: Option<char>, after: Option<char>) -> bool {
+fn is_between_joinable(before: Option<char>, after: Option<char>) -> bool {
     let joinable = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_control_or_invisible(c));
     joinable(before) && joinable(after)
 }

@@ -1,8 +1,9 @@
-//! Output for a terminal: escaped text, layout for its width, colour only where it is shown.
+//! Output for a terminal: escapes text, fits it to the width, and uses colour only where the output supports it.
 
 pub mod diagnostics;
 mod escape;
 mod page;
+mod plural;
 mod progress;
 mod short_path;
 mod terminal;
@@ -10,7 +11,8 @@ mod wrap;
 
 pub use escape::escape_path;
 pub use page::{Page, Span, Tone};
+pub use plural::plural;
 pub use progress::Progress;
 pub use short_path::PathShortener;
 pub use terminal::{Terminal, Verbosity, escape_json};
-pub use wrap::{display_width, plural, wrap};
+pub use wrap::{display_width, wrap};

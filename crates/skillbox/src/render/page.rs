@@ -13,7 +13,7 @@ use super::escape::{escape_controls, to_one_line};
 use super::short_path::PathShortener;
 use super::wrap::{display_width, truncate_words, wrap};
 
-/// The role of a piece of text, which determines its colour.
+/// The role of a text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// Ordinary text.
@@ -49,7 +49,7 @@ impl Tone {
     }
 }
 
-/// A piece of a line.
+/// A part of a line, with one tone.
 #[derive(Clone, Debug)]
 pub struct Span {
     tone: Tone,
@@ -127,7 +127,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a paragraph, joined and wrapped, with each line indented.
+    /// Adds a text as one paragraph, wrapped and indented.
     pub fn paragraph(&mut self, indent: usize, tone: Tone, text: &str) {
         for line in wrap(&to_one_line(text), self.width - indent) {
             self.push(Tone::Plain, &" ".repeat(indent));
@@ -139,7 +139,7 @@ impl Page {
     /// Adds a label, and the wrapped text in a column next to it.
     pub fn labelled(&mut self, indent: usize, label: Span, column: usize, tone: Tone, text: &str) {
         let lines = wrap(&to_one_line(text), self.text_width(column));
-        self.columns(indent, label, column, tone, &lines);
+        self.push_columns(indent, label, column, tone, &lines);
     }
 
     /// Adds a label and at most `max_lines` lines of text; truncated text ends in an ellipsis.
@@ -151,14 +151,14 @@ impl Page {
                 *last = truncate_words(last, self.text_width(column));
             }
         }
-        self.columns(indent, label, column, Tone::Plain, &lines);
+        self.push_columns(indent, label, column, Tone::Plain, &lines);
     }
 
     fn text_width(&self, column: usize) -> usize {
         self.width.saturating_sub(column).max(20)
     }
 
-    fn columns(&mut self, indent: usize, label: Span, column: usize, tone: Tone, lines: &[String]) {
+    fn push_columns(&mut self, indent: usize, label: Span, column: usize, tone: Tone, lines: &[String]) {
         let mut at = indent + label.width();
         self.push(Tone::Plain, &" ".repeat(indent));
         self.push(label.tone, &label.text);
@@ -192,8 +192,8 @@ impl Page {
         }
     }
 
-    /// Adds a diagnostic with the source line it refers to. The renderer escapes all text itself.
-    pub fn excerpt(&mut self, diagnostic: &Diagnostic, source: &str) {
+    /// Adds a diagnostic with an excerpt of the source. [`render_diagnostics`] escapes all text.
+    pub fn diagnostic_with_excerpt(&mut self, diagnostic: &Diagnostic, source: &str) {
         let mut diagnostic = diagnostic.clone();
         diagnostic.path = self.short_path(&diagnostic.path).into();
         self.text

@@ -7,10 +7,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Shorter work shows no progress.
-const SHOW_AFTER: Duration = Duration::from_secs(1);
+const SHOW_DELAY: Duration = Duration::from_secs(1);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A counter that the work advances and a line on the terminal shows.
+/// The number of completed steps, which the work advances and a progress line shows.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -18,18 +18,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Runs the work. If `is_visible`, a progress line appears after a second and disappears with the end of the work;
-    /// otherwise no thread is started.
+    /// Runs the work. If `is_visible`, a thread shows a progress line after a second and removes it at the end.
     pub fn show_during<T>(is_visible: bool, label: &'static str, work: impl FnOnce(&Self) -> T) -> T {
         let progress = Self::default();
         if !is_visible {
             return work(&progress);
         }
         std::thread::scope(|scope| {
-            let (done, finished) = mpsc::channel::<()>();
-            scope.spawn(|| progress.draw(label, finished));
+            let (work_running, work_finished) = mpsc::channel::<()>();
+            scope.spawn(|| progress.draw(label, work_finished));
             let result = work(&progress);
-            drop(done);
+            drop(work_running);
             result
         })
     }
@@ -44,8 +43,8 @@ impl Progress {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn draw(&self, label: &'static str, finished: mpsc::Receiver<()>) {
-        if finished.recv_timeout(SHOW_AFTER) != Err(RecvTimeoutError::Timeout) {
+    fn draw(&self, label: &'static str, work_finished: mpsc::Receiver<()>) {
+        if work_finished.recv_timeout(SHOW_DELAY) != Err(RecvTimeoutError::Timeout) {
             return;
         }
         let bar = ProgressBar::new(0);
@@ -61,7 +60,7 @@ impl Progress {
             bar.set_length(total);
             bar.set_position(self.done.load(Ordering::Relaxed));
             bar.tick();
-            if finished.recv_timeout(REDRAW_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+            if work_finished.recv_timeout(REDRAW_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 break;
             }
         }

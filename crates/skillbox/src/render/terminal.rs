@@ -24,8 +24,7 @@ pub enum Verbosity {
 
 /// All output of the program.
 ///
-/// A closed pipe (`skillbox list | head`) is not an error: later output is dropped silently, and the exit code stays
-/// that of the command.
+/// A closed pipe (`skillbox list | head`) is not an error: further output is dropped, and the exit code is unchanged.
 pub struct Terminal {
     out: OutputStream<io::Stdout>,
     err: OutputStream<io::Stderr>,
@@ -82,14 +81,14 @@ impl Terminal {
         self.out.write(b"\n")
     }
 
-    /// Writes exact bytes to stdout; control characters are escaped only if it is a terminal.
-    pub fn write_stdout(&mut self, text: &[u8]) -> io::Result<()> {
-        self.out.write_exact(text)
+    /// Writes bytes to stdout: unchanged to a file or pipe, with escaped control characters to a terminal.
+    pub fn write_stdout(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_bytes(bytes)
     }
 
-    /// Writes exact bytes to stderr; control characters are escaped only if it is a terminal.
-    pub fn write_stderr(&mut self, text: &[u8]) -> io::Result<()> {
-        self.err.write_exact(text)
+    /// Writes bytes to stderr: unchanged to a file or pipe, with escaped control characters to a terminal.
+    pub fn write_stderr(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.err.write_bytes(bytes)
     }
 
     /// Prints trusted text with escape sequences, such as clap's help, on stdout.
@@ -129,7 +128,7 @@ impl<S: Write + RawStream> OutputStream<S> {
         }
     }
 
-    fn write_exact(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.is_terminal {
             return self.write(bytes);
         }

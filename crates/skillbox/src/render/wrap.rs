@@ -39,7 +39,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// As many words of a text as fit before an ellipsis; as many characters if the first word does not fit.
+/// Truncates a text after the last word that fits, or within the first word if that does not fit, and adds an ellipsis.
 pub fn truncate_words(text: &str, width: usize) -> String {
     let mut head = text;
     while head.width() + 2 > width {
@@ -49,11 +49,6 @@ pub fn truncate_words(text: &str, width: usize) -> String {
         }
     }
     format!("{head} …")
-}
-
-/// A count with its noun, such as `2 skills`.
-pub fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The length in bytes of the longest prefix that takes at most `width` columns, but at least one character.

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
+use skillbox_runtime::{AtLimit, Dialect, HookRunner, LoadMode, PolicyKind};
 
 use super::log_level::LogLevel;
 use super::value::SettingValue;
 
-/// A type that has a word for each of its values.
+/// A type with a word for each of its values.
 trait Choice: Copy + PartialEq + 'static {
-    /// What is chosen, for error messages.
+    /// What the type is called in error messages.
     const NOUN: &'static str;
     /// Each value with its word.
     const WORDS: &'static [(&'static str, Self)];
@@ -47,9 +47,9 @@ impl Choice for LoadMode {
         &[("session", Self::Session), ("turn", Self::Turn), ("once", Self::Once)];
 }
 
-impl Choice for CommandHooks {
+impl Choice for HookRunner {
     const NOUN: &'static str = "hook action";
-    const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("offer", Self::Offer)];
+    const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Skillbox), ("offer", Self::Host)];
 }
 
 impl Choice for LogLevel {
@@ -107,7 +107,7 @@ macro_rules! setting_values {
     };
 }
 
-setting_values!(Dialect, PolicyKind, AtLimit, LoadMode, CommandHooks, LogLevel);
+setting_values!(Dialect, PolicyKind, AtLimit, LoadMode, HookRunner, LogLevel);
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use super::suggestion::closest_name;
 
 const FILE_NAME: &str = "skillbox.toml";
 
-/// A parsed config file: words for each key, with the key's position.
+/// A parsed config file: the words of each key, and the position of the key.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     path: PathBuf,
@@ -35,7 +35,7 @@ pub struct Position {
 /// Why a config file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file was named or exists, but cannot be read.
+    /// The file was requested or exists, but cannot be read.
     #[error("cannot read the config file {path}")]
     Unreadable {
         /// The file.
@@ -53,7 +53,7 @@ pub enum ConfigError {
         /// The parser's message.
         message: String,
     },
-    /// A key that no setting has.
+    /// A key that is not a setting.
     #[error("{path}:{position}: unknown key `{key}`")]
     UnknownKey {
         /// The file.

@@ -16,7 +16,7 @@ pub struct Environment {
 impl Environment {
     /// The environment that the process was started with.
     pub fn of_process() -> Self {
-        // A removed working directory becomes the empty path: relative paths then fail where they are used.
+        // If the working directory was removed, its path is empty, and relative paths fail where they are used.
         Self::new(std::env::vars_os(), std::env::current_dir().unwrap_or_default())
     }
 
@@ -36,7 +36,7 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// The same environment without the variables of a prefix.
+    /// The same environment without the variables that start with a prefix.
     pub fn without_prefix(&self, prefix: &str) -> Self {
         let has_prefix = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(prefix));
         let kept = self.variables.iter().filter(|(name, _)| !has_prefix(name));
@@ -46,7 +46,7 @@ impl Environment {
         }
     }
 
-    /// The names of all variables with a prefix.
+    /// The names of all variables that start with a prefix.
     pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = &str> {
         self.variables
             .keys()
@@ -58,7 +58,10 @@ impl Environment {
     pub fn object_store_variables(&self) -> BTreeMap<String, String> {
         let is_known = |name: &str| {
             let is_proxy = BucketOptions::PROXY_VARIABLES.contains(&name.to_ascii_uppercase().as_str());
-            is_proxy || BucketOptions::VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            is_proxy
+                || BucketOptions::VARIABLE_PREFIXES
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix))
         };
         let texts = self
             .variables
@@ -82,12 +85,12 @@ impl Environment {
 
     /// `$XDG_CONFIG_HOME/skillbox`, or its default.
     pub fn config_dir(&self) -> Option<PathBuf> {
-        self.xdg("XDG_CONFIG_HOME", ".config")
+        self.xdg_dir("XDG_CONFIG_HOME", ".config")
     }
 
     /// `$XDG_STATE_HOME/skillbox`, or its default; below the working directory if there is no home directory.
     pub fn default_state_dir(&self) -> PathBuf {
-        self.xdg("XDG_STATE_HOME", ".local/state")
+        self.xdg_dir("XDG_STATE_HOME", ".local/state")
             .unwrap_or_else(|| self.working_dir.join(".skillbox"))
     }
 
@@ -97,8 +100,8 @@ impl Environment {
         given.unwrap_or("unix:///var/run/docker.sock").to_owned()
     }
 
-    /// The XDG Base Directory Specification requires that relative values are ignored.
-    fn xdg(&self, variable: &str, default: &str) -> Option<PathBuf> {
+    /// The directory `skillbox` below an XDG base directory. The XDG specification requires ignoring relative values.
+    fn xdg_dir(&self, variable: &str, default: &str) -> Option<PathBuf> {
         let given = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         given
             .or_else(|| Some(self.home()?.join(default)))

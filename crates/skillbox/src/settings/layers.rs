@@ -83,7 +83,7 @@ impl SettingError {
     }
 }
 
-/// The layers below the flags.
+/// The layers below the flags: environment variables and config file.
 #[derive(Debug)]
 pub struct Layers {
     environment: Environment,
@@ -92,7 +92,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Reads the config file at `config_path`, else the one of `SKILLBOX_CONFIG`, else one in a default place.
+    /// Reads the config file at `config_path`, else the one that `SKILLBOX_CONFIG` names, else the default one.
     pub(super) fn read(
         environment: Environment,
         config_path: Option<&Path>,
@@ -107,8 +107,8 @@ impl Layers {
         })
     }
 
-    /// The same environment without config file and without any variable of a setting: every setting has its default.
-    pub fn without_values(&self) -> Self {
+    /// The same layers without the config file and the variables of settings, so that every setting has its default.
+    pub fn with_defaults_only(&self) -> Self {
         Self {
             environment: self.environment.without_prefix(VARIABLE_PREFIX),
             file: None,
@@ -150,7 +150,7 @@ impl Layers {
         resolved: &mut Vec<ResolvedSetting>,
         default: impl FnOnce() -> T,
     ) -> Result<T, SettingError> {
-        let (value, origin) = match self.highest_layer(setting, flag) {
+        let (value, origin) = match self.highest_value(setting, flag) {
             None => (default(), Origin::Default),
             Some(LayerValue { words, base, origin }) => match T::parse(words, &base) {
                 Ok(value) => (value, origin),
@@ -165,7 +165,7 @@ impl Layers {
         Ok(value)
     }
 
-    fn highest_layer(&self, setting: &SettingDeclaration, flag: &[OsString]) -> Option<LayerValue> {
+    fn highest_value(&self, setting: &SettingDeclaration, flag: &[OsString]) -> Option<LayerValue> {
         // Relative paths from the command line and the environment stay as written, so that messages show what the
         // user typed.
         let as_written = PathBuf::new();
@@ -178,7 +178,7 @@ impl Layers {
         }
         let variable = setting.variable();
         if let Some(text) = self.environment.get(&variable) {
-            let words = value::split(text.to_owned(), setting.separator);
+            let words = value::split_words(text.to_owned(), setting.separator);
             return Some(LayerValue {
                 words,
                 base: as_written,
@@ -196,7 +196,7 @@ impl Layers {
     }
 }
 
-/// The unparsed value of one layer; relative paths in it start at `base`.
+/// The unparsed value of one layer; `base` is the directory of relative paths in it.
 struct LayerValue {
     words: Vec<OsString>,
     base: PathBuf,

@@ -6,11 +6,11 @@ pub enum LogLevel {
     /// Nothing.
     #[default]
     Off,
-    /// Failures.
+    /// Errors.
     Error,
-    /// Also what was refused or left out.
+    /// Also warnings.
     Warn,
-    /// Also every step, with its duration.
+    /// Also spans, with their duration.
     Info,
     /// Everything.
     Debug,

@@ -32,19 +32,19 @@ impl SettingValue for Vec<TokenHash> {
     }
 
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
-        let lines = words.into_iter().map(|word| {
+        let entries = words.into_iter().map(|word| {
             let text = String::parse(vec![word], base)?;
             TokenHash::parse(&text).map_err(|error| error.to_string())
         });
-        lines.collect()
+        entries.collect()
     }
 
-    /// The tenants. The hashes are left out: they mean nothing to people.
+    /// Only the tenants: hashes mean nothing to people.
     fn display_text(&self) -> String {
         if self.is_empty() {
             return "(none)".to_owned();
         }
-        let tenants: Vec<&str> = self.iter().map(|line| line.tenant.as_str()).collect();
+        let tenants: Vec<&str> = self.iter().map(|entry| entry.tenant.as_str()).collect();
         format!("for {}", tenants.join(", "))
     }
 }

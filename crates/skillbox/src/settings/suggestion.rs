@@ -1,4 +1,4 @@
-//! The name that a misspelled one probably meant.
+//! Suggests the correct name for a misspelled one.
 
 /// Jaro-Winkler similarity above which a name is suggested.
 const MIN_SIMILARITY: f64 = 0.85;

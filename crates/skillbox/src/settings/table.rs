@@ -1,8 +1,8 @@
 //! Every setting.
 //!
 //! `state_dir` below is the flag `--state-dir`, the variable `SKILLBOX_STATE_DIR` and the config key `state_dir`: one
-//! line declares all three. Its type determines how it is parsed, and its default ends the row. A new setting is a new
-//! line. Settings that only some commands accept are a new group, whose flags those commands flatten.
+//! entry declares all three, with the type, which determines the parser, and the default. A group contains the settings
+//! that the same commands accept; those commands flatten its flags.
 //! `skillbox help settings --markdown` prints this table as a document.
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use skillbox_artifacts::Location;
 use skillbox_http::{Limits, TokenHash};
 use skillbox_model::ExecutorKind;
-use skillbox_runtime::{AtLimit, CommandHooks, Dialect, LoadMode, PolicyKind};
+use skillbox_runtime::{AtLimit, Dialect, HookRunner, LoadMode, PolicyKind};
 use skillbox_sandbox::SpawnerOptions;
 
 use super::declaration::{SettingDeclaration, SettingGroup};
@@ -152,7 +152,7 @@ settings! {
     allow_unconfined: bool, "BOOL", default |_: &Layers| false;
 
     /// Number of sandboxes prepared in advance for local runs; 0 prepares none
-    slots: u8, "N", default |_: &Layers| SpawnerOptions::DEFAULT_SLOTS;
+    slots: u8, "N", default |_: &Layers| SpawnerOptions::DEFAULT_SLOT_LIMIT;
 
     /// Allow host:// inputs below this directory; repeatable
     allow_host: Vec<PathBuf>, "DIR", default |_: &Layers| Vec::new();
@@ -188,7 +188,7 @@ settings! {
     require_loaded: bool, "BOOL", default |_: &Layers| false;
 
     /// Commands in a skill's hooks: run them in the sandbox, or offer them to the host
-    hooks: CommandHooks, "ACTION", default |_: &Layers| CommandHooks::default();
+    hooks: HookRunner, "ACTION", default |_: &Layers| HookRunner::default();
 }
 
 settings! {
@@ -202,16 +202,16 @@ settings! {
     tokens: Vec<TokenHash>, "ENTRY", default |_: &Layers| Vec::new();
 
     /// Maximum concurrent runs and tool calls
-    max_runs: usize, "N", default |_: &Layers| Limits::default().runs;
+    max_runs: usize, "N", default |_: &Layers| Limits::default().max_runs;
 
     /// Maximum runs and tool calls that wait in the queue
-    max_queued: usize, "N", default |_: &Layers| Limits::default().queued;
+    max_queued: usize, "N", default |_: &Layers| Limits::default().max_queued;
 
     /// Maximum open connections
-    max_connections: usize, "N", default |_: &Layers| Limits::default().connections;
+    max_connections: usize, "N", default |_: &Layers| Limits::default().max_connections;
 
     /// Maximum bytes of a JSON request body
-    max_body: usize, "BYTES", default |_: &Layers| Limits::default().body;
+    max_body: usize, "BYTES", default |_: &Layers| Limits::default().max_body_bytes;
 
     /// Maximum bytes of an uploaded file
     max_upload: usize, "BYTES", default |_: &Layers| 1 << 30;
@@ -229,7 +229,7 @@ settings! {
     otlp_endpoint: Option<String>, "URL", default |_: &Layers| None;
 }
 
-/// The image of this version: another version of skillbox needs another image.
+/// The image for this version of skillbox; each version needs its own image.
 const DEFAULT_IMAGE: &str = concat!("skillbox-runner:", env!("CARGO_PKG_VERSION"));
 
 impl GlobalFlags {
@@ -250,7 +250,7 @@ pub fn all_groups() -> [&'static SettingGroup; 4] {
     ]
 }
 
-/// Reads the layers below the flags: the environment, and the config file at `config_path` or in a default place.
+/// Reads the layers below the flags: the environment, and the config file at `config_path` or else the default one.
 pub fn read_layers(environment: Environment, config_path: Option<&Path>) -> Result<Layers, SettingError> {
     Layers::read(environment, config_path, all_keys())
 }

@@ -9,7 +9,7 @@ use clap::builder::ValueRange;
 use skillbox_artifacts::Location;
 use skillbox_model::ExecutorKind;
 
-/// The type of a setting. Every layer is reduced to words first, so that each type has one parser.
+/// The type of a setting. Every layer provides words, so that each type needs only one parser.
 pub trait SettingValue: Sized {
     /// What separates the items in an environment variable; `None` for a single value.
     const SEPARATOR: Option<char> = None;
@@ -20,7 +20,7 @@ pub trait SettingValue: Sized {
     /// The type, for people.
     fn type_name() -> String;
 
-    /// Parses the words; relative paths start at `base`.
+    /// Parses the words; relative paths are joined to `base`.
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String>;
 
     /// The value, for people.
@@ -48,7 +48,7 @@ impl SettingValue for PathBuf {
     }
 
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
-        let word = single(words)?;
+        let word = single_word(words)?;
         if word.is_empty() {
             return Err("the path is empty".to_owned());
         }
@@ -99,7 +99,7 @@ impl SettingValue for usize {
     }
 
     fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
-        let word = single(words)?;
+        let word = single_word(words)?;
         let text = word.to_string_lossy();
         text.replace('_', "")
             .parse()
@@ -132,7 +132,7 @@ impl SettingValue for String {
     }
 
     fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
-        let word = single(words)?;
+        let word = single_word(words)?;
         word.into_string()
             .map_err(|word| format!("{word:?} is not valid UTF-8"))
     }
@@ -202,7 +202,7 @@ impl SettingValue for bool {
     }
 
     fn parse(words: Vec<OsString>, _: &Path) -> Result<Self, String> {
-        match single(words)?.to_string_lossy().as_ref() {
+        match single_word(words)?.to_string_lossy().as_ref() {
             "true" | "1" | "yes" | "on" => Ok(true),
             "false" | "0" | "no" | "off" => Ok(false),
             other => Err(format!("{other:?} is neither true nor false")),
@@ -232,8 +232,8 @@ impl SettingValue for ExecutorKind {
     }
 }
 
-/// The words of an environment variable: split if the type is a list. Empty words are dropped.
-pub(super) fn split(text: OsString, separator: Option<char>) -> Vec<OsString> {
+/// Splits the text of an environment variable into words if the type is a list, and drops empty words.
+pub(super) fn split_words(text: OsString, separator: Option<char>) -> Vec<OsString> {
     let Some(separator) = separator else { return vec![text] };
     text.as_bytes()
         .split(|byte| *byte == separator as u8)
@@ -242,7 +242,7 @@ pub(super) fn split(text: OsString, separator: Option<char>) -> Vec<OsString> {
         .collect()
 }
 
-fn single(mut words: Vec<OsString>) -> Result<OsString, String> {
+fn single_word(mut words: Vec<OsString>) -> Result<OsString, String> {
     match (words.pop(), words.is_empty()) {
         (Some(word), true) => Ok(word),
         _ => Err("expected one value, found a list".to_owned()),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_start_at_the_base() {
+    fn relative_paths_are_joined_to_the_base() {
         let base = Path::new("/etc/skillbox");
         assert_eq!(
             PathBuf::parse(words(&["x"]), base).unwrap(),
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn only_lists_are_split() {
-        assert_eq!(split("a::b".into(), Some(':')), words(&["a", "b"]));
-        assert_eq!(split("a:b".into(), None), words(&["a:b"]));
+        assert_eq!(split_words("a::b".into(), Some(':')), words(&["a", "b"]));
+        assert_eq!(split_words("a:b".into(), None), words(&["a:b"]));
     }
 }

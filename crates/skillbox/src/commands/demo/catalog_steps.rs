@@ -83,7 +83,7 @@ impl Tour<'_> {
         Ok(())
     }
 
-    pub(super) fn explain_mistakes(&mut self, skills: &Path, good: usize) -> Result<(), Failure> {
+    pub(super) fn explain_mistakes(&mut self, skills: &Path, valid_count: usize) -> Result<(), Failure> {
         let purpose = "Two more skills contain mistakes. Loading is lenient: skillbox loads what it can parse, and reports \
                    every problem with its position and a hint.";
         self.start_step("Explain mistakes", "skillbox validate --lenient skills", purpose)?;
@@ -98,8 +98,11 @@ impl Tour<'_> {
             scope: Scope::Project,
         })
         .len();
-        if loaded != good + 1 {
-            let message = format!("loaded {loaded} skills next to a broken one, expected {}", good + 1);
+        if loaded != valid_count + 1 {
+            let message = format!(
+                "loaded {loaded} skills next to a broken one, expected {}",
+                valid_count + 1
+            );
             return Err(Failure::new(ErrorCode::Internal, message));
         }
         self.print(|page| {
@@ -107,7 +110,7 @@ impl Tour<'_> {
             page.blank_line();
             let summary = format!(
                 "Loaded {loaded} of {} skills: a broken skill never hides the others.",
-                good + FLAWED_SKILLS.len()
+                valid_count + FLAWED_SKILLS.len()
             );
             page.paragraph(0, Tone::Plain, &summary);
         })

@@ -39,26 +39,26 @@ impl Tour<'_> {
         self.start_step("Disclose skills to an agent, layer by layer", &command, purpose)?;
         let size = catalog_size(catalog).map_err(|error| Failure::from_error(ErrorCode::SkillUnreadable, &error))?;
         let (layers, prompt) = measure_layers(runtime, catalog, &size)?;
-        let shown: usize = layers.iter().map(|layer| layer.characters).sum();
-        let all = layers[0].characters + size.bodies + size.documents;
+        let disclosed: usize = layers.iter().map(|layer| layer.characters).sum();
+        let total = layers[0].characters + size.bodies + size.documents;
         self.print(|page| {
             for line in prompt.lines().filter(|line| is_skill_line(line, catalog)) {
                 page.labelled_summary(2, Span::plain("-"), 4, 1, line.trim_start_matches("- "));
             }
             page.blank_line();
             for (number, layer) in (1..).zip(&layers) {
-                print_layer(
+                render_layer(
                     page,
                     &format!("{number} {}", layer.layer),
                     layer.characters,
                     &layer.description,
                 );
             }
-            print_layer(
+            render_layer(
                 page,
                 "  prompt",
-                shown,
-                &format!("instead of {} for everything", group_thousands(all)),
+                disclosed,
+                &format!("instead of {} for everything", group_thousands(total)),
             );
         })?;
         self.record_layers(layers);
@@ -66,7 +66,7 @@ impl Tour<'_> {
     }
 }
 
-/// Each layer with its size, and the prompt with all layers.
+/// Measures the size of each layer, and returns the prompt with all layers.
 fn measure_layers(
     runtime: Runtime,
     catalog: &Catalog,
@@ -151,7 +151,7 @@ fn is_skill_line(line: &str, catalog: &Catalog) -> bool {
     name.is_some_and(|name| catalog.get(name).is_some())
 }
 
-fn print_layer(page: &mut Page, layer: &str, characters: usize, description: &str) {
+fn render_layer(page: &mut Page, layer: &str, characters: usize, description: &str) {
     let label = format!("{layer:<16}{:>7} characters", group_thousands(characters));
     page.labelled(2, Span::new(Tone::Name, label), 38, Tone::Dim, description);
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::render::{Page, Span, Tone, plural};
 use crate::runtime_setup;
 
-/// What a hostile script tries first; every line must fail.
+/// Typical actions of a hostile script, all of which must fail. The final `true` sets the exit code.
 const ESCAPE_ATTEMPT: &str = "\
 cat /etc/shadow; ls /root /home
 touch /usr/bin/planted
@@ -39,14 +39,14 @@ impl Tour<'_> {
                        'python3 scripts/report.py inputs/sales.csv \\\n     --json out/report.json --svg out/chart.svg'";
         self.start_step("Run a skill in the sandbox", command, purpose)?;
         let from = directory.join("skills/csv-report/tests/sales.csv");
-        let request = request(serde_json::json!({
+        let request = parse_request(serde_json::json!({
             "skill": "csv-report",
             "command": line,
             "inputs": [{"from": format!("host://{}", from.display())}],
             "output_files": ["out/*"],
         }))?;
         let report = run(runtime, &request)?;
-        expect(
+        fail_unless(
             report.exit_code == Some(0) && report.output_files.len() == 2,
             "the script did not write its report",
             &report,
@@ -71,11 +71,11 @@ impl Tour<'_> {
             "skillbox run python-math -- 'cat /etc/shadow; …'",
             purpose,
         )?;
-        let request = request(serde_json::json!({"skill": "python-math", "command": ESCAPE_ATTEMPT}))?;
+        let request = parse_request(serde_json::json!({"skill": "python-math", "command": ESCAPE_ATTEMPT}))?;
         let report = run(runtime, &request)?;
-        let secrets_seen = report.stdout.trim() != "0";
-        expect(
-            report.exit_code == Some(0) && !secrets_seen,
+        let has_read_secrets = report.stdout.trim() != "0";
+        fail_unless(
+            report.exit_code == Some(0) && !has_read_secrets,
             "the script escaped the sandbox",
             &report,
         )?;
@@ -87,7 +87,7 @@ impl Tour<'_> {
     }
 }
 
-fn request(value: serde_json::Value) -> Result<RunRequest, Failure> {
+fn parse_request(value: serde_json::Value) -> Result<RunRequest, Failure> {
     serde_json::from_value(value).map_err(|error| Failure::from_error(ErrorCode::Internal, &error))
 }
 
@@ -97,14 +97,14 @@ fn run(runtime: &Runtime, request: &RunRequest) -> Result<RunReport, Failure> {
         session: None,
         events: EventSink::silent(),
         cancel,
-        export: None,
+        export_dir: None,
     };
     runtime
         .run(request, context)
         .map_err(|error| Failure::from_body(error.body()))
 }
 
-fn expect(condition: bool, message: &str, report: &RunReport) -> Result<(), Failure> {
+fn fail_unless(condition: bool, message: &str, report: &RunReport) -> Result<(), Failure> {
     if condition {
         return Ok(());
     }

@@ -1,10 +1,10 @@
-//! A user id together with a group id.
+//! A user id with a group id.
 
 use serde::{Deserialize, Serialize};
 
 /// A user id and a group id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ids {
+pub struct UidGid {
     /// The user id.
     pub uid: u32,
     /// The group id.

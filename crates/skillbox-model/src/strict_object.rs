@@ -1,12 +1,14 @@
-//! Strict deserialization of objects. Derived code also accepts a list of values in the order of the fields, and a map in
-//! which a name occurs twice; both are refused here.
+//! Strict deserialization of JSON objects.
+//!
+//! The code that serde derives also accepts an array with the values in field order, and a map with duplicate keys. This
+//! module refuses both.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-/// Implements serde for types whose derived code has `remote = "Self"`, so that they accept objects only.
+/// Implements serde's traits for types that derive them with `remote = "Self"`, so that they accept objects only.
 macro_rules! objects_only {
     ($($type:ident),*) => {$(
         impl<'de> serde::Deserialize<'de> for $type {
@@ -40,7 +42,9 @@ macro_rules! objects_only {
 pub(crate) use objects_only;
 
 /// Deserializes a map of strings in which no name occurs twice.
-pub(crate) fn unique_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+pub(crate) fn deserialize_unique_names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
     struct UniqueNames;
 
     impl<'de> Visitor<'de> for UniqueNames {

@@ -6,10 +6,10 @@ use std::os::fd::RawFd;
 
 use rustix::process::{Resource, getrlimit};
 
-/// Closes every descriptor above 2 that is not in the sorted list.
+/// Closes every descriptor above 2 that is not in `kept`, which must be sorted.
 ///
 /// # Safety
-/// No value that is used or dropped later may own a descriptor that this closes.
+/// No value that owns one of the closed descriptors may be used or dropped afterwards.
 pub(crate) unsafe fn close_all_except(kept: &[RawFd]) -> io::Result<()> {
     let mut first = 3;
     for descriptor in kept {
@@ -21,7 +21,7 @@ pub(crate) unsafe fn close_all_except(kept: &[RawFd]) -> io::Result<()> {
     unsafe { close_range(first, RawFd::MAX) }
 }
 
-/// close_range(2), and a loop before Linux 5.9.
+/// Closes a range with close_range(2), or in a loop before Linux 5.9, which lacks it.
 ///
 /// # Safety
 /// As for [`close_all_except`].
@@ -48,7 +48,7 @@ unsafe fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
 fn highest_descriptor() -> io::Result<RawFd> {
     match getrlimit(Resource::Nofile).maximum {
         Some(count) => RawFd::try_from(count).map_err(io::Error::other),
-        // Without a limit of the process, fs.nr_open limits the numbers.
+        // A process without a limit is still limited by fs.nr_open.
         None => {
             let text = std::fs::read_to_string("/proc/sys/fs/nr_open")?;
             text.trim().parse().map_err(io::Error::other)

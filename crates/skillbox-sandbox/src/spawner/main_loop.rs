@@ -1,53 +1,54 @@
-//! The main loop of the spawner: take requests, launch, reap, prepare for the next run when idle, end with the server.
+//! The main loop of the spawner: it serves requests, reaps sandboxes, prepares for the next run when idle, and ends
+//! when the server disconnects.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::cpu_affinity::CpuAffinity;
-use super::event::{open_termination_signals, wait_for_event};
-use super::preparation::{has_preparations, prepare_for_only_run, prepare_next};
+use super::events::{open_termination_signals, wait_for_events};
+use super::preparation::{needs_preparation_for_next_run, prepare_for_single_run, prepare_next};
 use super::requests::{refuse_incomplete_request, serve_request};
 use super::run::Run;
-use super::sanitize::sanitize;
+use super::sanitize::sanitize_process;
 use super::state::SpawnerState;
 use crate::kernel::socket;
 use crate::protocol::{Answer, Request, decode, send_answer};
 
-/// Runs the spawner behind `socket` until the other end closes. Its children may use the processors of `affinity`, where
-/// the spawner itself was moved away from one.
+/// Serves the requests on `socket` until the server closes it. `affinity` is the set of processors for the children, if
+/// the spawner itself is limited to fewer.
 pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io::Result<()> {
-    let socket = sanitize(socket)?;
+    let socket = sanitize_process(socket)?;
     let mut buffer = vec![0; socket::MAX_MESSAGE_BYTES];
-    let mut state = begin(&socket, &mut buffer, affinity)?;
-    prepare_for_only_run(&mut state);
+    let mut state = initialize(&socket, &mut buffer, affinity)?;
+    prepare_for_single_run(&mut state);
     let signals = open_termination_signals()?;
     let mut runs: Vec<Run> = Vec::new();
     loop {
-        let timeout = if has_preparations(&state) {
+        let timeout = if needs_preparation_for_next_run(&state) {
             Some(state.slots.time_until_refill())
         } else {
             state.slots.time_until_idle()
         };
-        let event = wait_for_event(&socket, &signals, &runs, timeout)?;
-        if event.is_termination {
+        let events = wait_for_events(&socket, &signals, &runs, timeout)?;
+        if events.has_termination_signal {
             break;
         }
-        for index in event.closed_runs {
+        for index in events.closed_runs {
             runs[index].end();
             state.slots.record_end_of_run();
         }
-        for index in event.dead_runs {
+        for index in events.dead_runs {
             runs[index].reap();
             state.slots.record_end_of_run();
         }
         runs.retain(Run::is_needed);
-        if event.has_request {
+        if events.has_request {
             let received = socket::receive(socket.as_fd(), &mut buffer)?;
             if received.length == 0 {
                 break;
             }
             if received.lacks_descriptors {
-                // This request fails, and the other runs continue.
+                // Only this request fails; the runs continue.
                 refuse_incomplete_request(&received.descriptors);
                 continue;
             }
@@ -56,12 +57,12 @@ pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io:
                 &buffer[..received.length],
                 received.descriptors,
             ));
-        } else if event.is_timeout && has_preparations(&state) {
+        } else if events.is_timeout && needs_preparation_for_next_run(&state) {
             if state.slots.time_until_refill().is_zero() {
                 prepare_next(&mut state);
             }
-        } else if event.is_timeout {
-            state.slots.forget_idle();
+        } else if events.is_timeout {
+            state.slots.discard_idle_kinds();
         }
     }
     for run in &runs {
@@ -74,10 +75,10 @@ pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io:
 }
 
 /// Serves the first request: creates the state and answers with the facts.
-fn begin(socket: &OwnedFd, buffer: &mut [u8], affinity: Option<CpuAffinity>) -> io::Result<SpawnerState> {
+fn initialize(socket: &OwnedFd, buffer: &mut [u8], affinity: Option<CpuAffinity>) -> io::Result<SpawnerState> {
     let first = socket::receive(socket.as_fd(), buffer)?.require_complete()?;
     let protocol_error = || io::Error::from_raw_os_error(libc::EPROTO);
-    let Ok(Request::Begin(options)) = decode(&buffer[..first.length]) else {
+    let Ok(Request::Initialize(options)) = decode(&buffer[..first.length]) else {
         return Err(protocol_error());
     };
     let answers = first.descriptors.first().ok_or_else(protocol_error)?;

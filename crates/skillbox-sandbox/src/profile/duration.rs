@@ -1,13 +1,13 @@
-//! Durations as profiles write them.
+//! Durations in profile files.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A whole number of seconds, or a number with one of the units `s`, `min`, `h`.
+/// A duration, written as a whole number of seconds or as a whole number with one of the units `s`, `min` and `h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seconds(pub Duration);
+pub(super) struct ParsedDuration(pub Duration);
 
 fn parse(text: &str) -> Option<Duration> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -22,28 +22,28 @@ fn parse(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(count.checked_mul(factor)?))
 }
 
-impl<'de> Deserialize<'de> for Seconds {
+impl<'de> Deserialize<'de> for ParsedDuration {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl serde::de::Visitor<'_> for Visitor {
-            type Value = Seconds;
+            type Value = ParsedDuration;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a duration such as 300, \"300 s\", \"5 min\" or \"1 h\"")
             }
 
-            fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Seconds, E> {
-                Ok(Seconds(Duration::from_secs(seconds)))
+            fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<ParsedDuration, E> {
+                Ok(ParsedDuration(Duration::from_secs(seconds)))
             }
 
-            fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<Seconds, E> {
+            fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<ParsedDuration, E> {
                 u64::try_from(seconds)
-                    .map(|seconds| Seconds(Duration::from_secs(seconds)))
+                    .map(|seconds| ParsedDuration(Duration::from_secs(seconds)))
                     .map_err(|_| E::custom("a duration cannot be negative"))
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Seconds, E> {
-                parse(text).map(Seconds).ok_or_else(|| {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ParsedDuration, E> {
+                parse(text).map(ParsedDuration).ok_or_else(|| {
                     E::custom(format!(
                         "{text:?} is not a duration: expected a whole number, alone or with s, min or h"
                     ))

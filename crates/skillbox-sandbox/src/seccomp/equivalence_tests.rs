@@ -1,10 +1,12 @@
-//! Tests that a compiled filter decides as its rules say: all numbers, sampled arguments, foreign architectures.
+//! Tests that a compiled filter decides as its rules say, for all numbers, sampled arguments and foreign architectures.
+//!
+//! A BPF interpreter runs the filter, and the result is compared with a direct reading of the rules.
 
 use proptest::prelude::*;
 
 use super::bpf::{
-    ALLOW, FAIL_ENOSYS, FAIL_EPERM, Instruction, JUMP, JUMP_IF_AT_LEAST, JUMP_IF_BITS, JUMP_IF_EQUAL, LOAD,
-    NATIVE_ARCHITECTURE, RETURN, fail_with,
+    ALLOW, FAIL_ENOSYS, FAIL_EPERM, Instruction, JUMP, JUMP_IF_ANY_BIT, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL, LOAD,
+    NATIVE_ARCHITECTURE, RETURN, errno_return_value,
 };
 use super::compile::Filter;
 use super::constants::{parse_constant, parse_errno};
@@ -62,7 +64,7 @@ fn run_filter(program: &[Instruction], data: &SeccompData<'_>) -> FilterRun {
             JUMP => k as usize,
             JUMP_IF_EQUAL => skip(accumulator == k),
             JUMP_IF_AT_LEAST => skip(accumulator >= k),
-            JUMP_IF_BITS => skip(accumulator & k != 0),
+            JUMP_IF_ANY_BIT => skip(accumulator & k != 0),
             RETURN => {
                 return FilterRun {
                     return_value: k,
@@ -74,7 +76,7 @@ fn run_filter(program: &[Instruction], data: &SeccompData<'_>) -> FilterRun {
     }
 }
 
-/// The return value that the rules, read one by one, ask for.
+/// The return value that follows from the rules without compiling them.
 fn expected_return_value(rules: &[SyscallRule], data: &SeccompData<'_>) -> u32 {
     let call = data.call;
     if data.architecture != NATIVE_ARCHITECTURE || (cfg!(target_arch = "x86_64") && call.number >= 0x4000_0000) {
@@ -87,7 +89,7 @@ fn expected_return_value(rules: &[SyscallRule], data: &SeccompData<'_>) -> u32 {
     match rule.map(|rule| &rule.action) {
         None => FAIL_ENOSYS,
         Some(SyscallAction::Allow) => ALLOW,
-        Some(SyscallAction::Refuse { errno }) => fail_with(errno.value).unwrap(),
+        Some(SyscallAction::Refuse { errno }) => errno_return_value(errno.value).unwrap(),
         Some(SyscallAction::AllowIf {
             argument,
             test,
@@ -96,7 +98,7 @@ fn expected_return_value(rules: &[SyscallRule], data: &SeccompData<'_>) -> u32 {
             if test.passes(call.arguments[usize::from(*argument)] as u32) {
                 ALLOW
             } else {
-                fail_with(otherwise.value).unwrap()
+                errno_return_value(otherwise.value).unwrap()
             }
         }
     }

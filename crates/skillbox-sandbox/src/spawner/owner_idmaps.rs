@@ -1,8 +1,8 @@
-//! Idmapped mounts that show the files of one owner as the script's.
+//! Idmapped mounts that show the files of an owner as files of the script.
 //!
-//! A file that only its owner may read, such as a private input of mode 0600, is of no use to a script that runs as
-//! another user. An idmapped mount shows it with the script's ids, without a copy and without a change of the original.
-//! Its map is that of a user namespace, which is created once per owner and contains no process.
+//! A script that runs as another user cannot read a file that only its owner may read, such as an input of mode 0600.
+//! An idmapped mount shows the file with the script's ids; the file is neither copied nor changed. The kernel takes the
+//! id map from a user namespace. The spawner creates one for each owner; it contains no process.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,26 +10,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::single_thread::clone_spawner;
-use crate::host::Ids;
+use super::clone_spawner::clone_spawner;
+use crate::host::UidGid;
 use crate::kernel::clone::CloneResult;
 use crate::kernel::mount;
 use crate::kernel::wait::{WaitMode, reap};
 
-/// The number of cached owners: more than inputs usually have. The oldest is removed first.
+/// The maximum number of cached owners: more than inputs usually have. The oldest is removed first.
 const CACHE_CAPACITY: usize = 16;
 
-/// User namespaces by the owner that they map to the script.
+/// A cache of user namespaces, by the owner whose ids they map to those of the script.
 #[derive(Default)]
-pub(super) struct OwnerMaps {
-    list: Vec<(Ids, OwnedFd)>,
+pub(super) struct OwnerIdmaps {
+    list: Vec<(UidGid, OwnedFd)>,
 }
 
-impl OwnerMaps {
-    /// Shows the files of a detached mount that belong to the owner of its root as the script's.
-    pub fn apply(&mut self, proc: BorrowedFd<'_>, mount: BorrowedFd<'_>, script: Ids) -> io::Result<()> {
+impl OwnerIdmaps {
+    /// Makes a detached mount show the files of its root's owner as files of the script.
+    pub fn apply(&mut self, proc: BorrowedFd<'_>, mount: BorrowedFd<'_>, script: UidGid) -> io::Result<()> {
         let stat = fstat(mount)?;
-        let owner = Ids {
+        let owner = UidGid {
             uid: stat.st_uid,
             gid: stat.st_gid,
         };
@@ -51,16 +51,17 @@ impl OwnerMaps {
     }
 }
 
-/// Creates a user namespace that maps one owner of files to one on the host.
-fn create_user_namespace(proc: BorrowedFd<'_>, from: Ids, to: Ids) -> io::Result<OwnedFd> {
+/// Creates a user namespace that maps the ids `from` to the ids `to`.
+fn create_user_namespace(proc: BorrowedFd<'_>, from: UidGid, to: UidGid) -> io::Result<OwnedFd> {
     match clone_spawner(libc::CLONE_NEWUSER as u64, None)? {
         CloneResult::Child => loop {
-            // This process only holds the namespace. The spawner kills it, or the kernel when the spawner dies.
+            // This process only keeps the namespace alive. The spawner kills it, or the kernel does if the spawner
+            // dies.
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
             rustix::event::pause();
         },
         CloneResult::Parent { pid, .. } => {
-            let namespace = map_and_open(proc, pid, from, to);
+            let namespace = write_maps_and_open(proc, pid, from, to);
             if let Some(holder) = Pid::from_raw(pid) {
                 kill_process(holder, Signal::KILL)?;
             }
@@ -70,7 +71,7 @@ fn create_user_namespace(proc: BorrowedFd<'_>, from: Ids, to: Ids) -> io::Result
     }
 }
 
-fn map_and_open(proc: BorrowedFd<'_>, pid: i32, from: Ids, to: Ids) -> io::Result<OwnedFd> {
+fn write_maps_and_open(proc: BorrowedFd<'_>, pid: i32, from: UidGid, to: UidGid) -> io::Result<OwnedFd> {
     let write = |name: &str, inside: u32, outside: u32| -> io::Result<()> {
         let file = openat(
             proc,

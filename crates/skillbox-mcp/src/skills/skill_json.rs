@@ -3,20 +3,21 @@
 use serde_json::{Map, Value, json};
 use skillbox_repository::{SkillEntry, SkillReadError, frontmatter_json};
 
-use super::file::{list_files, measure, skill_md};
+use super::file::{hash_file, list_files, skill_md_wire_path};
 use super::uri::file_uri;
 
-/// The extension's limits for one skill. A larger skill is listed without its files.
+/// The extension's limit on the files of one skill. A larger skill is listed without its files.
 const MAX_RESOURCES: usize = 512;
-const MAX_BYTES: u64 = 16 << 20;
+/// The extension's limit on the size of one skill. A larger skill is listed without its files.
+const MAX_SKILL_BYTES: u64 = 16 << 20;
 
-/// The entry of a skill: its URI, its frontmatter, and every file with size and digest.
-pub(crate) fn skill_entry(entry: &SkillEntry) -> Result<Value, SkillReadError> {
+/// A skill as JSON: its URI, its frontmatter, and every file with size and digest.
+pub(crate) fn skill_json(entry: &SkillEntry) -> Result<Value, SkillReadError> {
     let dir = entry.open()?;
     let text = dir.read_skill_md()?.whole;
     let frontmatter = frontmatter_json(&text).unwrap_or_default();
     Ok(json!({
-        "uri": file_uri(entry.name().as_str(), &skill_md()),
+        "uri": file_uri(entry.name().as_str(), &skill_md_wire_path()),
         "frontmatter": with_name(frontmatter, entry),
         "resources": resources(entry, &dir)?,
     }))
@@ -38,12 +39,12 @@ fn resources(entry: &SkillEntry, dir: &skillbox_repository::SkillDir) -> Result<
     let mut total = 0;
     let mut listed = Vec::with_capacity(files.len());
     for file in files {
-        let (size, digest) = measure(dir, &file.on_disk)?;
+        let (size, digest) = hash_file(dir, &file.disk_path)?;
         total += size;
-        let uri = file_uri(entry.name().as_str(), &file.path);
+        let uri = file_uri(entry.name().as_str(), &file.wire_path);
         listed.push(json!({"uri": uri, "digest": digest, "size": size}));
     }
-    if total > MAX_BYTES {
+    if total > MAX_SKILL_BYTES {
         return Ok(json!("dynamic"));
     }
     Ok(Value::Array(listed))

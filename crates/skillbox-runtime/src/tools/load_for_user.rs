@@ -1,11 +1,11 @@
-//! Loads a skill that the user picked, also in dialects without a tool for it.
+//! Loads a skill that the user selected, even in dialects without a tool for that.
 
 use serde_json::json;
 use skillbox_loader::{AgentName, CallContext, Caller, LoadInput, OperationOutcome, TurnTextCache};
 
-use super::call::CompletedCall;
-use super::outcome::ToolOutcome;
+use super::call_steps::CompletedCall;
 use super::tool_call::ToolCall;
+use super::tool_outcome::ToolOutcome;
 use crate::agent::{AgentSession, CatalogRefresh, StepResult, ToolError};
 use crate::session::Persist;
 

@@ -1,7 +1,7 @@
 //! One tool call, step by step: check → hooks before it → apply or run → hooks after it → outcome.
 //!
-//! Check and application use the state under one lock. Runs and commands of hooks happen between such steps, never inside
-//! one, so that a slow command does not block the session.
+//! A call is checked and applied to the state under one lock. Runs and commands of hooks happen outside that lock, so that
+//! a slow command does not block the session.
 
 use serde_json::Value;
 use skillbox_executor::{CancelToken, EventSink};
@@ -10,10 +10,10 @@ use skillbox_model::{RunReport, RunRequest};
 use skillbox_repository::Catalog;
 
 use super::hook_outcome::HookOutcome;
-use super::hook_run::refuse_blocked_call;
-use super::outcome::ToolOutcome;
-use super::run;
-use super::tool_call::{HostVerb, ToolCall};
+use super::run_hooks::check_hooks_allow_call;
+use super::skill_run;
+use super::tool_call::{HostMethod, ToolCall};
+use super::tool_outcome::ToolOutcome;
 use crate::agent::{AgentSession, CatalogRefresh, StepResult, ToolError};
 use crate::session::Persist;
 
@@ -26,7 +26,7 @@ enum HookCommands {
 
 /// A call that passed its check and was applied to the state.
 struct CallAttempt {
-    /// The hooks that come before the call.
+    /// The hooks that run before the call.
     hooks_before: ToolCallHooks,
     applied: AppliedCall,
     /// Whether the changed state was stored.
@@ -42,17 +42,17 @@ impl CallAttempt {
 
 /// The result of applying a call to the state.
 enum AppliedCall {
-    /// The state answers the call.
+    /// The call is answered from the state, without a run.
     Answered {
         outcome: OperationOutcome<Value>,
-        /// The hooks that the call itself fired, and those that come after it.
+        /// The hooks that the call itself fired, and those that run after it.
         hooks_after: ToolCallHooks,
     },
     /// The call is a run, which does not change the state.
     Run(Box<RunRequest>),
 }
 
-/// A call that was made, but whose later hooks have not run yet.
+/// A call that was made, but whose hooks after it have not run yet.
 pub(super) struct CompletedCall {
     pub(super) result: Value,
     pub(super) text: String,
@@ -61,7 +61,7 @@ pub(super) struct CompletedCall {
     pub(super) before: SkillsState,
     /// The state after the call.
     pub(super) after: SkillsState,
-    /// The hooks that come after the call.
+    /// The hooks that run after the call.
     pub(super) hooks_after: Vec<MatchedHook>,
     /// The report, if the call was a run.
     pub(super) report: Option<Box<RunReport>>,
@@ -80,8 +80,8 @@ impl AgentSession {
     /// use serde_json::json;
     ///
     /// let loaded = session.call(&ToolCall::new("skill_load", json!({"skill": "csv-report"})))?;
-    /// assert!(loaded.text.contains("# CSV report"), "what the model reads");
-    /// assert_eq!(loaded.state_delta()[0]["op"], "load", "what a store keeps");
+    /// assert!(loaded.text.contains("# CSV report"), "the model reads the text");
+    /// assert_eq!(loaded.state_delta()[0]["op"], "load", "the host stores the delta");
     ///
     /// let error = session.call(&ToolCall::new("skill_load", json!({"skill": "csv-repot"}))).unwrap_err();
     /// assert_eq!(error.code().as_str(), "unknown_skill");
@@ -98,10 +98,10 @@ impl AgentSession {
         events: EventSink<'_>,
         cancel: Option<&CancelToken>,
     ) -> Result<ToolOutcome, ToolError> {
-        let outcome = match HostVerb::from_name(&call.tool) {
-            Some(HostVerb::BeforeAgent) => self.call_before_agent(call),
-            Some(HostVerb::WrapToolCall) => self.call_wrap_tool_call(call),
-            Some(HostVerb::AfterToolCall) => self.call_after_tool_call(call),
+        let outcome = match HostMethod::from_name(&call.tool) {
+            Some(HostMethod::BeforeAgent) => self.call_before_agent(call),
+            Some(HostMethod::WrapToolCall) => self.call_wrap_tool_call(call),
+            Some(HostMethod::AfterToolCall) => self.call_after_tool_call(call),
             None => self.call_tool(call, events, cancel),
         };
         self.log_response(call, &outcome);
@@ -120,7 +120,7 @@ impl AgentSession {
         let attempt = self.attempt_call(call, HookCommands::Pending)?;
         let hooks = attempt.value.hooks_before.hooks.clone();
         let hooks_before = self.run_hooks(hooks, call.hook_context(None), cancel);
-        refuse_blocked_call(&hooks_before, &call.tool)?;
+        check_hooks_allow_call(&hooks_before, &call.tool)?;
         let attempt = if attempt.value.is_deferred() {
             self.attempt_call(call, HookCommands::Done)?
         } else {
@@ -132,8 +132,8 @@ impl AgentSession {
 
     /// Checks a call and applies it to the current state.
     ///
-    /// The change is not stored if a run or a hook's command comes first. Then the attempt only finds out whether the call
-    /// would be refused anyway, so that no command runs for a call that cannot succeed.
+    /// The change is not stored if a run or a hook's command has to run first. In that case the attempt only determines
+    /// whether the call would be refused, so that no command runs for a call that cannot succeed.
     fn attempt_call(&self, call: &ToolCall, commands: HookCommands) -> Result<StepResult<CallAttempt>, ToolError> {
         self.run_step(CatalogRefresh::AsConfigured, |loader, catalog| {
             let hooks_before = check_call(call, loader, catalog)?;
@@ -178,7 +178,7 @@ impl AgentSession {
             }
         };
         let report = self.run_in_sandbox(&request, events, cancel)?;
-        let (result, text) = run::to_result(&report);
+        let (result, text) = skill_run::to_result(&report);
         let StepResult {
             value: hooks_after,
             before,
@@ -241,7 +241,7 @@ impl AgentSession {
     }
 }
 
-/// Refuses a call of a tool that does not exist or that the policy forbids. Returns the hooks that come before the call.
+/// Refuses a call of a tool that does not exist or that the policy forbids. Returns the hooks that run before the call.
 fn check_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<ToolCallHooks, ToolError> {
     loader.check_tool_exists(catalog, &call.agent, &call.tool)?;
     Ok(loader.wrap_tool_call(&call.agent, &call.tool, &call.arguments)?)
@@ -257,7 +257,7 @@ fn apply_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<Ap
     } = call;
     match loader.call(catalog, agent, *caller, tool, arguments)? {
         ToolCallReply::Run(request) => {
-            run::check_other_skills(&request, &loader.state(), agent)?;
+            skill_run::check_other_skills(&request, &loader.state(), agent)?;
             Ok(AppliedCall::Run(request))
         }
         ToolCallReply::Done { outcome, hooks } => {

@@ -1,4 +1,4 @@
-//! `skill_run`: checks the request, and turns the report into a result.
+//! `skill_run`: checks the skills that a request names, and turns the report into a result.
 
 use serde_json::{Value, json};
 use skillbox_executor::job::{InputRef, RequestError};
@@ -7,7 +7,7 @@ use skillbox_model::{ErrorCode, RunReport, RunRequest};
 
 use crate::RunError;
 
-/// Refuses a request that names other skills which the agent cannot see. The loader checks the skill that runs.
+/// Refuses a request that also uses skills which the agent cannot see. The loader checks the skill that runs.
 pub(crate) fn check_other_skills(request: &RunRequest, state: &SkillsState, agent: &AgentName) -> Result<(), RunError> {
     for (index, name) in request.with_skills.iter().enumerate() {
         check_visible(name, &format!("with_skills[{index}]"), state, agent)?;

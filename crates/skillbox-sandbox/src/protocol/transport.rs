@@ -11,7 +11,8 @@ use crate::kernel::socket;
 /// The size of the buffer for one answer; the facts of the host are the largest.
 const MAX_ANSWER_BYTES: usize = 16 << 10;
 
-/// Sends a request with its answer socket and descriptors.
+/// Sends a request with its answer socket and its other descriptors. A request that does not fit into a message is sent
+/// in a memory file.
 pub(crate) fn send_request(
     spawner: BorrowedFd<'_>,
     request: &Request<'_>,
@@ -25,13 +26,13 @@ pub(crate) fn send_request(
         file = write_memory_file(&bytes)?;
         all.push(file.as_fd());
         let length = bytes.len() as u64;
-        bytes = encode(&Request::ReadFile { length })?;
+        bytes = encode(&Request::InFile { length })?;
     }
     all.extend_from_slice(descriptors);
     socket::send(spawner, &bytes, &all)
 }
 
-/// Reads the bytes of a request in a file.
+/// Reads a request that was sent as [`Request::InFile`].
 pub(crate) fn read_request_file(file: &OwnedFd, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     let mut filled = 0;
@@ -54,7 +55,7 @@ fn write_memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Sends an answer. A server that has closed its end is no error: the spawner ends the sandbox of such a server.
+/// Sends an answer. It is no error if the server has closed its end: the spawner notices that, and ends the sandbox.
 pub(crate) fn send_answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     match socket::send(to, &encode(answer)?, descriptors) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => Ok(()),
@@ -62,7 +63,7 @@ pub(crate) fn send_answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[Bo
     }
 }
 
-/// Waits for an answer; none when every possible sender has closed its end.
+/// Waits for an answer. Returns none once the spawner and the child have closed their ends.
 pub(crate) fn receive_answer(from: BorrowedFd<'_>) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
     let mut buffer = vec![0; MAX_ANSWER_BYTES];
     let received = socket::receive(from, &mut buffer)?.require_complete()?;
@@ -72,12 +73,12 @@ pub(crate) fn receive_answer(from: BorrowedFd<'_>) -> io::Result<Option<(Answer,
     Ok(Some((decode(&buffer[..received.length])?, received.descriptors)))
 }
 
-/// Reports to the spawner why a sandbox cannot park.
+/// Reports to the spawner why a sandbox cannot be parked.
 pub(crate) fn send_parking_failure(run_socket: BorrowedFd<'_>, failure: &StepFailure) -> io::Result<()> {
     socket::send(run_socket, &encode(failure)?, &[])
 }
 
-/// The report of a sandbox that has died; none when it sent none. Waits for a sandbox that lives.
+/// The report of a dead parked sandbox; none if it sent none. Blocks if the sandbox is alive.
 pub(crate) fn receive_parking_failure(run_socket: BorrowedFd<'_>) -> io::Result<Option<StepFailure>> {
     let mut buffer = [0; 1024];
     match socket::receive(run_socket, &mut buffer) {
@@ -108,6 +109,6 @@ mod tests {
         let failure = StepFailure::outside_steps(&"x".repeat(1 << 20), &io::Error::from_raw_os_error(libc::EIO));
         assert!(send_answer(spawner.as_fd(), &Answer::Failed(failure), &[]).is_err());
         drop(server);
-        send_answer(spawner.as_fd(), &Answer::Started, &[]).unwrap();
+        send_answer(spawner.as_fd(), &Answer::CommandStarted, &[]).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Detects clients of the older protocol revisions that have disconnected.
 //!
-//! A protocol session outlives its connections, and a client that is killed does not end it. The server only sees a
-//! response or an event stream break off. A client that is still alive reconnects at once.
+//! A protocol session outlives its connections, and a killed client does not end its session. The server only notices that
+//! a response or an event stream is interrupted. A client that is still alive reconnects within seconds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,35 +17,35 @@ use futures_util::{StreamExt, stream};
 
 use crate::lock::lock;
 
-const SESSION_ID: &str = "mcp-session-id";
-/// A client that does not reconnect for this long has ended. Clients retry after a second.
+const SESSION_ID_HEADER: &str = "mcp-session-id";
+/// A client that does not reconnect within this time has disconnected for good. Clients retry after a second.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A response stream is buffered for this long before it is sent.
+/// A response stream is buffered for at most this long before it is sent.
 const BUFFER_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The connections of every protocol session, by its id.
+/// The open streams of every protocol session, by the session's id.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Connections(Arc<Mutex<HashMap<String, SessionStreams>>>);
+pub(crate) struct ConnectionTracker(Arc<Mutex<HashMap<String, SessionStreams>>>);
 
 #[derive(Debug, Default)]
 struct SessionStreams {
     open: usize,
-    broken_at: Option<Instant>,
+    interrupted_at: Option<Instant>,
 }
 
-impl Connections {
+impl ConnectionTracker {
     /// Middleware: tracks one request of a session until the end of its response.
     pub(crate) async fn track(State(self_): State<Self>, request: Request, next: Next) -> Response {
-        let Some(id) = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()) else {
+        let Some(id) = request.headers().get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()) else {
             return next.run(request).await;
         };
-        let is_end = request.method() == Method::DELETE;
+        let ends_session = request.method() == Method::DELETE;
         let is_call = request.method() == Method::POST;
         let stream = self_.open_stream(id);
         let mut response = next.run(request).await;
-        if is_end && response.status() == StatusCode::ACCEPTED {
-            // Clients of the older revisions treat every other status as a failure.
+        if ends_session && response.status() == StatusCode::ACCEPTED {
+            // Clients of the older revisions treat any other status than 204 as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         if response.status() == StatusCode::NOT_FOUND {
@@ -64,23 +64,25 @@ impl Connections {
     }
 
     fn open_stream(&self, id: &str) -> OpenStream {
-        let mut connections = lock(&self.0);
-        let streams = connections.entry(id.to_owned()).or_default();
+        let mut sessions = lock(&self.0);
+        let streams = sessions.entry(id.to_owned()).or_default();
         streams.open += 1;
-        streams.broken_at = None;
+        streams.interrupted_at = None;
         OpenStream {
-            connections: self.clone(),
+            tracker: self.clone(),
             id: id.to_owned(),
             is_complete: false,
         }
     }
 
-    /// Removes and returns the sessions whose client has ended.
+    /// Removes and returns the sessions whose client has disconnected.
     pub(crate) fn take_abandoned(&self) -> Vec<String> {
         let mut abandoned = Vec::new();
         lock(&self.0).retain(|id, streams| {
-            let is_abandoned =
-                streams.open == 0 && streams.broken_at.is_some_and(|at| at.elapsed() > RECONNECT_TIMEOUT);
+            let is_abandoned = streams.open == 0
+                && streams
+                    .interrupted_at
+                    .is_some_and(|at| at.elapsed() > RECONNECT_TIMEOUT);
             if is_abandoned {
                 abandoned.push(id.clone());
             }
@@ -90,9 +92,9 @@ impl Connections {
     }
 }
 
-/// One response or event stream, until it is complete or breaks off.
+/// One response or event stream, until it is complete or interrupted.
 struct OpenStream {
-    connections: Connections,
+    tracker: ConnectionTracker,
     id: String,
     is_complete: bool,
 }
@@ -106,28 +108,28 @@ impl OpenStream {
     /// The session does not exist.
     fn forget(mut self) {
         self.is_complete = true;
-        lock(&self.connections.0).remove(&self.id);
+        lock(&self.tracker.0).remove(&self.id);
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        let mut connections = lock(&self.connections.0);
-        let Some(streams) = connections.get_mut(&self.id) else {
+        let mut sessions = lock(&self.tracker.0);
+        let Some(streams) = sessions.get_mut(&self.id) else {
             return;
         };
         streams.open = streams.open.saturating_sub(1);
         if !self.is_complete {
-            streams.broken_at = Some(Instant::now());
-        } else if streams.open == 0 && streams.broken_at.is_none() {
+            streams.interrupted_at = Some(Instant::now());
+        } else if streams.open == 0 && streams.interrupted_at.is_none() {
             // A client without open streams is idle, not disconnected.
-            connections.remove(&self.id);
+            sessions.remove(&self.id);
         }
     }
 }
 
-/// Buffers a stream that ends soon, so that its head and body reach the client in one packet: it wakes up once, not three
-/// times.
+/// Buffers a stream that ends soon, so that its head and body reach the client in one packet. The client then wakes up
+/// once instead of three times.
 async fn buffer_short_stream(body: Body) -> Body {
     let mut parts = body.into_data_stream();
     let mut buffered = Vec::new();

@@ -1,4 +1,4 @@
-//! Runs the hooks of skills: commands run in the sandbox, all other hooks are for the host.
+//! Runs the hooks of skills: commands run in the sandbox, and the host runs all other hooks.
 
 use serde_json::{Value, json};
 use skillbox_executor::{CancelToken, EventSink};
@@ -6,15 +6,15 @@ use skillbox_loader::{AgentName, HookHandler, MatchedHook, PromptNote, StateDelt
 use skillbox_model::{ErrorBody, RunReport, RunRequest, Stdin};
 
 use super::hook_outcome::{HookOutcome, HookStatus};
-use crate::agent::{AgentSession, CommandHooks, ToolError};
+use crate::agent::{AgentSession, HookRunner, ToolError};
 use crate::{RunContext, RunError};
 
 /// The timeout of a hook that sets none.
 const DEFAULT_TIMEOUT_SECONDS: f64 = 60.0;
-/// Hooks do not receive results longer than this.
+/// Hooks receive null instead of a longer result.
 const MAX_RESPONSE_BYTES: usize = 256 << 10;
 
-/// What hooks learn about the event that fired them.
+/// The data that hooks receive about the event that fired them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HookContext<'c> {
     pub agent: &'c AgentName,
@@ -28,7 +28,7 @@ impl AgentSession {
     /// Whether skillbox runs a command for one of the hooks.
     pub(crate) fn runs_commands(&self, hooks: &[MatchedHook]) -> bool {
         let is_command = |hook: &MatchedHook| matches!(hook.handler, HookHandler::Command { .. });
-        self.hooks == CommandHooks::Run && hooks.iter().any(is_command)
+        self.hook_runner == HookRunner::Skillbox && hooks.iter().any(is_command)
     }
 
     /// Runs each hook, in order.
@@ -40,7 +40,7 @@ impl AgentSession {
     ) -> Vec<HookOutcome> {
         let run = |hook: MatchedHook| {
             let status = match &hook.handler {
-                HookHandler::Command { command, timeout } if self.hooks == CommandHooks::Run => {
+                HookHandler::Command { command, timeout } if self.hook_runner == HookRunner::Skillbox => {
                     self.run_command_hook(&hook, command, *timeout, context, cancel)
                 }
                 _ => HookStatus::ForHost,
@@ -155,7 +155,7 @@ impl AgentSession {
             session: self.id().cloned(),
             events,
             cancel,
-            export: None,
+            export_dir: None,
         };
         self.runtime
             .run(request, context)
@@ -163,8 +163,8 @@ impl AgentSession {
     }
 }
 
-/// Refuses a call that one of the hooks before it blocks.
-pub(crate) fn refuse_blocked_call(hooks: &[HookOutcome], tool: &str) -> Result<(), ToolError> {
+/// Refuses a call that one of its hooks blocks.
+pub(crate) fn check_hooks_allow_call(hooks: &[HookOutcome], tool: &str) -> Result<(), ToolError> {
     for outcome in hooks {
         if let Some(reason) = outcome.block_reason() {
             let skill = outcome.hook.key.skill.clone();

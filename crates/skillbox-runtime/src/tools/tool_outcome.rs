@@ -15,8 +15,8 @@ pub struct ToolOutcome {
     pub text: String,
     /// The change of the state.
     pub delta: StateDelta,
-    /// The change as hosts of the dialect store it: the keys whose values changed, with null for removed ones.
-    pub keys: Map<String, Value>,
+    /// The change in the form that hosts of the dialect store: the state keys that changed, with null for removed keys.
+    pub changed_keys: Map<String, Value>,
     /// The hooks that the call fired, with their status.
     pub hooks: Vec<HookOutcome>,
     /// The dialect of the answer.
@@ -32,7 +32,7 @@ impl ToolOutcome {
             result,
             text: text.into(),
             delta: StateDelta::default(),
-            keys: Map::new(),
+            changed_keys: Map::new(),
             hooks: Vec::new(),
             dialect,
             report: None,
@@ -49,7 +49,7 @@ impl ToolOutcome {
     ) -> Self {
         Self {
             delta,
-            keys: render_state_changes(self.dialect, before, after, agent),
+            changed_keys: render_state_changes(self.dialect, before, after, agent),
             ..self
         }
     }
@@ -64,7 +64,7 @@ impl ToolOutcome {
         Self { report, ..self }
     }
 
-    /// The answer as one JSON value: the result, and if that is an object, `state_delta` and `hooks` in it.
+    /// The outcome as one JSON value: the result, to which `state_delta` and `hooks` are added if it is an object.
     ///
     /// `state_delta` is a list of operations in the dialect `skillbox`, and an object of keys in dialects whose hosts store
     /// keys.
@@ -92,7 +92,7 @@ impl ToolOutcome {
     pub fn state_delta(&self) -> Value {
         match self.dialect {
             Dialect::Skillbox | Dialect::Agentskills => json!(self.delta),
-            Dialect::Trpc | Dialect::Deepagents | Dialect::Saa => Value::Object(self.keys.clone()),
+            Dialect::Trpc | Dialect::Deepagents | Dialect::Saa => Value::Object(self.changed_keys.clone()),
         }
     }
 }

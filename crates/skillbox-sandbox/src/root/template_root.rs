@@ -1,4 +1,4 @@
-//! The part of the root that depends on the profile and the host alone.
+//! Builds the root of a template: the part of a sandbox's root that depends only on the profile and the host.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,10 +13,10 @@ use crate::kernel::mount::{
 };
 use crate::plan::{BindKind, TemplateOp};
 
-/// The attributes of binds of the host.
+/// The attributes of bind mounts from the host.
 pub(crate) const HOST_BIND_ATTRIBUTES: MountAttrFlags = READ_ONLY.union(NO_SUID).union(NO_DEVICES);
 
-/// Names and numbers of the device nodes that a script can have.
+/// The device nodes that a profile can allow: name, major and minor number.
 const DEVICE_NODES: [(&str, u32, u32); 5] = [
     ("null", 1, 3),
     ("zero", 1, 5),
@@ -25,7 +25,7 @@ const DEVICE_NODES: [(&str, u32, u32); 5] = [
     ("urandom", 1, 9),
 ];
 
-/// Links of `/dev` to the descriptors of the process that opens them.
+/// The symbolic links of `/dev` to the descriptors of the process that opens them, with their targets.
 const DESCRIPTOR_LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -33,14 +33,14 @@ const DESCRIPTOR_LINKS: [(&str, &str); 4] = [
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// A skeleton under construction, in a mount namespace of its own.
-pub(crate) struct Skeleton {
+/// A root under construction, in a mount namespace of its own.
+pub(crate) struct TemplateRoot {
     root: Option<OwnedFd>,
     tree_cloner: TreeCloner,
 }
 
-impl Skeleton {
-    /// A skeleton without a root yet.
+impl TemplateRoot {
+    /// Before the first operation: nothing is mounted yet.
     pub fn new(tree_cloner: TreeCloner) -> Self {
         Self {
             root: None,
@@ -48,10 +48,11 @@ impl Skeleton {
         }
     }
 
-    /// Applies one operation. `source` is the tree that the operation binds; none when the host lacks an optional path.
+    /// Applies one operation. `source` is the tree that a [`TemplateOp::BindHost`] mounts; none if the host lacks an
+    /// optional path.
     pub fn apply(&mut self, op: &TemplateOp, source: Option<OwnedFd>) -> io::Result<()> {
         match op {
-            TemplateOp::PrivateMounts => Ok(mount_change(
+            TemplateOp::MakeMountsPrivate => Ok(mount_change(
                 "/",
                 MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
             )?),
@@ -73,17 +74,17 @@ impl Skeleton {
             },
             TemplateOp::Devices { names } => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let devices = Devices::create(&names)?;
+                let devices = DeviceFilesystem::create(&names)?;
                 self.attach(&devices.root, "/dev", BindKind::Directory)?;
                 devices.finish()
             }
             TemplateOp::OuterProc => self.attach(&outer_proc()?, "/proc", BindKind::Directory),
-            TemplateOp::SealRoot => mount::set_attributes(
+            TemplateOp::MakeRootReadOnly => mount::set_attributes(
                 self.root()?.as_fd(),
                 READ_ONLY | NO_SUID | NO_DEVICES,
                 MountScope::Single,
             ),
-            TemplateOp::EnterRoot => {
+            TemplateOp::PivotRoot => {
                 fchdir(self.root()?)?;
                 pivot_root(".", ".")?;
                 unmount(".", UnmountFlags::DETACH)?;
@@ -98,9 +99,9 @@ impl Skeleton {
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
-    /// Attaches the new root over the old one, which stays the root of this process until the pivot.
+    /// Mounts the new root on top of the old one, which stays the root of this process until the pivot.
     fn new_root(&mut self, bytes: u64, inodes: u64) -> io::Result<()> {
-        let root = small_filesystem(bytes, inodes, NO_SUID | NO_DEVICES)?;
+        let root = create_tmpfs(bytes, inodes, NO_SUID | NO_DEVICES)?;
         let slash = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         mount::attach(root.as_fd(), slash.as_fd())?;
         self.root = Some(root);
@@ -125,8 +126,9 @@ impl Skeleton {
     }
 }
 
-/// A copy of the outer `/proc` without the mounts on it, so that the kernel lets a child mount a fresh one. In a user
-/// namespace such mounts are locked together and can only be copied as a whole.
+/// Clones the mount of the outer `/proc`. A mounted procfs without mounts on it is the condition under which the kernel
+/// lets a child mount a fresh one. In a user namespace the mounts on `/proc` are locked, and can only be cloned
+/// together with it.
 fn outer_proc() -> io::Result<OwnedFd> {
     match mount::clone_tree(CWD, "/proc", MountScope::Single) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -136,8 +138,8 @@ fn outer_proc() -> io::Result<OwnedFd> {
     }
 }
 
-/// A small, detached filesystem in memory.
-pub(super) fn small_filesystem(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+/// Creates a small, detached tmpfs.
+pub(super) fn create_tmpfs(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     let (size, inodes) = (bytes.to_string(), inodes.to_string());
     let options = [
         FsOption("size", &size),
@@ -147,16 +149,16 @@ pub(super) fn small_filesystem(bytes: u64, inodes: u64, attributes: MountAttrFla
     mount::new_filesystem("tmpfs", &options, attributes)
 }
 
-/// A filesystem with device nodes: new ones where the process may create them, and binds of the existing ones
+/// A tmpfs with device nodes: new nodes where the process may create them, and bind mounts of the host's nodes
 /// otherwise.
-pub(crate) struct Devices {
+pub(crate) struct DeviceFilesystem {
     pub root: OwnedFd,
-    bound: Vec<(String, OwnedFd)>,
+    binds: Vec<(String, OwnedFd)>,
 }
 
-impl Devices {
+impl DeviceFilesystem {
     /// The names of all nodes.
-    pub const ALL: [&'static str; 5] = [
+    pub const ALL_NAMES: [&'static str; 5] = [
         DEVICE_NODES[0].0,
         DEVICE_NODES[1].0,
         DEVICE_NODES[2].0,
@@ -164,10 +166,10 @@ impl Devices {
         DEVICE_NODES[4].0,
     ];
 
-    /// Creates the nodes, the links to descriptors, and the mount point of the shared memory.
+    /// Creates the nodes, the links to descriptors, and the mount point of `/dev/shm`.
     pub fn create(names: &[&str]) -> io::Result<Self> {
-        let root = small_filesystem(64 << 10, 32, NO_SUID)?;
-        let mut bound = Vec::new();
+        let root = create_tmpfs(64 << 10, 32, NO_SUID)?;
+        let mut binds = Vec::new();
         for name in names {
             let node = DEVICE_NODES.iter().find(|(known, ..)| known == name);
             let (_, major, minor) = node.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
@@ -177,7 +179,7 @@ impl Devices {
                 Err(rustix::io::Errno::PERM) => {
                     mknodat(&root, *name, FileType::RegularFile, mode, 0)?;
                     let node = mount::clone_tree(CWD, &format!("/dev/{name}"), MountScope::Single)?;
-                    bound.push(((*name).to_owned(), node));
+                    binds.push(((*name).to_owned(), node));
                 }
                 created => created?,
             }
@@ -186,12 +188,12 @@ impl Devices {
         for (name, target) in DESCRIPTOR_LINKS {
             symlinkat(target, &root, name)?;
         }
-        Ok(Self { root, bound })
+        Ok(Self { root, binds })
     }
 
-    /// Binds the nodes that could not be created, and makes everything read-only. The filesystem must be attached.
+    /// Bind-mounts the nodes that could not be created, and makes the filesystem read-only. It must be attached.
     pub fn finish(self) -> io::Result<()> {
-        for (name, node) in &self.bound {
+        for (name, node) in &self.binds {
             let target = openat(
                 &self.root,
                 name.as_str(),

@@ -1,4 +1,4 @@
-//! The failure of one operation.
+//! The failure of an operation in the child, and its effect on the launch.
 
 use std::io;
 
@@ -7,24 +7,24 @@ use crate::profile::Need;
 use crate::protocol::StepFailure;
 
 /// Why an operation failed.
-pub(super) struct StepError {
-    /// The operation, as the rest of a sentence that starts with "cannot".
+pub(super) struct OpError {
+    /// The operation, worded to follow "cannot".
     what: &'static str,
     source: io::Error,
-    /// Whether the launch cannot continue even where the step is only preferred.
+    /// Whether the launch ends even if the step is only preferred.
     is_fatal: bool,
 }
 
-/// What a failed step means for the launch.
-pub(super) enum FailedStep {
+/// A failed step, by its effect on the launch.
+pub(super) enum ClassifiedFailure {
     /// The step is only preferred, and the launch continues.
     Degraded(StepFailure),
     /// The launch ends.
     Fatal(StepFailure),
 }
 
-impl StepError {
-    /// The constructor for an operation: `map_err(StepError::during("…"))`.
+impl OpError {
+    /// The constructor for an operation: `map_err(OpError::during("…"))`.
     pub fn during<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self {
             what,
@@ -33,7 +33,7 @@ impl StepError {
         }
     }
 
-    /// The same for a failure that ends the launch in any case.
+    /// Like [`Self::during`], for a failure that ends the launch even if the step is only preferred.
     pub fn fatal_during<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self {
             what,
@@ -42,12 +42,12 @@ impl StepError {
         }
     }
 
-    /// What the error means for the launch.
-    pub fn of_step(self, step: &Step) -> FailedStep {
+    /// Decides whether the failure of this step ends the launch.
+    pub fn classify(self, step: &Step) -> ClassifiedFailure {
         let failure = StepFailure::of_step(step, self.what, &self.source);
         match step.need {
-            Need::Preferred if !self.is_fatal => FailedStep::Degraded(failure),
-            Need::Preferred | Need::Required | Need::Off => FailedStep::Fatal(failure),
+            Need::Preferred if !self.is_fatal => ClassifiedFailure::Degraded(failure),
+            Need::Preferred | Need::Required | Need::Off => ClassifiedFailure::Fatal(failure),
         }
     }
 }

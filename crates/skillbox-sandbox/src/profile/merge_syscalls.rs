@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::diagnostics::Diagnostics;
-use super::document::{AllowDocument, SyscallsDocument};
+use super::document::{AllowEntry, SyscallsSection};
 use super::name_list::NameList;
 use super::policy::Profile;
 use super::yaml::{self, Located, Location};
@@ -12,9 +12,9 @@ use crate::seccomp::{
     parse_errno,
 };
 
-/// The merged rules, compiled; `None` if they do not compile, after adding the reason to the diagnostics.
+/// Merges and compiles the rules. Returns `None` if they do not compile; the diagnostics then contain the reason.
 pub(super) fn merge_syscalls(
-    document: Option<&SyscallsDocument>,
+    document: Option<&SyscallsSection>,
     parent: Option<&Profile>,
     diagnostics: &mut Diagnostics,
 ) -> Option<SyscallPolicy> {
@@ -26,21 +26,21 @@ pub(super) fn merge_syscalls(
         };
     };
     let mut rules = inherited.map(|policy| policy.rules().to_vec()).unwrap_or_default();
-    let mut own = Vec::new();
-    let mut named = HashSet::new();
+    let mut own_rules = Vec::new();
+    let mut own_calls = HashSet::new();
     for entry in &document.allow {
         let location = yaml::location(entry);
-        let calls = check_calls(&entry.value.calls.0, location, &mut named, diagnostics);
+        let calls = check_calls(&entry.value.calls.0, location, &mut own_calls, diagnostics);
         let reason = diagnostics.require_reason(entry.value.reason.as_ref(), location, &calls.join(", "));
         if let Some(action) = allow_action(&entry.value, location, diagnostics) {
-            own.push(SyscallRule { calls, action, reason });
+            own_rules.push(SyscallRule { calls, action, reason });
         }
     }
     for entry in &document.refuse {
-        let calls = check_calls(&entry.value.calls.0, yaml::location(entry), &mut named, diagnostics);
+        let calls = check_calls(&entry.value.calls.0, yaml::location(entry), &mut own_calls, diagnostics);
         let reason = diagnostics.require_reason(entry.value.reason.as_ref(), yaml::location(entry), &calls.join(", "));
         let errno = check_errno(entry.value.errno.as_ref(), diagnostics);
-        own.push(SyscallRule {
+        own_rules.push(SyscallRule {
             calls,
             action: SyscallAction::Refuse { errno },
             reason,
@@ -48,13 +48,13 @@ pub(super) fn merge_syscalls(
     }
     // A rule of the document for a call replaces the parent's.
     for rule in &mut rules {
-        rule.calls.retain(|call| !named.contains(call));
+        rule.calls.retain(|call| !own_calls.contains(call));
     }
     rules.retain(|rule| !rule.calls.is_empty());
-    rules.extend(own);
+    rules.extend(own_rules);
     match SyscallPolicy::new(rules) {
         Ok(policy) => Some(policy),
-        // The diagnostics contain the faulty entry already.
+        // `check_calls` has added the diagnostic, with its location.
         Err(CompileError::UnknownCall(_) | CompileError::NamedTwice(_)) => None,
         Err(error) => {
             diagnostics.add(None, "profile_contradiction", error.to_string());
@@ -66,7 +66,7 @@ pub(super) fn merge_syscalls(
 fn check_calls(
     names: &[String],
     location: Option<Location>,
-    named: &mut HashSet<String>,
+    own_calls: &mut HashSet<String>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<String> {
     let mut calls: Vec<String> = Vec::new();
@@ -78,7 +78,7 @@ fn check_calls(
                 format!("no system call is named {name:?}"),
             );
         }
-        if !named.insert(name.clone()) {
+        if !own_calls.insert(name.clone()) {
             let message = format!("the system call {name:?} is named twice");
             diagnostics.add(location, "profile_contradiction", message);
         }
@@ -88,7 +88,7 @@ fn check_calls(
 }
 
 fn allow_action(
-    document: &AllowDocument,
+    document: &AllowEntry,
     location: Option<Location>,
     diagnostics: &mut Diagnostics,
 ) -> Option<SyscallAction> {

@@ -1,14 +1,14 @@
-//! The mounts that each sandbox adds to its copy of the skeleton.
+//! The mounts that each sandbox adds to its copy of the template.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::skeleton::small_filesystem;
 use super::target::open_target;
+use super::template_root::create_tmpfs;
 use crate::kernel::mount::{self, FsOption, MountAttrFlags, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
-use crate::plan::{Access, BindKind};
+use crate::plan::{BindAccess, BindKind};
 
 /// Mounts a private `/dev/shm`.
 pub(crate) fn mount_shared_memory(bytes: u64) -> io::Result<()> {
@@ -27,11 +27,11 @@ pub(crate) fn mount_fresh_proc() -> io::Result<()> {
 
 /// Covers the outer `/proc` with an empty directory.
 pub(crate) fn cover_outer_proc() -> io::Result<()> {
-    let empty = small_filesystem(4096, 2, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)?;
+    let empty = create_tmpfs(4096, 2, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)?;
     attach_at(empty.as_fd(), "/proc")
 }
 
-/// Covers a file of `/proc` with `/dev/null`. A file that this kernel does not have needs no cover.
+/// Covers a file of `/proc` with `/dev/null`. Does nothing if this kernel does not have the file.
 pub(crate) fn mask_file(path: &str) -> io::Result<()> {
     let target = match openat(
         CWD,
@@ -47,20 +47,21 @@ pub(crate) fn mask_file(path: &str) -> io::Result<()> {
 }
 
 /// The attributes of a mount that the run adds.
-pub(crate) fn run_mount_attributes(access: Access) -> MountAttrFlags {
+pub(crate) fn run_mount_attributes(access: BindAccess) -> MountAttrFlags {
     match access {
-        Access::ReadOnly => READ_ONLY | NO_SUID | NO_DEVICES,
-        Access::ReadWrite => NO_SUID | NO_DEVICES,
+        BindAccess::ReadOnly => READ_ONLY | NO_SUID | NO_DEVICES,
+        BindAccess::ReadWrite => NO_SUID | NO_DEVICES,
     }
 }
 
-/// Opens the path that the run mounts on, and creates what is missing.
+/// Opens the path that the run mounts on, and creates missing components.
 pub(crate) fn open_mount_target(path: &str, kind: BindKind) -> io::Result<OwnedFd> {
     let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     open_target(root.as_fd(), path, kind)
 }
 
-/// Mounts on a directory of the skeleton, whose links are all our own.
+/// Mounts on a directory of the template. A link in the path is no danger: the spawner created every link of the
+/// template.
 fn attach_at(mount: BorrowedFd<'_>, path: &str) -> io::Result<()> {
     let target = openat(
         CWD,

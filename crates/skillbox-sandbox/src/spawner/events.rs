@@ -1,4 +1,4 @@
-//! The events that wake the spawner.
+//! Waits for the events that the main loop handles.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,21 +10,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::run::Run;
 
-/// What woke the spawner.
-pub(super) struct Event {
+/// The events that are ready at one wakeup of the spawner.
+pub(super) struct ReadyEvents {
     /// The spawner received SIGTERM.
-    pub is_termination: bool,
+    pub has_termination_signal: bool,
     /// The server sent a request, or closed its end.
     pub has_request: bool,
-    /// Indices of the runs that died.
+    /// Indices of the runs whose sandbox died.
     pub dead_runs: Vec<usize>,
-    /// Indices of the runs that the server has closed.
+    /// Indices of the runs whose answer socket the server has closed.
     pub closed_runs: Vec<usize>,
-    /// Nothing happened in time.
+    /// The timeout expired without an event.
     pub is_timeout: bool,
 }
 
-/// A descriptor for SIGTERM, which otherwise ends the spawner before it has cleaned up.
+/// Opens a signalfd(2) for SIGTERM, whose default action would end the spawner before it has cleaned up.
 pub(super) fn open_termination_signals() -> io::Result<SignalFd> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGTERM);
@@ -35,24 +35,24 @@ pub(super) fn open_termination_signals() -> io::Result<SignalFd> {
     )?)
 }
 
-/// What a watched descriptor of a run reports.
+/// The event that a watched descriptor of a run reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunEvent {
     Death,
     ServerClose,
 }
 
-/// Waits for the server, for a run, for a signal, or until the timeout.
-pub(super) fn wait_for_event(
+/// Waits until the server, a run or a signal has an event, or until the timeout.
+pub(super) fn wait_for_events(
     socket: &OwnedFd,
     signals: &SignalFd,
     runs: &[Run],
     timeout: Option<Duration>,
-) -> io::Result<Event> {
+) -> io::Result<ReadyEvents> {
     let mut watched = Vec::with_capacity(2 * runs.len() + 2);
     watched.push(PollFd::new(socket, PollFlags::IN));
     watched.push(PollFd::new(signals, PollFlags::IN));
-    // The run and the event of each descriptor after the first two.
+    // For each descriptor after the first two: the index of its run, and the event that it reports.
     let mut run_events = Vec::with_capacity(2 * runs.len());
     for (index, run) in runs.iter().enumerate() {
         if let Some(pidfd) = run.watched_pidfd() {
@@ -82,8 +82,8 @@ pub(super) fn wait_for_event(
             .map(|(_, (index, _))| *index)
             .collect()
     };
-    Ok(Event {
-        is_termination: has_event(1),
+    Ok(ReadyEvents {
+        has_termination_signal: has_event(1),
         has_request: has_event(0),
         dead_runs: runs_with(RunEvent::Death),
         closed_runs: runs_with(RunEvent::ServerClose),

@@ -20,12 +20,12 @@ use crate::{call, changes, prompts, resources, skills, tools};
 
 /// The request handler of one client.
 #[derive(Clone, Debug)]
-pub(crate) struct SkillServer {
+pub(crate) struct RequestHandler {
     server: Arc<ServerState>,
     resolver: SessionResolver,
 }
 
-impl SkillServer {
+impl RequestHandler {
     /// Creates the handler of one client.
     pub(crate) fn new(server: Arc<ServerState>, resolver: SessionResolver) -> Self {
         Self { server, resolver }
@@ -66,7 +66,7 @@ fn cursor(request: &Option<PaginatedRequestParams>) -> Option<String> {
     request.as_ref().and_then(|request| request.cursor.clone())
 }
 
-impl ServerHandler for SkillServer {
+impl ServerHandler for RequestHandler {
     fn get_info(&self) -> ServerConfig {
         let implementation = Implementation::new("skillbox", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities()).with_server_info(implementation);

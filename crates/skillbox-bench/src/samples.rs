@@ -20,20 +20,20 @@ impl Samples {
         self.0.push(time);
     }
 
-    /// The median; `None` without measurements.
+    /// The median; `None` if there are no times.
     pub(crate) fn median(&self) -> Option<Duration> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         sorted.get(sorted.len().checked_sub(1)? / 2).copied()
     }
 
-    /// The shortest and the longest time.
+    /// The shortest and the longest time; `None` if there are no times.
     pub(crate) fn range(&self) -> Option<(Duration, Duration)> {
         Some((*self.0.iter().min()?, *self.0.iter().max()?))
     }
 }
 
-/// Milliseconds, for tables and JSON.
+/// Converts a time to milliseconds.
 pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

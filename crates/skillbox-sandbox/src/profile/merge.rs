@@ -3,18 +3,19 @@
 use skillbox_model::{Layer, Limits, ProfileName};
 
 use super::diagnostics::Diagnostics;
-use super::document::{Document, EnvironmentDocument, FilesystemDocument, LimitsDocument};
+use super::document::{EnvironmentSection, FilesystemSection, LimitsSection, ProfileDocument};
+use super::duration::ParsedDuration;
+use super::merge_syscalls::merge_syscalls;
 use super::policy::{
-    Backing, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, MaskedPath, NetworkPolicy,
-    PassedVariable, Profile, ProfileLimits, SetVariable, SymbolicLink, VisiblePath, WorkspacePolicy,
+    Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, NetworkPolicy,
+    PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking, WorkspacePolicy,
 };
-use super::seconds::Seconds;
-use super::syscalls::merge_syscalls;
 use super::yaml::{self, Located, Location};
 
-/// The complete profile; `None` if something that every profile needs is missing.
-pub(super) fn extend_parent(
-    document: &Document,
+/// Builds the complete profile: what the document sets, and the rest from the parent. Returns `None` if the name is
+/// invalid, a limit is missing or the system call rules do not compile; the diagnostics then contain the reason.
+pub(super) fn merge_with_parent(
+    document: &ProfileDocument,
     parent: Option<&Profile>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Profile> {
@@ -53,14 +54,14 @@ pub(super) fn extend_parent(
         .map(|description| description.value.clone())
         .or_else(|| parent.map(|parent| parent.description.clone()))
         .unwrap_or_default();
-    let limits = extend_limits(document.limits.as_ref(), parent, name_location, diagnostics)?;
+    let limits = merge_limits(document.limits.as_ref(), parent, name_location, diagnostics)?;
     Some(Profile {
         name,
         description,
         extends: parent.map(|parent| parent.name.clone()),
         layers,
         container_layers,
-        filesystem: extend_filesystem(document.filesystem.as_ref(), parent, diagnostics),
+        filesystem: merge_filesystem(document.filesystem.as_ref(), parent, diagnostics),
         workspace: document
             .workspace
             .as_ref()
@@ -69,7 +70,7 @@ pub(super) fn extend_parent(
             })
             .or_else(|| parent.map(|parent| parent.workspace))
             .unwrap_or(WorkspacePolicy {
-                backing: Backing::Tmpfs,
+                backing: WorkspaceBacking::Tmpfs,
             }),
         network: document
             .network
@@ -78,7 +79,7 @@ pub(super) fn extend_parent(
             .or_else(|| parent.map(|parent| parent.network))
             .unwrap_or(NetworkPolicy::None),
         syscalls: merge_syscalls(document.syscalls.as_ref(), parent, diagnostics)?,
-        environment: extend_environment(document.environment.as_ref(), parent, diagnostics),
+        environment: merge_environment(document.environment.as_ref(), parent, diagnostics),
         limits,
     })
 }
@@ -91,15 +92,15 @@ fn replace_or_push<T>(list: &mut Vec<T>, key: impl Fn(&T) -> &str, entry: T) {
     }
 }
 
-fn extend_filesystem(
-    document: Option<&FilesystemDocument>,
+fn merge_filesystem(
+    document: Option<&FilesystemSection>,
     parent: Option<&Profile>,
     diagnostics: &mut Diagnostics,
 ) -> FilesystemPolicy {
     let mut policy = parent.map(|parent| parent.filesystem.clone()).unwrap_or_default();
     let Some(document) = document else { return policy };
     for entry in &document.hide {
-        let PathEntry { path, .. } = check_path_entry(
+        let CheckedPath { path, .. } = check_path(
             &entry.value.path,
             entry.value.reason.as_ref(),
             yaml::location(entry),
@@ -116,7 +117,7 @@ fn extend_filesystem(
         }
     }
     for entry in &document.visible {
-        let PathEntry { path, reason } = check_path_entry(
+        let CheckedPath { path, reason } = check_path(
             &entry.value.path,
             entry.value.reason.as_ref(),
             yaml::location(entry),
@@ -133,7 +134,7 @@ fn extend_filesystem(
         );
     }
     for entry in &document.directories {
-        let PathEntry { path, reason } = check_path_entry(
+        let CheckedPath { path, reason } = check_path(
             &entry.value.path,
             entry.value.reason.as_ref(),
             yaml::location(entry),
@@ -146,7 +147,7 @@ fn extend_filesystem(
         );
     }
     for entry in &document.links {
-        let PathEntry { path, reason } = check_path_entry(
+        let CheckedPath { path, reason } = check_path(
             &entry.value.path,
             entry.value.reason.as_ref(),
             yaml::location(entry),
@@ -163,7 +164,7 @@ fn extend_filesystem(
         );
     }
     for entry in &document.files {
-        let PathEntry { path, reason } = check_path_entry(
+        let CheckedPath { path, reason } = check_path(
             &entry.value.path,
             entry.value.reason.as_ref(),
             yaml::location(entry),
@@ -191,7 +192,7 @@ fn extend_filesystem(
         );
     }
     for entry in &document.masked {
-        let PathEntry { path, reason } = check_path_entry(
+        let CheckedPath { path, reason } = check_path(
             &entry.value.path,
             entry.value.reason.as_ref(),
             yaml::location(entry),
@@ -205,17 +206,17 @@ fn extend_filesystem(
     policy
 }
 
-struct PathEntry {
+struct CheckedPath {
     path: String,
     reason: String,
 }
 
-fn check_path_entry(
+fn check_path(
     path: &str,
     reason: Option<&String>,
     location: Option<Location>,
     diagnostics: &mut Diagnostics,
-) -> PathEntry {
+) -> CheckedPath {
     let reason = diagnostics.require_reason(reason, location, path);
     let is_normalized = path.starts_with('/')
         && path.len() > 1
@@ -226,14 +227,14 @@ fn check_path_entry(
             format!("{path:?} is not an absolute path without `.`, `..`, double slashes and a trailing slash");
         diagnostics.add(location, "profile_path", message);
     }
-    PathEntry {
+    CheckedPath {
         path: path.to_owned(),
         reason,
     }
 }
 
-fn extend_environment(
-    document: Option<&EnvironmentDocument>,
+fn merge_environment(
+    document: Option<&EnvironmentSection>,
     parent: Option<&Profile>,
     diagnostics: &mut Diagnostics,
 ) -> EnvironmentPolicy {
@@ -254,7 +255,7 @@ fn extend_environment(
         replace_or_push(
             &mut policy.set,
             |old| &old.name,
-            SetVariable {
+            FixedVariable {
                 name,
                 value: entry.value.value.clone(),
                 reason,
@@ -264,13 +265,13 @@ fn extend_environment(
     policy
 }
 
-fn extend_limits(
-    document: Option<&Located<LimitsDocument>>,
+fn merge_limits(
+    document: Option<&Located<LimitsSection>>,
     parent: Option<&Profile>,
     name_location: Option<Location>,
     diagnostics: &mut Diagnostics,
 ) -> Option<ProfileLimits> {
-    let empty = LimitsDocument::default();
+    let empty = LimitsSection::default();
     let own = document.map_or(&empty, |document| &document.value);
     let inherited = parent.map(|parent| &parent.limits);
     let location = document.and_then(yaml::location).or(name_location);
@@ -288,8 +289,8 @@ fn extend_limits(
             value
         }};
     }
-    let wall = inherit!(wall, |value: Seconds| value.0);
-    let cpu = inherit!(cpu, |value: Seconds| value.0);
+    let wall = inherit!(wall, |value: ParsedDuration| value.0);
+    let cpu = inherit!(cpu, |value: ParsedDuration| value.0);
     let (memory, pids, open_files) = (inherit!(memory), inherit!(pids), inherit!(open_files));
     let (file, output) = (inherit!(file), inherit!(output));
     let (workspace, workspace_inodes) = (inherit!(workspace), inherit!(workspace_inodes));

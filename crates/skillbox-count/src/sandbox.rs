@@ -1,15 +1,15 @@
-//! Cases for the sandbox: from a profile to the steps of a launch.
+//! The cases `profile`, which reads a sandbox profile, and `plan`, which plans the launch of a sandbox.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
 use skillbox_sandbox::{
-    Access, Availability, Bind, BindKind, CgroupFacts, CgroupVersion, HostFacts, Ids, Job, LaunchPlan, MountApi,
-    Ownership, PathFact, Profile, Profiles, Unconfined, WorkspaceSource, plan as plan_launch,
+    Availability, Bind, BindAccess, BindKind, BindOwner, CgroupFacts, CgroupVersion, HostFacts, Job, LaunchPlan,
+    MountApi, PathType, Profile, Profiles, UidGid, UnconfinedPolicy, WorkspaceSource, plan as plan_launch,
 };
 
-/// A profile of usual size.
+/// A profile of typical size.
 const PROFILE_YAML: &str = "\
 name: counted
 extends: strict
@@ -18,13 +18,14 @@ workspace:
   backing: disk
 ";
 
+/// The number of launches that the case `plan` plans.
 const PLAN_COUNT: usize = 20;
 
-/// Reads a profile that extends a shipped one: YAML, `extends`, checks, filter.
-pub(crate) fn profile() -> anyhow::Result<()> {
+/// Reads a profile that extends a shipped one: parses its YAML, resolves `extends`, checks it, and compiles its filter.
+pub(crate) fn run_profile_case() -> anyhow::Result<()> {
     let profiles = Profiles::shipped();
-    let read = counted_profile(&profiles);
-    ensure!(read.is_some(), "the profile was refused");
+    let profile = counted_profile(&profiles);
+    ensure!(profile.is_some(), "the profile was rejected");
     Ok(())
 }
 
@@ -33,11 +34,11 @@ fn counted_profile(profiles: &Profiles) -> Option<Profile> {
     profiles.check(Path::new("counted.yaml"), PROFILE_YAML).ok()
 }
 
-/// Plans the launch of a small job, as every run does.
-pub(crate) fn plan() -> anyhow::Result<()> {
+/// Plans the launch of a small job several times. Every run plans one launch.
+pub(crate) fn run_plan_case() -> anyhow::Result<()> {
     let profiles = Profiles::shipped();
-    let profile = profiles.get("default").context("the default profile is shipped")?;
-    let steps = counted_plan(profile, &facts(), &job());
+    let profile = profiles.get("default").context("the default profile is missing")?;
+    let steps = counted_plan(profile, &host_facts(), &small_job());
     ensure!(steps >= PLAN_COUNT * 20, "only {steps} steps were planned");
     Ok(())
 }
@@ -48,12 +49,12 @@ fn counted_plan(profile: &Profile, facts: &HostFacts, job: &Job) -> usize {
     plans.map(|plan: LaunchPlan| plan.steps.len()).sum()
 }
 
-/// Facts of a complete host with root, independent of this machine.
-fn facts() -> HostFacts {
+/// Facts of a host with root and all kernel features. They are fixed, so that the count does not depend on this machine.
+fn host_facts() -> HostFacts {
     HostFacts {
         kernel: "6.18.0".to_owned(),
         privileged: true,
-        script: Ids {
+        script_ids: UidGid {
             uid: 65_534,
             gid: 65_534,
         },
@@ -71,13 +72,13 @@ fn facts() -> HostFacts {
             cpu_time: Availability::Available,
         },
         hard_limits: BTreeMap::new(),
-        paths: [("/usr", PathFact::Directory), ("/etc/ld.so.cache", PathFact::File)]
-            .map(|(path, fact)| (path.to_owned(), fact))
+        paths: [("/usr", PathType::Directory), ("/etc/ld.so.cache", PathType::File)]
+            .map(|(path, path_type)| (path.to_owned(), path_type))
             .into(),
     }
 }
 
-fn job() -> Job {
+fn small_job() -> Job {
     Job {
         argv: vec!["bash".into(), "-c".into(), "true".into()],
         env: (0..12)
@@ -89,9 +90,9 @@ fn job() -> Job {
         binds: vec![Bind {
             target: "/workspace/skills/counted".to_owned(),
             kind: BindKind::Directory,
-            access: Access::ReadOnly,
-            owner: Ownership::Kept,
+            access: BindAccess::ReadOnly,
+            owner: BindOwner::Unchanged,
         }],
-        unconfined: Unconfined::Refuse,
+        unconfined: UnconfinedPolicy::Refuse,
     }
 }
