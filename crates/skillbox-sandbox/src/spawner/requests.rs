@@ -53,9 +53,7 @@ pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descri
                 refuse("create a workspace", &error, answers);
             }
         }
-        Ok(Request::InFile { .. } | Request::Initialize(_)) => {
-            refuse("read the request", &bad_message(), answers)
-        }
+        Ok(Request::InFile { .. } | Request::Initialize(_)) => refuse("read the request", &bad_message(), answers),
         Err(error) => refuse("read the request", &error, answers),
     }
     None
