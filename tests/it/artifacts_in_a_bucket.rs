@@ -141,7 +141,13 @@ fn bucket_errors_have_a_code_and_a_hint() {
     denied.set_variable("AWS_ACCESS_KEY_ID", "AKIAWRONG");
     check(&denied, "artifacts list --json", 1, "store_denied", "AWS_ACCESS_KEY_ID");
     let missing = cli_with_bucket(&s3, "s3://nowhere/x");
-    check(&missing, "artifacts list --json", 1, "bucket_missing", "create the bucket");
+    check(
+        &missing,
+        "artifacts list --json",
+        1,
+        "bucket_missing",
+        "create the bucket",
+    );
     let run = "run python-math --json --input artifact://x -- true";
     check(&missing, run, 125, "bucket_missing", "create the bucket");
     let mut down = cli_with_bucket(&s3, &s3.url("x"));
