@@ -1,4 +1,4 @@
-//! Embeds the `skills/` directory of the repository as a table of paths, contents and executable bits.
+//! Embeds the `skills/` directory of the repository as a table of paths, contents and executable bits, with its digest.
 #![expect(
     clippy::disallowed_methods,
     reason = "cargo passes the directories of a build script in environment variables"
@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 /// Names that running or checking out a skill creates.
 const EXCLUDED_NAMES: [&str; 2] = ["__pycache__", ".git"];
@@ -31,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     table.sort();
 
+    let digest = tree_digest(&table)?;
     let mut code = String::from("static BUILT_IN_FILES: &[EmbeddedFile] = &[\n");
     for (path, file, is_executable) in table {
         writeln!(
@@ -39,9 +42,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     code.push_str("];\n");
+    writeln!(code, "static BUILT_IN_DIGEST: &str = {digest:?};")?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     fs::write(out.join("built_in.rs"), code)?;
     Ok(())
+}
+
+/// The digest of all files, in the format that `src/skill/digest.rs` describes. Computing it here saves every process the
+/// hashing of half a megabyte.
+fn tree_digest(table: &[(String, PathBuf, bool)]) -> Result<String, Box<dyn Error>> {
+    let mut hasher = Sha256::new();
+    hasher.update(b"skillbox-tree/1\0");
+    for (path, file, is_executable) in table {
+        let content = hex(&Sha256::digest(fs::read(file)?));
+        let kind = if *is_executable { 'x' } else { 'f' };
+        hasher.update(format!("{kind} {content} {path}\0"));
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {

@@ -17,19 +17,17 @@ mod profile {
     mod diagnostics;
     mod document;
     mod duration;
+    mod host_check;
     mod merge;
     mod merge_syscalls;
     mod name_list;
+    mod network_section;
     pub(crate) mod policy;
     pub(crate) mod profiles;
     mod yaml;
 }
 
 #[expect(dead_code, reason = "the build only compiles filters")]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "the library exports the variants, so the lint does not apply there"
-)]
 #[path = "src/seccomp"]
 mod seccomp {
     mod assembler;
@@ -45,11 +43,11 @@ mod seccomp {
     pub(crate) use constants::{parse_constant, parse_errno};
     pub(crate) use error::CompileError;
     pub(crate) use policy::SyscallPolicy;
-    pub(crate) use rule::{ArgumentTest, Constant, SyscallAction, SyscallRule};
+    pub(crate) use rule::{ArgumentTest, Condition, Constant, SyscallAction, SyscallRule};
     pub(crate) use syscall_table::find_syscall;
 }
 
-const PROFILE_NAMES: [&str; 4] = ["strict", "default", "loopback", "unconfined"];
+const PROFILE_NAMES: [&str; 5] = ["strict", "default", "loopback", "network", "unconfined"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profiles = Path::new("../../sandbox-profiles");

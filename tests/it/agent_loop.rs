@@ -29,7 +29,7 @@ fn run_agent(dialect: Dialect) -> FinishedTask {
     };
     let repository = Repository::open(vec![skills], ScanOptions::default());
     let state = tempfile::tempdir().unwrap();
-    let settings = RuntimeSettings::at(state.path());
+    let settings = RuntimeSettings::with_state_dir(state.path());
     let runtime = Runtime::new(
         repository.into(),
         profiles,

@@ -12,6 +12,7 @@ fn cli_with_bucket(s3: &S3Server, url: &str) -> Cli {
         cli.set_variable(name, &value);
     }
     cli.write_file("skillbox.toml", format!("artifacts = {url:?}\nskills = []\n"));
+    cli.run("config trust").expect_code(0);
     cli
 }
 
@@ -162,6 +163,8 @@ fn bucket_errors_have_a_code_and_a_hint() {
     let mut unencrypted = cli_with_bucket(&s3, &s3.url("x"));
     unencrypted.set_variable("AWS_ENDPOINT_URL", "http://store.example");
     check(&unencrypted, "artifacts list --json", 1, "invalid_request", "https://");
+    unencrypted.set_variable("AWS_ENDPOINT_URL", "http://127.example.com");
+    check(&unencrypted, "artifacts list --json", 1, "invalid_request", "https://");
     // Commands that do not use the store work.
     down.run("list --json").expect_code(0);
 }
@@ -171,6 +174,7 @@ fn artifacts_can_be_stored_in_another_directory() {
     let cli = Cli::new();
     cli.write_file("skillbox.toml", "artifacts = \"kept\"\n")
         .write_file("x.txt", "x");
+    cli.run("config trust").expect_code(0);
     assert_eq!(names(cli.run("artifacts put x.txt --json")), ["x.txt@0"]);
     assert!(fs::exists(cli.work_dir().join("kept/artifacts/user/n-x.txt/v000000.json")).unwrap());
     let bad = cli
@@ -178,8 +182,28 @@ fn artifacts_can_be_stored_in_another_directory() {
         .expect_code(2)
         .json();
     assert!(bad["error"]["message"].as_str().unwrap().contains("s3://"), "{bad}");
-    let secret = cli
-        .run("artifacts list --artifacts s3://key:SECRET@bucket")
-        .expect_code(2);
-    assert!(!secret.stderr.contains("SECRET"), "{}", secret.stderr);
+}
+
+#[test]
+fn s31_credentials_in_a_url_are_refused_and_not_shown() {
+    let cli = Cli::new();
+    for flags in [
+        "--artifacts s3://key:SECRET@bucket",
+        "--artifacts s3://key:SEC/RET@bucket/x",
+        "--artifacts-endpoint http://key:SECRET@127.0.0.1:9",
+        "--artifacts-endpoint http://key:SEC/RET@127.0.0.1:9",
+    ] {
+        for command in ["artifacts list", "config show", "config show --json"] {
+            let refused = cli.run(&format!("{command} {flags}")).expect_code(2);
+            let shown = format!("{}{}", refused.stdout, refused.stderr);
+            assert!(!shown.contains("SEC") && !shown.contains("RET"), "{shown}");
+        }
+    }
+    // Control: URLs without credentials are accepted and shown.
+    let accepted = "config show --artifacts s3://bucket/x --artifacts-endpoint http://127.0.0.1:9";
+    let shown = cli.run(accepted).expect_code(0).stdout;
+    assert!(
+        shown.contains("s3://bucket/x") && shown.contains("http://127.0.0.1:9"),
+        "{shown}"
+    );
 }

@@ -101,6 +101,8 @@ fn list_prints_text() {
       right  Another name than its directory.
 
     4 skills
+    2 more skills would load with --metadata-fallback: the name or the description
+    is missing
     --- stderr
     error[no_frontmatter] ./skills/bare/SKILL.md:1:1
       the file has no frontmatter

@@ -71,6 +71,7 @@ fn a_new_skill_validates_loads_and_runs() {
     next steps
       1. describe in SKILL.md what the skill does and when to use it
       2. skillbox validate skills/log-reader
+      3. skillbox run skills/log-reader --script scripts/count.sh -- SKILL.md
     --- stderr
     ");
     let dir = cli.work_dir().join("skills/log-reader");

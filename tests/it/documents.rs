@@ -133,14 +133,17 @@ fn check_document(name: &str) {
     if commands.iter().any(|command| command.needs_docker) && !need_docker() {
         return;
     }
-    let has_curl = || {
-        program("curl")
-            .arg("--version")
-            .output()
-            .is_ok_and(|output| output.status.success())
-    };
-    if commands.iter().any(|command| command.text.contains("curl ")) && !need(has_curl(), "curl") {
-        return;
+    for tool in ["curl", "jq"] {
+        let is_used = commands
+            .iter()
+            .any(|command| command.text.contains(&format!("{tool} ")));
+        let runs = || {
+            let version = program(tool).arg("--version").output();
+            version.is_ok_and(|output| output.status.success())
+        };
+        if is_used && !need(runs(), tool) {
+            return;
+        }
     }
     let dir = tempfile::tempdir().unwrap();
     for part in ["home", "work"] {
@@ -233,13 +236,16 @@ macro_rules! documents {
 documents! {
     readme: "README.md",
     agents: "docs/agents.md",
+    batch: "docs/batch.md",
     cli: "docs/cli.md",
     concepts: "docs/concepts.md",
     docker: "docs/docker.md",
     http_api: "docs/http-api.md",
+    network: "docs/network.md",
     operations: "docs/operations.md",
     profiles: "docs/profiles.md",
     security_model: "docs/security-model.md",
     sessions_and_artifacts: "docs/sessions-and-artifacts.md",
     troubleshooting: "docs/troubleshooting.md",
+    trust: "docs/trust.md",
 }

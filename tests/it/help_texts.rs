@@ -15,6 +15,7 @@ const COMMANDS: &[&str] = &[
     "tools",
     "call",
     "run",
+    "batch",
     "completions",
     "man",
     "help",

@@ -281,7 +281,7 @@ fn health_metrics_and_api_description_are_served() {
     .expect_status(200);
     let metrics = get(&server, "/metrics").text();
     for line in [
-        "skillbox_runs_total{outcome=\"exit\"} 1",
+        "skillbox_runs_total{skill=\"python-math\",profile=\"default\",ended_by=\"exit\"} 1",
         "skillbox_run_duration_seconds_count 1",
         "skillbox_runs_queued 0",
         "skillbox_sessions 0",
@@ -291,7 +291,7 @@ fn health_metrics_and_api_description_are_served() {
     }
     let document = get(&server, "/openapi.json").expect_status(200);
     assert_eq!(document["openapi"], "3.1.0");
-    assert_eq!(document["paths"].as_object().unwrap().len(), 18);
+    assert_eq!(document["paths"].as_object().unwrap().len(), 19);
     for reference in document.to_string().split("\"#/components/schemas/").skip(1) {
         let name = reference.split('"').next().unwrap();
         assert!(document["components"]["schemas"][name].is_object(), "{name}");

@@ -61,7 +61,8 @@ fn bodies_over_the_limit_are_refused() {
     let mut cut = server.connect();
     write!(
         cut,
-        "PUT /v1/artifacts/z HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\nabc"
+        "PUT /v1/artifacts/z HTTP/1.1\r\nHost: {}\r\nContent-Length: 5000\r\n\r\nabc",
+        server.address
     )
     .unwrap();
     drop(cut);

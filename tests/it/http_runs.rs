@@ -102,7 +102,7 @@ fn cancelling_a_run_returns_after_its_processes_ended() {
     );
     assert!(pids_with_argument("7101").is_empty());
     let removed = server.request_json("", "GET", &format!("/v1/runs/{id}"), None);
-    assert_eq!(removed.error(), (404, "run_unknown".to_owned()));
+    assert_eq!(removed.error(), (410, "run_gone".to_owned()));
 }
 
 #[test]
@@ -164,5 +164,85 @@ fn shutdown_waits_for_short_runs_and_kills_the_others() {
         assert!(server.wait_for_exit().success());
         assert_within(begun.elapsed(), Duration::from_secs(20), "the shutdown");
         assert!(pids_with_argument("7301").is_empty());
+    }
+}
+
+#[test]
+fn files_of_runs_without_session_are_served_for_a_while() {
+    let (server, _) = HttpServer::start(&["--results-ttl", "5"], &[]);
+    let run = json!({
+        "skill": "python-math", "command": "printf 'a\\0b' > $OUTPUT_DIR/raw.bin; mkdir out/d; echo text > 'out/d/a b.txt'",
+        "output_files": ["out/**"],
+    });
+    let ended = server
+        .request_json("", "POST", "/v1/runs?wait=60", Some(&run))
+        .expect_status(200);
+    let id = ended["run_id"].as_str().unwrap();
+    let files = ended["output_files"].as_array().unwrap();
+    assert_eq!(files[0]["name"], "out/d/a b.txt");
+    let address = files[0]["ref"].as_str().unwrap();
+    assert_eq!(address, format!("/v1/runs/{id}/files/out/d/a%20b.txt"));
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_millis();
+    let expires = u128::from(files[0]["expires_unix_ms"].as_u64().unwrap());
+    assert!(expires <= now + 5_000 && expires + 5_000 >= now, "{expires} {now}");
+    assert_eq!(server.request("GET", address, &[], b"").text(), "text\n");
+    let raw = format!("/v1/runs/{id}/files/out/raw.bin");
+    let part = server.request("GET", &raw, &[("Range", "bytes=1-2")], b"");
+    assert_eq!(part.text(), "\0b");
+    let (status, code) = server
+        .request("GET", &format!("/v1/runs/{id}/files/out/none"), &[], b"")
+        .error();
+    assert_eq!((status, code.as_str()), (404, "not_found"));
+    wait_until("the files have expired", || {
+        let answer = server.request("GET", &raw, &[], b"");
+        answer.header("content-type") == Some("application/json") && answer.error() == (410, "run_gone".to_owned())
+    });
+}
+
+#[test]
+fn a_deleted_run_is_gone_and_an_unknown_one_is_unknown() {
+    let (server, _) = HttpServer::start(&[], &[]);
+    let id = start_run(&server, "true");
+    let path = format!("/v1/runs/{id}");
+    server.request("DELETE", &path, &[], b"").expect_status(200);
+    for path in [path.clone(), format!("{path}/events"), format!("{path}/files/out/x")] {
+        assert_eq!(
+            server.request("GET", &path, &[], b"").error(),
+            (410, "run_gone".to_owned()),
+            "{path}"
+        );
+    }
+    let unknown = server.request("GET", "/v1/runs/0192aaaa", &[], b"").error();
+    assert_eq!(unknown, (404, "run_unknown".to_owned()));
+}
+
+#[test]
+fn a_repeated_request_with_a_key_starts_one_run() {
+    let (server, _) = HttpServer::start(&[], &[]);
+    let post = |key: &str, command: &str| {
+        let body = json!({"skill": "python-math", "command": command}).to_string();
+        let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key)];
+        server.request("POST", "/v1/runs?wait=60", &headers, body.as_bytes())
+    };
+    let first = post("k1", "date +%N").expect_status(200);
+    assert_eq!(post("k1", "date +%N").expect_status(200), first, "the same run");
+    assert_ne!(post("k2", "date +%N").expect_status(200)["run_id"], first["run_id"]);
+    assert_eq!(post("k1", "true").error().0, 422, "another request");
+    assert_eq!(post("", "true").error().0, 400);
+}
+
+#[test]
+fn an_unknown_field_is_answered_with_all_fields() {
+    let (server, _) = HttpServer::start(&[], &[]);
+    let run = json!({"skill": "python-math", "comand": "true"});
+    let refused = server
+        .request_json("", "POST", "/v1/runs", Some(&run))
+        .expect_status(400);
+    let message = refused["error"]["message"].as_str().unwrap();
+    for field in ["`session`", "`command`", "`artifact_prefix`"] {
+        assert!(message.contains(field), "{field}: {message}");
     }
 }

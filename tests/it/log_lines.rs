@@ -46,8 +46,11 @@ fn find_line<'l>(log: &'l [Value], message: &str) -> &'l Value {
 fn the_steps_of_a_call_are_logged_with_their_fields() {
     let cli = cli_with_skill();
     let lines = log_of(&cli, "info", "skill_load", &json!({"skill": "git"}), &[]);
-    assert_eq!(find_line(&lines, "discovered")["level"], "INFO");
-    assert_eq!(find_line(&lines, "skill loaded")["skill"], "git");
+    assert_eq!(find_line(&lines, "Discovered 1 skills from 1 sources")["level"], "INFO");
+    assert_eq!(
+        find_line(&lines, "Skill 'git' loaded (0 resources discovered)")["skill"],
+        "git"
+    );
     let response = find_line(&lines, "tool.response");
     assert_eq!(
         (&response["tool"], &response["session"]),
@@ -74,6 +77,7 @@ fn refusals_are_logged_as_warnings() {
         (&json!("WARN"), &json!("skill_run"))
     );
     cli.write_file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\n---\n");
+    log_of(&cli, "off", "before_agent", &json!({}), &[]);
     let lines = log_of(
         &cli,
         "warn",

@@ -14,13 +14,19 @@ mod demo_command;
 mod help_texts;
 mod log_lines;
 mod output_streams;
+mod profile_errors;
+mod run_arguments;
 mod run_command_line;
+mod run_outcome_on_terminal;
 mod settings_layers;
+mod unloaded_skills;
+mod untrusted_directory;
 mod validate_command;
 
 // What agents are shown of skills, and what they may do with them.
 mod agent_loop;
 mod disclosure;
+mod seeds;
 
 // What is kept: one list for every kind of store, what object stores do wrong, and the commands on one.
 mod artifact_stores;
@@ -35,19 +41,30 @@ mod http_limits;
 mod http_runs;
 mod http_tenants;
 mod mcp;
+mod operating;
 
 // The reference tool, equalled byte for byte.
 mod parity;
 
-// Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases.
+// Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases,
+// what scripts find around them, and why they failed.
+mod batch;
 mod builtin_skills;
 mod conformance;
 mod docker;
+mod freshness;
 mod interruption;
+mod network;
 mod parked_runs;
 mod readme_promises;
 mod request_errors;
+mod run_hints;
+mod sandbox_differences;
 mod security;
+mod surroundings;
+
+// What was approved is what runs, and the records prove it.
+mod trust;
 
 // The project itself: directions, sizes, names, and its documents, whose commands are run as printed.
 mod documents;

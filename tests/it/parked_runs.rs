@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use skillbox_executor::{CancelToken, EventSink, Executor, Launcher, LocalExecutor};
 use skillbox_model::{RunReport, RunRequest, SessionId};
 use skillbox_repository::{Repository, ScanOptions, Scope, Source};
-use skillbox_runtime::{RunContext, Runtime, RuntimeSettings};
+use skillbox_runtime::{ExistingFiles, ExportTarget, RunContext, Runtime, RuntimeSettings};
 use skillbox_sandbox::{Profiles, Spawner, SpawnerOptions};
 
 use crate::harness::{Fixture, wait_until};
@@ -35,7 +35,7 @@ impl Server {
         };
         let settings = RuntimeSettings {
             watch_skills: true,
-            ..RuntimeSettings::at(fixture.path("state"))
+            ..RuntimeSettings::with_state_dir(fixture.path("state"))
         };
         let repository = Repository::open(vec![source], ScanOptions::default());
         let runtime = Runtime::new(
@@ -70,7 +70,9 @@ impl Server {
             session,
             events: EventSink::silent(),
             cancel: CancelToken::new().unwrap(),
-            export_dir: None,
+            export: None,
+            origin: Default::default(),
+            keep_files: false,
         };
         self.runtime.run(&request, context).unwrap()
     }
@@ -154,7 +156,7 @@ fn two_hundred_concurrent_runs_leave_nothing_and_none_starves() {
         last < 6 * median + Duration::from_secs(2),
         "starved: {last:?} against a median of {median:?}"
     );
-    server.wait_for_slots(usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT));
+    server.wait_for_slots(usize::from(SpawnerOptions::DEFAULT_MAX_PARKED));
     wait_until("no more descriptors than before", || descriptor_count() <= before);
 }
 
@@ -202,7 +204,7 @@ fn without_slots_each_sandbox_is_created_on_demand() {
     let server = Server::new(Fixture::new());
     server.run("true");
     server.wait_for_slots(2);
-    server.spawner.set_slot_limit(0).unwrap();
+    server.spawner.set_max_parked(0).unwrap();
     server.wait_for_slots(0);
     for _ in 0..3 {
         assert_eq!(server.stdout_of("echo here"), "here");
@@ -243,7 +245,12 @@ fn a_run_whose_export_fails_leaves_no_zombie() {
         events: EventSink::silent(),
         cancel: CancelToken::new().unwrap(),
         // The export needs a directory, and this is a file.
-        export_dir: Some(file),
+        export: Some(ExportTarget {
+            directory: file,
+            existing_files: ExistingFiles::Keep,
+        }),
+        origin: Default::default(),
+        keep_files: false,
     };
     server.runtime.run(&request, context).unwrap_err();
     wait_until("no child of the spawner is a zombie", || {

@@ -348,7 +348,7 @@ fn the_printed_plan_is_the_applied_plan() {
 fn the_shipped_profiles_are_listed_and_valid() {
     let fixture = Fixture::new();
     let listed = fixture.command(&["profiles", "list", "--json"]).run();
-    for name in ["strict", "default", "loopback", "unconfined"] {
+    for name in ["strict", "default", "loopback", "network", "unconfined"] {
         assert!(listed.mentions(&format!("\"{name}\"")), "{}", listed.describe());
         let file = root().join(format!("sandbox-profiles/{name}.yaml"));
         let checked = fixture.command(&["profiles", "check", file.to_str().unwrap()]).run();

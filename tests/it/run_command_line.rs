@@ -228,6 +228,29 @@ fn usage_errors_of_run_exit_with_125() {
     assert!(message.contains("<SKILL>"), "{message}");
 }
 
+/// The codes 124 and above belong to commands that run a script.
+#[test]
+fn other_commands_exit_with_0_1_or_2() {
+    let fixture = Fixture::new();
+    let code = |words: &[&str]| {
+        let answer = fixture.command(words).env("SKILLBOX_ALLOW_HOST", "/nonexistent").run();
+        assert!(answer.mentions("/nonexistent"), "{words:?}: {}", answer.describe());
+        answer.code
+    };
+    for words in [
+        &["artifacts", "list"][..],
+        &["tools"],
+        &["mcp"],
+        &["call", "skill_list"],
+        &["prompt"],
+        &["session", "gc"],
+    ] {
+        assert_eq!(code(words), Some(1), "{words:?}");
+    }
+    // Control: the same failure of `run` has a code that no script can have.
+    assert_eq!(code(&["run", "probe", "--", "true"]), Some(125));
+}
+
 #[test]
 fn output_files_are_written_to_the_out_dir() {
     let fixture = Fixture::new();

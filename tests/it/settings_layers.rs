@@ -151,6 +151,7 @@ fn config_show_lists_every_value_and_its_origin() {
     cli.set_variable("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
         .set_variable("SKILLBOX_EXECUTOR", "docker")
         .write_file("skillbox.toml", "artifacts = \"s3://bucket/x\"\nbudget = 7\n");
+    cli.run("config trust").expect_code(0);
     let shown = cli.run("config show --json --max-loaded 3").expect_code(0).json();
     assert_eq!(shown["config_file"], "[TEMP]/work/skillbox.toml");
     let value_and_origin = |key: &str| {
@@ -228,9 +229,14 @@ fn help_settings_describes_every_setting() {
 fn the_settings_reference_does_not_depend_on_the_host() {
     let mut cli = Cli::new();
     let reference = cli.run("help settings --markdown").expect_code(0).stdout;
-    let row = "| `max_loaded` | `--max-loaded N` | `SKILLBOX_MAX_LOADED` | number | `10` | ";
-    assert!(reference.contains(row), "{reference}");
+    for row in [
+        "| `budget` | `--budget N` | `SKILLBOX_BUDGET` | number | `16000` | ",
+        "| `max_loaded` | `--max-loaded N` | `SKILLBOX_MAX_LOADED` | number | `10`; none in the dialect `saa` | ",
+    ] {
+        assert!(reference.contains(row), "{row}: {reference}");
+    }
     cli.set_variable("SKILLBOX_MAX_LOADED", "3")
+        .set_variable("SKILLBOX_BUDGET", "3")
         .set_variable("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
         .set_variable("DOCKER_HOST", "tcp://127.0.0.1:2375");
     assert_eq!(cli.run("help settings --markdown").expect_code(0).stdout, reference);

@@ -235,6 +235,44 @@ async def every_tool(client: Client) -> dict[str, Any]:
     return {"called": called, "without_structured_content": without_structured_content}
 
 
+async def named(client: Client, word: str) -> dict[str, Any]:
+    """Adds a word to a file in the session that the address names, and returns what it contains."""
+    command = f"echo {word} >> $OUTPUT_DIR/words; cat $OUTPUT_DIR/words"
+    result = await client.call_tool(
+        "skill_run", {"skill": "python-math", "command": command, "output_files": ["out/*"]}
+    )
+    link = next(block for block in result.content if block.type == "resource_link")
+    read = await client.read_resource(link.uri)
+    return {"words": result.structured_content["stdout"], "read": read.contents[0].text, "link": str(link.uri)}
+
+
+async def argument(client: Client) -> dict[str, Any]:
+    """A model names the session of an earlier result by an argument; links name it by themselves."""
+    write = {"skill": "python-math", "command": "echo kept > $OUTPUT_DIR/kept", "output_files": ["out/kept"]}
+    first = await client.call_tool("skill_run", write)
+    session = first.structured_content["session"]
+    link = next(block for block in first.content if block.type == "resource_link")
+    read_file = {"skill": "python-math", "command": "cat $OUTPUT_DIR/kept", "session": session}
+    later = await client.call_tool("skill_run", read_file)
+    inputs = [{"from": str(link.uri), "to": "inputs/kept"}]
+    input_run = {"skill": "python-math", "command": "cat $WORK_DIR/inputs/kept", "inputs": inputs}
+    by_input = await client.call_tool("skill_run", input_run)
+    try:
+        await client.call_tool("skill_run", read_file | {"session": "short"})
+        message = ""
+    except MCPError as error:
+        message = str(error)
+    tools = (await client.list_tools()).tools
+    return {
+        "in_text": session in first.content[-1].text if first.content[-1].type == "text" else False,
+        "later": later.structured_content["stdout"],
+        "read": (await client.read_resource(link.uri)).contents[0].text,
+        "by_input": by_input.structured_content["stdout"],
+        "refused": message,
+        "declared": all("session" in tool.input_schema["properties"] for tool in tools),
+    }
+
+
 async def handle(client: Client) -> dict[str, Any]:
     """Without protocol sessions, a handle identifies the workspace; without the handle it cannot be found."""
     write = {"skill": "python-math", "command": "echo kept > $OUTPUT_DIR/kept", "output_files": ["out/kept"]}

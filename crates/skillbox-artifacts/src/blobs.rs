@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 use skillbox_model::Digest;
 
 use crate::error::io_error;
+use crate::quota::{BlobQuota, allocated_bytes};
+use crate::sparse_file::SparseWriter;
 use crate::{ArtifactName, StoreError, layout};
 
 /// How long the garbage collector waits for writers.
@@ -24,11 +26,37 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
 #[derive(Clone, Debug)]
 pub(crate) struct BlobDirectory {
     root: PathBuf,
+    quota: Option<BlobQuota>,
 }
 
 impl BlobDirectory {
     pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            quota: None,
+        }
+    }
+
+    /// The same directory, whose content may use at most this many bytes.
+    pub(crate) fn with_quota(self, max_bytes: u64) -> Self {
+        let quota = Some(BlobQuota::new(max_bytes));
+        Self { quota, ..self }
+    }
+
+    pub(crate) fn max_bytes(&self) -> Option<u64> {
+        self.quota.as_ref().map(BlobQuota::max_bytes)
+    }
+
+    /// The bytes that all blobs and unfinished files use on the disk.
+    pub(crate) fn used_bytes(&self) -> Result<u64, StoreError> {
+        let mut files = list_directory(&self.root.join("tmp"))?;
+        for shard in list_directory(&self.root.join(layout::BLOBS))? {
+            files.extend(list_directory(&shard)?);
+        }
+        let sizes = files
+            .iter()
+            .map(|path| allocated_bytes(path).map_err(io_error("inspect", path)));
+        sizes.sum()
     }
 
     /// The directory for unfinished files, created on demand.
@@ -97,7 +125,18 @@ impl BlobDirectory {
         let mut temp =
             tempfile::NamedTempFile::new_in(&temp_directory).map_err(io_error("create a file in", &temp_directory))?;
         let path = temp.path().to_owned();
-        let (digest, size) = copy_and_hash(name, reader, temp.as_file_mut(), &path)?;
+        let bytes_left = match &self.quota {
+            Some(quota) => quota.bytes_left(|| self.used_bytes())?,
+            None => u64::MAX,
+        };
+        let mut writer = SparseWriter::new(temp.as_file_mut(), bytes_left);
+        let copied = copy_and_hash(name, reader, &mut writer, &path);
+        if let (true, Some(max_bytes)) = (writer.is_over_limit(), self.max_bytes()) {
+            let name = name.clone();
+            return Err(StoreError::QuotaExceeded { name, max_bytes });
+        }
+        let (digest, size) = copied?;
+        let written = writer.finish().map_err(io_error("write to", &path))?;
         let path = self.blob_path(&digest);
         if !path.exists() {
             // Syncing before the rename ensures that a record never refers to a blob that a crash can lose.
@@ -106,6 +145,9 @@ impl BlobDirectory {
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
             temp.persist(&path)
                 .map_err(|error| io_error("create", &path)(error.error))?;
+            if let Some(quota) = &self.quota {
+                quota.add(written);
+            }
         }
         Ok((digest, size))
     }

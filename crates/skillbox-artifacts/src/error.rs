@@ -42,6 +42,14 @@ pub enum StoreError {
         /// The error of the reader.
         source: io::Error,
     },
+    /// The content does not fit into the quota of the store.
+    #[error("{name} does not fit into the artifact store, whose content may use {max_bytes} bytes")]
+    QuotaExceeded {
+        /// The name of the artifact.
+        name: ArtifactName,
+        /// The quota.
+        max_bytes: u64,
+    },
     /// The requested range exceeds the content.
     #[error("the range from {from} to {to} exceeds the {size} bytes of the artifact")]
     Range {
@@ -128,6 +136,7 @@ impl StoreError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Missing(_) => ErrorCode::ArtifactMissing,
+            Self::QuotaExceeded { .. } => ErrorCode::LimitExceeded,
             Self::Range { .. } | Self::KeyTooLong { .. } | Self::Setup { .. } => ErrorCode::InvalidRequest,
             Self::Timeout { .. } => ErrorCode::StoreUnreachable,
             Self::Remote { failure, .. } => match failure {
@@ -145,6 +154,9 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Setup { hint, .. } => Some(hint),
+            Self::QuotaExceeded { .. } => {
+                Some("remove artifacts with `skillbox artifacts rm`, or raise `max_artifact_bytes`")
+            }
             Self::KeyTooLong { .. } => {
                 Some("choose a shorter name; each byte of a non-ASCII character takes three bytes in the key")
             }

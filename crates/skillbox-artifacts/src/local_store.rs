@@ -30,8 +30,21 @@ impl LocalStore {
         }
     }
 
+    /// The same store with a quota for its content.
+    pub(crate) fn with_quota(self, max_bytes: u64) -> Self {
+        Self {
+            blobs: self.blobs.with_quota(max_bytes),
+            ..self
+        }
+    }
+
+    /// The store of a tenant, with a quota of its own.
     pub(crate) fn for_tenant(&self, tenant: &str) -> Self {
-        Self::new(self.root.join(layout::TENANTS).join(layout::escape(tenant)))
+        let store = Self::new(self.root.join(layout::TENANTS).join(layout::escape(tenant)));
+        match self.blobs.max_bytes() {
+            Some(max_bytes) => store.with_quota(max_bytes),
+            None => store,
+        }
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::url_display::without_credentials;
+
 /// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -35,7 +37,7 @@ pub enum Provider {
     Azure,
 }
 
-/// Why a text is not a location.
+/// Why a text is not a location. The texts contain no credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     /// It is empty.
@@ -73,20 +75,18 @@ impl Location {
             let is_plain = path.is_absolute() && !rest.contains(['%', '?', '#']);
             return is_plain
                 .then(|| Self::Directory(path.to_owned()))
-                .ok_or_else(|| LocationError::Prefix(text.to_owned()));
+                .ok_or_else(|| LocationError::Prefix(without_credentials(text)));
         }
         let supported = SCHEMES.iter().find(|(supported, _)| *supported == scheme);
         let (scheme, provider) = *supported.ok_or_else(|| LocationError::Scheme(format!("{scheme}://")))?;
         let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_authority(scheme, authority) {
-            // The part before the `@` may be a password, so the error does not contain it.
-            let displayed = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-            return Err(LocationError::Authority(format!("{scheme}://{displayed}")));
+            return Err(LocationError::Authority(without_credentials(text)));
         }
         let prefix = prefix.trim_end_matches('/');
         let is_invalid = |part: &str| matches!(part, "" | "." | "..") || part.chars().any(is_invalid_character);
         if !prefix.is_empty() && prefix.split('/').any(is_invalid) {
-            return Err(LocationError::Prefix(text.to_owned()));
+            return Err(LocationError::Prefix(without_credentials(text)));
         }
         Ok(Self::Bucket(Bucket {
             provider,
@@ -205,7 +205,16 @@ mod tests {
 
     #[test]
     fn s31_a_password_in_a_url_is_refused_and_not_repeated() {
-        let error = Location::parse("s3://key:SECRET@bucket/x", Path::new("")).unwrap_err();
-        assert!(!error.to_string().contains("SECRET"), "{error}");
+        for text in [
+            "s3://key:SECRET@bucket/x",
+            "s3://key:SEC/RET@bucket/x",
+            "s3://key:/SECRET@bucket/x",
+            "s3://key:SECRET/bucket",
+            "s3://bucket/SEC//RET@x",
+            "file://key:SEC/RET@bucket",
+        ] {
+            let error = Location::parse(text, Path::new("")).unwrap_err().to_string();
+            assert!(!error.contains("SEC") && !error.contains("RET"), "{text}: {error}");
+        }
     }
 }

@@ -44,6 +44,24 @@ impl Store {
         }
     }
 
+    /// The same store, whose content may use at most this many bytes on a local disk. Each tenant has a quota of its own. A
+    /// bucket has no quota: the provider of the service limits it.
+    #[must_use]
+    pub fn with_quota(self, max_bytes: u64) -> Self {
+        Self(match self.0 {
+            Backend::Local(store) => Backend::Local(store.with_quota(max_bytes)),
+            Backend::Remote(store) => Backend::Remote(store),
+        })
+    }
+
+    /// The bytes that the content of this store uses on a local disk; none for a bucket.
+    pub fn used_bytes(&self) -> Result<Option<u64>, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.blobs().used_bytes().map(Some),
+            Backend::Remote(_) => Ok(None),
+        }
+    }
+
     /// The part of this store that belongs to one tenant. It does not contain the artifacts of other tenants.
     pub fn for_tenant(&self, tenant: &str) -> Self {
         Self(match &self.0 {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::peers::PeerOptions;
 use crate::report::{OutputOptions, Report};
 use crate::target::{Bound, Target};
-use crate::{chart, collect, run, serve, session, stdout, throughput};
+use crate::{chart, collect, run, serve, session, stdout, throughput, trust};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -59,6 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         rounds: 10,
         turn: 500,
         workers: None,
+        output,
+    })?);
+    report.append(trust::measure(&trust::Arguments {
+        rounds,
+        records: 100_000,
+        approvals: 10_000,
         output,
     })?);
     report.append(collect::measure(&collect::Arguments {

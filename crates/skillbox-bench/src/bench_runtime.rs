@@ -40,13 +40,21 @@ pub(crate) struct RunSpec<'a> {
 
 impl BenchRuntime {
     pub(crate) fn new(mode: SandboxMode) -> anyhow::Result<Self> {
+        Self::with_settings(mode, |_| {})
+    }
+
+    /// A runtime with other settings than the defaults.
+    pub(crate) fn with_settings(
+        mode: SandboxMode,
+        configure: impl FnOnce(&mut RuntimeSettings),
+    ) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("skillbox-bench-").tempdir()?;
         write_skill(directory.path(), "small", 3)?;
         write_skill(directory.path(), "large", 1_000)?;
         fs::write(directory.path().join("skills/small/scripts/fib.py"), FIBONACCI_SCRIPT)?;
         let spawner = start_spawner(&std::env::current_exe()?).context("cannot start the spawner")?;
         if mode == SandboxMode::OnDemand {
-            spawner.set_slot_limit(0)?;
+            spawner.set_max_parked(0)?;
         }
         let profiles = Profiles::shipped();
         let launcher = Launcher::new(spawner, profiles.iter())?;
@@ -55,15 +63,21 @@ impl BenchRuntime {
             scope: Scope::Project,
         };
         let repository = Arc::new(Repository::open(vec![source], ScanOptions::default()));
-        let settings = RuntimeSettings {
+        let mut settings = RuntimeSettings {
             watch_skills: true,
-            ..RuntimeSettings::at(directory.path().join("state"))
+            ..RuntimeSettings::with_state_dir(directory.path().join("state"))
         };
+        configure(&mut settings);
         let local = LocalExecutor::new(launcher, None).with_cleanup_worker()?;
         Ok(Self {
             runtime: Runtime::new(repository, profiles, vec![Executor::Local(Box::new(local))], settings),
             directory,
         })
+    }
+
+    /// The runtime itself.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     /// The directory of skills and state.
@@ -102,7 +116,9 @@ impl BenchRuntime {
             session: spec.session.map(SessionId::parse).transpose()?,
             events,
             cancel: CancelToken::new()?,
-            export_dir: None,
+            export: None,
+            origin: Default::default(),
+            keep_files: false,
         };
         let report = self.runtime.run(&request, context)?;
         ensure!(

@@ -146,6 +146,7 @@ impl DockerRuntime {
             pool_size,
             scratch: directory.join("scratch"),
             unconfined: UnconfinedPolicy::Refuse,
+            skills_roots: Vec::new(),
         }));
         let profiles = Profiles::shipped();
         if pool_size > 0 {
@@ -159,7 +160,7 @@ impl DockerRuntime {
         let settings = RuntimeSettings {
             default_executor: ExecutorKind::Docker,
             watch_skills: true,
-            ..RuntimeSettings::at(directory.join("state"))
+            ..RuntimeSettings::with_state_dir(directory.join("state"))
         };
         let executors = vec![Executor::Docker(docker.clone())];
         Ok(Self {
@@ -189,7 +190,9 @@ impl DockerRuntime {
             session: None,
             events: EventSink::silent(),
             cancel: CancelToken::new()?,
-            export_dir: None,
+            export: None,
+            origin: Default::default(),
+            keep_files: false,
         };
         let report = self.runtime.run(&request, context)?;
         ensure!(report.exit_code == Some(0), "`true` failed");

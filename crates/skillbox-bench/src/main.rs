@@ -4,6 +4,7 @@
 //! percentiles, ratios, and whether the targets are met. Use a release build.
 
 mod all;
+mod batch;
 mod bench_runtime;
 mod catalog;
 mod chart;
@@ -21,6 +22,7 @@ mod stdout;
 mod stepped_server;
 mod target;
 mod throughput;
+mod trust;
 
 use clap::{Parser, Subcommand};
 
@@ -44,6 +46,10 @@ enum Command {
     Session(session::Arguments),
     /// Runs per second with every core busy
     Throughput(throughput::Arguments),
+    /// Deciding about a run, recording it and keeping it; verifying the audit log
+    Trust(trust::Arguments),
+    /// Thousands of jobs in one batch, compared with the same runs and with `xargs -P`
+    Batch(batch::Arguments),
     /// Collecting 100 files of 64 MiB in total
     Collect(collect::Arguments),
     /// Memory growth while a script writes 1 GiB of output
@@ -65,12 +71,14 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
-    skillbox_sandbox::become_spawner_if_asked();
+    skillbox_sandbox::run_spawner_if_requested();
     match Arguments::parse().command {
         Command::All(arguments) => all::run(&arguments),
         Command::Run(arguments) => report::print_report(&run::measure(&arguments)?, arguments.output),
         Command::Session(arguments) => report::print_report(&session::measure(&arguments)?, arguments.output),
         Command::Throughput(arguments) => report::print_report(&throughput::measure(&arguments)?, arguments.output),
+        Command::Trust(arguments) => report::print_report(&trust::measure(&arguments)?, arguments.output),
+        Command::Batch(arguments) => report::print_report(&batch::measure(&arguments)?, arguments.output),
         Command::Collect(arguments) => report::print_report(&collect::measure(&arguments)?, arguments.output),
         Command::Stdout(arguments) => report::print_report(&stdout::measure()?, arguments.output),
         Command::Catalog(arguments) => catalog::run(&arguments),

@@ -24,6 +24,12 @@ pub(crate) enum Bound {
     RatioAtLeast(f64),
     /// At most this number of MiB.
     MebibytesAtMost(f64),
+    /// At most this number of microseconds.
+    MicrosecondsAtMost(f64),
+    /// At least this number in a second.
+    PerSecondAtLeast(f64),
+    /// At most this number of seconds.
+    SecondsAtMost(f64),
 }
 
 impl Target {
@@ -31,8 +37,14 @@ impl Target {
     pub(crate) fn is_met(&self) -> bool {
         match (self.measured, self.bound) {
             (None, _) => true,
-            (Some(measured), Bound::RatioAtMost(limit) | Bound::MebibytesAtMost(limit)) => measured <= limit,
-            (Some(measured), Bound::RatioAtLeast(limit)) => measured >= limit,
+            (
+                Some(measured),
+                Bound::RatioAtMost(limit)
+                | Bound::MebibytesAtMost(limit)
+                | Bound::MicrosecondsAtMost(limit)
+                | Bound::SecondsAtMost(limit),
+            ) => measured <= limit,
+            (Some(measured), Bound::RatioAtLeast(limit) | Bound::PerSecondAtLeast(limit)) => measured >= limit,
         }
     }
 
@@ -42,6 +54,9 @@ impl Target {
             Bound::RatioAtMost(limit) => ("×", "at most", limit),
             Bound::RatioAtLeast(limit) => ("×", "at least", limit),
             Bound::MebibytesAtMost(limit) => (" MiB", "at most", limit),
+            Bound::MicrosecondsAtMost(limit) => (" µs", "at most", limit),
+            Bound::PerSecondAtLeast(limit) => ("/s", "at least", limit),
+            Bound::SecondsAtMost(limit) => (" s", "at most", limit),
         };
         let verdict = match self.measured {
             None => "not measured on this machine".to_owned(),
@@ -59,6 +74,9 @@ impl Target {
             Bound::RatioAtMost(limit) => ("at_most", limit),
             Bound::RatioAtLeast(limit) => ("at_least", limit),
             Bound::MebibytesAtMost(limit) => ("mib_at_most", limit),
+            Bound::MicrosecondsAtMost(limit) => ("us_at_most", limit),
+            Bound::PerSecondAtLeast(limit) => ("per_second_at_least", limit),
+            Bound::SecondsAtMost(limit) => ("seconds_at_most", limit),
         };
         json!({"what": self.subject, "against": self.reference, "measured": self.measured, relation: bound, "met": self.is_met()})
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use skillbox_loader::{AgentName, AgentSpec, Dialect, HistoryCompleteness, Session, Settings, SnapshotCache};
+use skillbox_loader::{AgentName, AgentSpec, CatalogSnapshotCache, Dialect, HistoryCompleteness, Session, Settings};
 use skillbox_model::Digest;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
 
@@ -34,7 +34,7 @@ fn counted_scan_and_prompt(root: &Path) -> usize {
     let catalog = scan(root);
     let mut settings = Settings::new(Dialect::Skillbox);
     settings.max_list_chars = 1 << 20;
-    let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    let session = Session::new(settings, Arc::new(CatalogSnapshotCache::default()));
     let agent = AgentName::default();
     session.before_agent(&catalog, &AgentSpec::main());
     let section = session.modify_request(&catalog, &agent, HistoryCompleteness::Complete, &[]);

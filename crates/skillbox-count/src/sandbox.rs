@@ -94,5 +94,6 @@ fn small_job() -> Job {
             owner: BindOwner::Unchanged,
         }],
         unconfined: UnconfinedPolicy::Refuse,
+        listening_ports: None,
     }
 }

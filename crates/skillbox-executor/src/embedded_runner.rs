@@ -17,7 +17,7 @@ pub(crate) const RUNNER_PATH: &str = "/skillbox-runner";
 ///
 /// Every sandbox starts as a clone of its spawner and releases the cloned memory during the run, so a small spawner
 /// makes runs faster. If the runner cannot be started, `own_program` becomes the spawner; it must call
-/// [`skillbox_sandbox::become_spawner_if_asked`]. For users other than root, `own_program` is always the spawner: a
+/// [`skillbox_sandbox::run_spawner_if_requested`]. For users other than root, `own_program` is always the spawner: a
 /// host may restrict user namespaces by the path of a program (AppArmor), and a memfd has no path.
 pub fn start_spawner(own_program: &Path) -> Result<Spawner, SpawnerError> {
     if rustix::process::geteuid().is_root()

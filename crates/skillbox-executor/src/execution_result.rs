@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skillbox_model::{Enforcement, ResourceUsage, RunOutcome};
+use skillbox_model::{Enforcement, NetworkReport, ResourceUsage, RunOutcome};
 
 use crate::CapturedOutput;
 
@@ -21,6 +21,8 @@ pub struct ExecutionResult {
     pub usage: ResourceUsage,
     /// The isolation layers that were enforced.
     pub enforcement: Enforcement,
+    /// What the run did on the network; none if it could reach no host.
+    pub network: Option<NetworkReport>,
     /// Warnings for the caller.
     pub warnings: Vec<String>,
 }

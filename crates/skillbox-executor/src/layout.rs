@@ -29,6 +29,25 @@ pub(crate) fn skill_directory(skill: &SkillName) -> String {
     format!("{SKILLS}/{skill}")
 }
 
+/// Directories of the home directory in which agents keep skills. Each contains a link [`AGENT_SKILLS`] to the skills of
+/// the run, because many skills name their own files by such a path.
+pub(crate) const AGENT_DIRECTORIES: [&str; 4] = [".claude", ".agents", ".codex", ".openclaw"];
+
+/// The name of the link in each of [`AGENT_DIRECTORIES`], and its target.
+pub(crate) const AGENT_SKILLS: (&str, &str) = ("skills", "../../skills");
+
+/// Whether a path of the workspace is one of the links to the skills.
+pub(crate) fn is_agent_skills_link(path: &[u8]) -> bool {
+    let home = path
+        .strip_prefix(HOME.as_bytes())
+        .and_then(|rest| rest.strip_prefix(b"/"));
+    home.is_some_and(|path| {
+        AGENT_DIRECTORIES
+            .iter()
+            .any(|directory| path == format!("{directory}/{}", AGENT_SKILLS.0).as_bytes())
+    })
+}
+
 /// Symbolic links in every skill's directory, with their targets in the workspace.
 pub(crate) const SKILL_LINKS: [(&str, &str); 3] = [
     ("out", "../../out"),

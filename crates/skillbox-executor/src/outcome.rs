@@ -21,9 +21,9 @@ pub(crate) struct RunEvidence {
     /// The signal that ended the command.
     pub signal: Option<i32>,
     /// The kernel killed a process of the sandbox because of the memory limit.
-    pub memory_hit: bool,
+    pub memory_limit_hit: bool,
     /// The kernel refused to create a process because of the process limit.
-    pub pids_hit: bool,
+    pub pids_limit_hit: bool,
     /// The workspace has no space left.
     pub workspace_full: bool,
 }
@@ -46,10 +46,10 @@ pub(crate) fn decide_outcome(evidence: &RunEvidence) -> (RunOutcome, Vec<String>
         None => infer_cause(evidence),
     };
     let is_memory_or_cpu_limit = matches!(ended_by, EndedBy::Memory | EndedBy::Cpu);
-    if evidence.memory_hit && ended_by != EndedBy::Memory {
+    if evidence.memory_limit_hit && ended_by != EndedBy::Memory {
         warnings.push("the memory limit was reached: a process of the run was killed".to_owned());
     }
-    if evidence.pids_hit && ended_by != EndedBy::Pids {
+    if evidence.pids_limit_hit && ended_by != EndedBy::Pids {
         warnings.push("the process limit was reached".to_owned());
     }
     if evidence.workspace_full && ended_by != EndedBy::Disk {
@@ -70,13 +70,13 @@ fn infer_cause(evidence: &RunEvidence) -> EndedBy {
     let is_sigkill = evidence.signal == Some(SIGKILL) || evidence.exit_code == Some(SHELL_EXIT_CODE_SIGKILL);
     let has_failed = evidence.signal.is_some() || evidence.exit_code != Some(0);
     let is_file_too_large = evidence.signal == Some(SIGXFSZ) || evidence.exit_code == Some(SHELL_EXIT_CODE_SIGXFSZ);
-    if evidence.memory_hit && is_sigkill {
+    if evidence.memory_limit_hit && is_sigkill {
         EndedBy::Memory
     } else if evidence.signal == Some(SIGXCPU) {
         EndedBy::Cpu
     } else if is_file_too_large || (evidence.workspace_full && has_failed) {
         EndedBy::Disk
-    } else if evidence.pids_hit && has_failed {
+    } else if evidence.pids_limit_hit && has_failed {
         EndedBy::Pids
     } else if evidence.signal.is_some() {
         EndedBy::Signal
@@ -119,7 +119,7 @@ mod tests {
         check(signal(31), EndedBy::Signal, None, Some(31));
         check(
             RunEvidence {
-                memory_hit: true,
+                memory_limit_hit: true,
                 ..signal(9)
             },
             EndedBy::Memory,
@@ -128,7 +128,7 @@ mod tests {
         );
         check(
             RunEvidence {
-                memory_hit: true,
+                memory_limit_hit: true,
                 ..exit(137)
             },
             EndedBy::Memory,
@@ -137,7 +137,7 @@ mod tests {
         );
         check(
             RunEvidence {
-                memory_hit: true,
+                memory_limit_hit: true,
                 ..exit(0)
             },
             EndedBy::Exit,
@@ -147,7 +147,7 @@ mod tests {
         check(signal(24), EndedBy::Cpu, None, Some(24));
         check(
             RunEvidence {
-                pids_hit: true,
+                pids_limit_hit: true,
                 ..exit(254)
             },
             EndedBy::Pids,
@@ -156,7 +156,7 @@ mod tests {
         );
         check(
             RunEvidence {
-                pids_hit: true,
+                pids_limit_hit: true,
                 ..exit(0)
             },
             EndedBy::Exit,
@@ -205,14 +205,14 @@ mod tests {
     #[test]
     fn a_limit_that_was_not_the_cause_is_a_warning() {
         let (_, warnings) = decide_outcome(&RunEvidence {
-            memory_hit: true,
-            pids_hit: true,
+            memory_limit_hit: true,
+            pids_limit_hit: true,
             workspace_full: true,
             ..exit(0)
         });
         assert_eq!(warnings.len(), 3);
         let (_, warnings) = decide_outcome(&RunEvidence {
-            memory_hit: true,
+            memory_limit_hit: true,
             ..signal(9)
         });
         assert!(warnings.is_empty());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use skillbox_model::{RelPath, SkillName};
 
+use crate::NetworkAccess;
 use crate::job::{JobSpec, RequestError};
 use crate::layout::{self, SKILL_LINKS};
 use crate::snapshot::Snapshot;
@@ -28,6 +29,8 @@ pub struct StagedJob {
     pub skills: Vec<(SkillName, Arc<Snapshot>)>,
     /// Sources to mount read-only into the workspace.
     pub links: Vec<StagedLink>,
+    /// The hosts that the command may reach.
+    pub network: NetworkAccess,
 }
 
 impl StagedJob {
@@ -40,7 +43,15 @@ impl StagedJob {
             mount_points: None,
             skills: Vec::new(),
             links: Vec::new(),
+            network: NetworkAccess::default(),
         }
+    }
+
+    /// Lets the command reach these hosts, and tells programs about the proxy.
+    pub fn with_network(mut self, network: NetworkAccess) -> Self {
+        network.add_proxy_variables(&mut self.env);
+        self.network = network;
+        self
     }
 
     /// Resolves what depends on the staged files: the interpreter and the working directory.
@@ -80,6 +91,7 @@ impl StagedJob {
             mount_points: Some(mount_points),
             skills,
             links,
+            network: NetworkAccess::default(),
         })
     }
 }

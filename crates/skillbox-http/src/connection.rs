@@ -12,31 +12,35 @@ use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::either::Either;
 
 use crate::app::App;
 use crate::limits::Limits;
+use crate::listen::Connection;
 
 /// A connection is closed if the client acknowledges neither data nor keepalive probes for this long.
 const PEER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Serves one client until it disconnects, is too slow, or the server shuts down.
-pub(crate) async fn serve_connection(guard: ConnectionGuard, router: Router, stream: TcpStream) {
+pub(crate) async fn serve_connection(guard: ConnectionGuard, router: Router, stream: Connection) {
     let app = &guard.app;
-    if let Err(error) = configure_socket(&stream) {
+    if let Either::Left(tcp) = &stream
+        && let Err(error) = configure_socket(tcp)
+    {
         tracing::debug!("a connection closed before it could be used: {error}");
         return;
     }
     let mut settings = http1::Builder::new();
     settings
         .timer(TokioTimer::new())
-        .header_read_timeout(app.limits.head_timeout)
+        .header_read_timeout(app.limits.get().head_timeout)
         .max_headers(Limits::MAX_HEADERS)
         .max_buf_size(Limits::MAX_HEAD_BYTES);
     let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
-        () = app.stopping.cancelled() => {
+        () = app.drained.cancelled() => {
             // The current request is completed; no further one is accepted.
             connection.as_mut().graceful_shutdown();
             connection.await

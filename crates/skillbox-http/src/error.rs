@@ -86,8 +86,9 @@ fn status_for(code: ErrorCode) -> StatusCode {
         | Code::SessionUnknown
         | Code::RunUnknown
         | Code::NotFound => StatusCode::NOT_FOUND,
+        Code::RunGone => StatusCode::GONE,
         Code::Unauthorized => StatusCode::UNAUTHORIZED,
-        Code::ManualOnly | Code::HostNotAllowed | Code::ToolNotAllowed => StatusCode::FORBIDDEN,
+        Code::ManualOnly | Code::ModelOnly | Code::HostNotAllowed | Code::ToolNotAllowed => StatusCode::FORBIDDEN,
         Code::SkillDisabled | Code::NotLoaded | Code::LoadLimit | Code::AlreadyExists | Code::Cancelled => {
             StatusCode::CONFLICT
         }

@@ -6,16 +6,22 @@
 
 mod app;
 mod authentication;
+mod body_budget;
 mod connection;
 mod content;
 mod error;
 mod extract;
+mod histogram;
 mod limits;
+mod listen;
 mod lock;
 mod metrics;
 mod openapi;
+mod reload;
+mod request_id;
 mod request_log;
 mod routes;
+mod run_metrics;
 mod run_start;
 mod runs;
 mod server;
@@ -23,5 +29,7 @@ mod tenant;
 mod token;
 
 pub use limits::Limits;
+pub use listen::ListenAddress;
+pub use reload::ReloadedSettings;
 pub use server::{ServeError, Server};
-pub use token::{NewToken, TokenError, TokenHash};
+pub use token::{NewToken, TokenError, TokenHash, TokenScope};

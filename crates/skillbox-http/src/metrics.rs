@@ -1,37 +1,24 @@
 //! Metrics in the text format of Prometheus.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
-use skillbox_model::RunReport;
 
+use crate::histogram::{Histogram, write_header, write_sample};
 use crate::lock::lock;
-
-/// Upper bounds of the histogram buckets, in seconds.
-const BUCKET_BOUNDS: [f64; 14] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0,
-];
+use crate::run_metrics::RunMetrics;
 
 /// Counters of the whole server, without tenant labels.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(String, String, u16), u64>>,
     request_durations: Histogram,
-    runs: Mutex<BTreeMap<String, u64>>,
-    run_durations: Histogram,
+    pub runs: RunMetrics,
     rejected_runs: AtomicU64,
     pub connections: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Histogram {
-    buckets: [AtomicU64; BUCKET_BOUNDS.len()],
-    count: AtomicU64,
-    sum_micros: AtomicU64,
 }
 
 /// Values that are read when the metrics are requested.
@@ -40,6 +27,8 @@ pub(crate) struct CurrentLoad {
     pub queued: usize,
     pub sessions: usize,
     pub resident_bytes: Option<u64>,
+    pub parked_sandboxes: Option<u64>,
+    pub stored_bytes: Vec<(&'static str, u64)>,
 }
 
 impl Metrics {
@@ -63,19 +52,6 @@ impl Metrics {
         self.request_durations.observe(duration);
     }
 
-    /// Counts a finished run. A run without a report was refused.
-    pub(crate) fn record_run(&self, report: Option<&RunReport>, duration: Duration) {
-        let outcome = match report {
-            Some(report) => serde_json::json!(report.ended_by)
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-            None => "refused".to_owned(),
-        };
-        *lock(&self.runs).entry(outcome).or_default() += 1;
-        self.run_durations.observe(duration);
-    }
-
     pub(crate) fn record_rejected_run(&self) {
         self.rejected_runs.fetch_add(1, Ordering::Relaxed);
     }
@@ -95,24 +71,8 @@ impl Metrics {
         }
         let name = "skillbox_http_request_duration_seconds";
         self.request_durations
-            .render(&mut out, name, "Time until the response started.");
-        write_header(
-            &mut out,
-            "skillbox_runs_total",
-            "counter",
-            "Number of ended runs, by outcome.",
-        );
-        for (outcome, count) in lock(&self.runs).iter() {
-            write_sample(
-                &mut out,
-                "skillbox_runs_total",
-                &format!("outcome=\"{outcome}\""),
-                *count,
-            );
-        }
-        let name = "skillbox_run_duration_seconds";
-        self.run_durations
-            .render(&mut out, name, "Duration of runs, without waiting in the queue.");
+            .write(&mut out, name, "Time until the response started.");
+        self.runs.write(&mut out);
         let rejected_runs = self.rejected_runs.load(Ordering::Relaxed);
         let unlabelled = [
             (
@@ -145,57 +105,31 @@ impl Metrics {
             write_header(&mut out, name, kind, help);
             write_sample(&mut out, name, "", value);
         }
-        if let Some(bytes) = load.resident_bytes {
-            write_header(
-                &mut out,
+        let optional = [
+            (
+                "skillbox_sandboxes_parked",
+                "Sandboxes that wait for a run.",
+                load.parked_sandboxes,
+            ),
+            (
                 "process_resident_memory_bytes",
-                "gauge",
                 "Resident memory of the server.",
-            );
-            write_sample(&mut out, "process_resident_memory_bytes", "", bytes);
+                load.resident_bytes,
+            ),
+        ];
+        for (name, help, value) in optional {
+            if let Some(value) = value {
+                write_header(&mut out, name, "gauge", help);
+                write_sample(&mut out, name, "", value);
+            }
+        }
+        let name = "skillbox_stored_bytes";
+        write_header(&mut out, name, "gauge", "Bytes in the state directory, by kind.");
+        for (kind, bytes) in &load.stored_bytes {
+            write_sample(&mut out, name, &format!("kind=\"{kind}\""), bytes);
         }
         out
     }
-}
-
-impl Histogram {
-    fn observe(&self, duration: Duration) {
-        let seconds = duration.as_secs_f64();
-        if let Some(bucket) = BUCKET_BOUNDS.iter().position(|bound| seconds <= *bound) {
-            self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        }
-        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        self.sum_micros.fetch_add(micros, Ordering::Relaxed);
-        self.count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn render(&self, out: &mut String, name: &str, help: &str) {
-        write_header(out, name, "histogram", help);
-        let mut cumulative = 0;
-        for (bound, bucket) in BUCKET_BOUNDS.iter().zip(&self.buckets) {
-            cumulative += bucket.load(Ordering::Relaxed);
-            write_sample(out, &format!("{name}_bucket"), &format!("le=\"{bound}\""), cumulative);
-        }
-        // An observation may be added while the buckets are read, but no bucket may exceed the total.
-        let count = self.count.load(Ordering::Relaxed).max(cumulative);
-        write_sample(out, &format!("{name}_bucket"), "le=\"+Inf\"", count);
-        let seconds = self.sum_micros.load(Ordering::Relaxed) as f64 / 1e6;
-        write_sample(out, &format!("{name}_sum"), "", seconds);
-        write_sample(out, &format!("{name}_count"), "", count);
-    }
-}
-
-fn write_header(out: &mut String, name: &str, kind: &str, help: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-fn write_sample(out: &mut String, name: &str, labels: &str, value: impl std::fmt::Display) {
-    let _ = if labels.is_empty() {
-        writeln!(out, "{name} {value}")
-    } else {
-        writeln!(out, "{name}{{{labels}}} {value}")
-    };
 }
 
 #[cfg(test)]
@@ -214,6 +148,8 @@ mod tests {
             queued: 2,
             sessions: 3,
             resident_bytes: None,
+            parked_sandboxes: Some(4),
+            stored_bytes: vec![("sessions", 5)],
         };
         let text = metrics.render(&load);
         for expected in [
@@ -223,6 +159,8 @@ mod tests {
             "skillbox_http_request_duration_seconds_bucket{le=\"+Inf\"} 3",
             "skillbox_http_request_duration_seconds_sum 400.032",
             "skillbox_runs_queued 2",
+            "skillbox_sandboxes_parked 4",
+            "skillbox_stored_bytes{kind=\"sessions\"} 5",
         ] {
             assert!(text.lines().any(|line| line == expected), "{expected} in\n{text}");
         }

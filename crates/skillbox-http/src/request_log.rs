@@ -10,6 +10,7 @@ use axum::response::Response;
 use tracing::Instrument;
 
 use crate::app::App;
+use crate::request_id::with_request_id;
 
 const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -31,7 +32,8 @@ pub(crate) async fn log_request(State(app): State<Arc<App>>, request: Request, n
         status = tracing::field::Empty,
     );
     let started = Instant::now();
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let handled = next.run(request).instrument(span.clone());
+    let mut response = with_request_id(id.to_str().unwrap_or_default(), handled).await;
     span.record("status", response.status().as_u16());
     app.metrics
         .record_request(&method, route, response.status().as_u16(), started.elapsed());

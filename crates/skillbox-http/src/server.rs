@@ -1,24 +1,25 @@
 //! The server: starts, accepts connections, shuts down.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use skillbox_repository::{WatchError, WatchHandle};
-use skillbox_runtime::{AgentOptions, RefreshPolicy, RunError, Runtime};
-use tokio::net::{TcpListener, TcpSocket};
+use skillbox_runtime::{AgentOptions, RunError, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::app::App;
+use crate::app::{App, Reloadable};
+use crate::body_budget::BodyBudget;
 use crate::connection;
 use crate::limits::Limits;
+use crate::listen::{ListenAddress, Listener};
 use crate::metrics::Metrics;
 use crate::openapi::{Authentication, openapi_document, render_page};
+use crate::reload::{ReadSettings, ReloadedSettings, reload_on_signal};
 use crate::routes::{route_tables, router};
 use crate::runs::RunQueue;
 use crate::tenant::Tenants;
@@ -28,8 +29,8 @@ use crate::token::TokenHash;
 const GARBAGE_INTERVAL: Duration = Duration::from_secs(600);
 /// How long the last responses may take after the last run has ended.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The number of connections that the kernel queues before they are accepted.
-const LISTEN_BACKLOG: u32 = 4_096;
+/// The number of threads for runs that a reload may make use of. They are created when they are needed.
+const MIN_RUN_THREADS: usize = 512;
 /// The delay after a failed accept, which usually means that file descriptors are exhausted.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
@@ -38,12 +39,12 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 pub enum ServeError {
     /// Without tokens, any host that reaches the address could run scripts.
     #[error("{0} is reachable from other hosts, but no token is configured")]
-    NoTokens(SocketAddr),
+    NoTokens(ListenAddress),
     /// The address cannot be used.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The cause.
         source: io::Error,
     },
@@ -59,11 +60,17 @@ pub enum ServeError {
 }
 
 /// A server that is ready to start.
-#[derive(Debug)]
 pub struct Server {
     app: Arc<App>,
     router: Router,
+    read_settings: Option<ReadSettings>,
     _watch: Mutex<WatchHandle>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("app", &self.app).finish_non_exhaustive()
+    }
 }
 
 impl Server {
@@ -75,8 +82,6 @@ impl Server {
         limits: Limits,
     ) -> Result<Self, ServeError> {
         options.session = None;
-        // HTTP requests are not grouped into turns, so changes on disk apply from the next request on.
-        options.refresh = RefreshPolicy::EveryCall;
         let watch = runtime.repository().watch()?;
         let authentication = if tokens.is_empty() {
             Authentication::None
@@ -85,41 +90,61 @@ impl Server {
         };
         let tables = route_tables();
         let document = openapi_document(&tables.public, &tables.authenticated, authentication);
+        let body_budget = BodyBudget::new(limits.max_buffered_bytes);
         let app = Arc::new(App {
-            tenants: Tenants::new(runtime.clone(), tokens),
+            tenants: Reloadable::new(Tenants::new(&runtime, tokens, &body_budget, limits.results_ttl, &[])),
+            body_budget,
+            served_address: OnceLock::new(),
             runtime,
             agent_options: options,
             run_queue: RunQueue::new(limits.max_runs, limits.max_queued),
             upload_permits: Arc::new(Semaphore::new(Limits::MAX_UPLOADS)),
             metrics: Metrics::default(),
             stopping: CancellationToken::new(),
-            killing: CancellationToken::new(),
+            drained: CancellationToken::new(),
+            grace_period_over: CancellationToken::new(),
             work: TaskTracker::new(),
             openapi_json: document.to_string().into(),
             openapi_page: render_page(&document).into(),
-            limits,
+            limits: Reloadable::new(limits),
         });
-        for tenant in app.tenants.all() {
+        let counted = Arc::downgrade(&app);
+        app.runtime.observe_runs(move |run| {
+            if let Some(app) = counted.upgrade() {
+                app.metrics.runs.record(run);
+            }
+        });
+        for tenant in app.tenants.get().all() {
             tenant.runtime.remove_orphaned_sessions().map_err(ServeError::Cleanup)?;
         }
         Ok(Self {
             router: router(tables, &app),
             app,
+            read_settings: None,
             _watch: Mutex::new(watch),
         })
     }
 
+    /// Reads the settings again at each SIGHUP.
+    pub fn with_reload(
+        mut self,
+        read_settings: impl Fn() -> Result<ReloadedSettings, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.read_settings = Some(Box::new(read_settings));
+        self
+    }
+
     /// Serves on an address until a signal arrives, and calls `ready` with the bound address. After the signal, runs may
     /// finish within the grace period; then they are killed.
-    pub fn serve(self, address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
-        if !address.ip().is_loopback() && matches!(self.app.tenants, Tenants::Local(_)) {
+    pub fn serve(self, address: ListenAddress, ready: impl FnOnce(&ListenAddress)) -> Result<(), ServeError> {
+        if !address.is_local() && matches!(*self.app.tenants.get(), Tenants::Local(_)) {
             return Err(ServeError::NoTokens(address));
         }
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder
             .enable_all()
             .worker_threads(worker_thread_count())
-            .max_blocking_threads(self.app.limits.max_runs + Limits::MAX_UPLOADS + 64);
+            .max_blocking_threads(self.app.limits.get().max_runs.max(MIN_RUN_THREADS) + Limits::MAX_UPLOADS + 64);
         let tokio_runtime = builder.build().map_err(ServeError::Start)?;
         let result = tokio_runtime.block_on(self.accept_until_shutdown(address, ready));
         tokio_runtime.shutdown_background();
@@ -127,22 +152,36 @@ impl Server {
     }
 
     async fn accept_until_shutdown(
-        self,
-        address: SocketAddr,
-        ready: impl FnOnce(SocketAddr),
+        mut self,
+        address: ListenAddress,
+        ready: impl FnOnce(&ListenAddress),
     ) -> Result<(), ServeError> {
         stop_on_signal(self.app.stopping.clone()).map_err(ServeError::Start)?;
-        let listener = bind(address).map_err(|source| ServeError::Listen { address, source })?;
-        ready(listener.local_addr().map_err(ServeError::Start)?);
+        reload_on_signal(self.app.clone(), self.read_settings.take()).map_err(ServeError::Start)?;
+        let listener = Listener::bind(&address).map_err(|source| ServeError::Listen { address, source })?;
+        let bound = listener.address().map_err(ServeError::Start)?;
+        ready(&bound);
+        let _is_set_once = self.app.served_address.set(bound);
         let garbage_collection = tokio::spawn(collect_garbage(self.app.clone()));
         let connections = TaskTracker::new();
-        tokio::select! {
-            () = accept_connections(&self.app, &self.router, listener, &connections) => {}
-            () = self.app.stopping.cancelled() => {}
+        {
+            let accept = accept_connections(&self.app, &self.router, listener, &connections);
+            tokio::pin!(accept);
+            tokio::select! {
+                () = &mut accept => {}
+                () = self.app.stopping.cancelled() => {}
+            }
+            garbage_collection.abort();
+            // Clients are still answered: they can fetch results, and see from `/readyz` that no new work starts.
+            tokio::select! {
+                () = &mut accept => {}
+                () = drain(&self.app) => {}
+            }
         }
-        garbage_collection.abort();
+        self.app.drained.cancel();
         connections.close();
-        shut_down(&self.app, &connections).await;
+        close_connections(&connections).await;
+        tracing::info!("stopped");
         Ok(())
     }
 }
@@ -153,27 +192,15 @@ fn worker_thread_count() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
-/// Binds with a long backlog, so that a burst of connections waits in the kernel's queue instead of being dropped and
-/// retried.
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(LISTEN_BACKLOG)
-}
-
-async fn accept_connections(app: &Arc<App>, router: &Router, listener: TcpListener, connections: &TaskTracker) {
-    let permits = Arc::new(Semaphore::new(app.limits.max_connections.max(1)));
+async fn accept_connections(app: &Arc<App>, router: &Router, listener: Listener, connections: &TaskTracker) {
+    let permits = Arc::new(Semaphore::new(app.limits.get().max_connections.max(1)));
     loop {
         // Beyond the limit, clients wait in the kernel's queue.
         let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok(stream) => {
                 let guard = connection::ConnectionGuard::new(app.clone(), permit);
                 connections.spawn(connection::serve_connection(guard, router.clone(), stream));
             }
@@ -185,31 +212,38 @@ async fn accept_connections(app: &Arc<App>, router: &Router, listener: TcpListen
     }
 }
 
-/// Waits for runs to finish, kills the remaining ones, then waits for the last responses.
-async fn shut_down(app: &App, connections: &TaskTracker) {
+/// Waits for runs to finish, and kills the remaining ones after the grace period.
+async fn drain(app: &App) {
+    let grace_period = app.limits.get().grace_period;
+    let (running, queued) = app.run_queue.running_and_waiting();
+    tracing::info!(running, queued, grace_s = grace_period.as_secs(), "draining");
     app.work.close();
-    if tokio::time::timeout(app.limits.grace_period, app.work.wait())
+    if tokio::time::timeout(grace_period, app.work.wait()).await.is_ok() {
+        return;
+    }
+    let (running, queued) = app.run_queue.running_and_waiting();
+    tracing::warn!(running, queued, "runs are killed: the grace period is over");
+    app.grace_period_over.cancel();
+    for tenant in app.tenants.get().all() {
+        tenant.runs.all().iter().for_each(|run| run.cancel());
+    }
+    if tokio::time::timeout(Limits::KILL_TIMEOUT, app.work.wait())
         .await
         .is_err()
     {
-        app.killing.cancel();
-        for tenant in app.tenants.all() {
-            tenant.runs.all().iter().for_each(|run| run.cancel());
-        }
-        if tokio::time::timeout(Limits::KILL_TIMEOUT, app.work.wait())
-            .await
-            .is_err()
-        {
-            tracing::error!("some runs did not end; they are killed with the server");
-        }
+        tracing::error!("some runs did not end; they are killed with the server");
     }
+}
+
+/// Waits for the last responses.
+async fn close_connections(connections: &TaskTracker) {
     if tokio::time::timeout(RESPONSE_TIMEOUT, connections.wait())
         .await
         .is_err()
     {
         tracing::info!(
-            "closing {} connections before their responses are complete",
-            connections.len()
+            connections = connections.len(),
+            "connections are closed before their responses are complete"
         );
     }
 }
@@ -232,8 +266,8 @@ async fn collect_garbage(app: Arc<App>) {
         tokio::time::sleep(GARBAGE_INTERVAL).await;
         let app = app.clone();
         let collected = tokio::task::spawn_blocking(move || {
-            for tenant in app.tenants.all() {
-                if let Err(error) = tenant.runtime.collect_garbage(app.limits.session_idle_timeout) {
+            for tenant in app.tenants.get().all() {
+                if let Err(error) = tenant.runtime.collect_garbage(app.limits.get().session_idle_timeout) {
                     tracing::warn!(tenant = tenant.label(), "garbage collection is incomplete: {error}");
                 }
             }

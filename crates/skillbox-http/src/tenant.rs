@@ -1,12 +1,17 @@
 //! Tenants: clients that share the server and are isolated from each other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use skillbox_model::TenantName;
 use skillbox_runtime::Runtime;
 
-use crate::runs::RunRegistry;
-use crate::token::{self, TokenHash};
+use tokio::sync::Semaphore;
+
+use crate::body_budget::BodyBudget;
+use crate::limits::Limits;
+use crate::runs::{IdempotencyKeys, RunRegistry};
+use crate::token::{self, TokenHash, TokenScope};
 
 /// A tenant with its own runtime and runs.
 #[derive(Debug)]
@@ -15,14 +20,27 @@ pub(crate) struct Tenant {
     pub name: Option<TenantName>,
     pub runtime: Arc<Runtime>,
     pub runs: RunRegistry,
+    pub idempotency_keys: IdempotencyKeys,
+    /// The memory for request bodies of this tenant.
+    pub body_budget: BodyBudget,
+    /// One permit for each concurrent upload.
+    pub upload_permits: Semaphore,
 }
 
 impl Tenant {
-    fn new(name: Option<TenantName>, runtime: Arc<Runtime>) -> Arc<Self> {
+    fn new(
+        name: Option<TenantName>,
+        runtime: Arc<Runtime>,
+        body_budget: BodyBudget,
+        results_ttl: Duration,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name,
             runtime,
-            runs: RunRegistry::default(),
+            runs: RunRegistry::new(results_ttl),
+            idempotency_keys: IdempotencyKeys::default(),
+            body_budget,
+            upload_permits: Semaphore::new(Limits::MAX_TENANT_UPLOADS),
         })
     }
 
@@ -37,46 +55,78 @@ impl Tenant {
 pub(crate) enum Tenants {
     /// Without tokens, every client is the host's own user and shares the sessions of the command line.
     Local(Arc<Tenant>),
-    /// The tenant of each token; equal indices of the two lists belong together.
-    ByToken(Vec<TokenHash>, Vec<Arc<Tenant>>),
+    /// The access of each token; equal indices of the two lists belong together.
+    ByToken(Vec<TokenHash>, Vec<Access>),
+}
+
+/// What a token gives access to.
+#[derive(Clone, Debug)]
+pub(crate) enum Access {
+    /// Everything of a tenant.
+    Tenant(Arc<Tenant>),
+    /// The metrics of the server, and nothing else.
+    Metrics,
 }
 
 impl Tenants {
-    pub(crate) fn new(runtime: Arc<Runtime>, tokens: Vec<TokenHash>) -> Self {
+    /// The tenants of these tokens. Tenants of `earlier` keep their runs.
+    pub(crate) fn new(
+        runtime: &Arc<Runtime>,
+        tokens: Vec<TokenHash>,
+        body_budget: &BodyBudget,
+        results_ttl: Duration,
+        earlier: &[Arc<Tenant>],
+    ) -> Self {
         if tokens.is_empty() {
-            return Self::Local(Tenant::new(None, runtime));
+            return Self::Local(Tenant::new(None, runtime.clone(), body_budget.clone(), results_ttl));
         }
-        let mut tenants: Vec<Arc<Tenant>> = Vec::new();
-        for token in &tokens {
+        let mut tenants: Vec<Arc<Tenant>> = earlier.to_vec();
+        let mut access_of = |token: &TokenHash| {
+            if token.scope == TokenScope::Metrics {
+                return Access::Metrics;
+            }
             let existing = tenants
                 .iter()
                 .find(|tenant| tenant.name.as_ref() == Some(&token.tenant));
-            let tenant = existing.cloned().unwrap_or_else(|| {
+            Access::Tenant(existing.cloned().unwrap_or_else(|| {
                 let runtime = runtime.for_tenant(&token.tenant);
-                Tenant::new(Some(token.tenant.clone()), runtime.into())
-            });
-            tenants.push(tenant);
-        }
-        Self::ByToken(tokens, tenants)
+                let budget = body_budget.for_tenant();
+                let tenant = Tenant::new(Some(token.tenant.clone()), runtime.into(), budget, results_ttl);
+                tenants.push(tenant.clone());
+                tenant
+            }))
+        };
+        let access = tokens.iter().map(&mut access_of).collect();
+        Self::ByToken(tokens, access)
     }
 
-    /// The tenant of a token.
-    pub(crate) fn by_token(&self, token: &str) -> Option<&Arc<Tenant>> {
+    /// The access of a token.
+    pub(crate) fn by_token(&self, token: &str) -> Option<Access> {
         match self {
             Self::Local(_) => None,
-            Self::ByToken(tokens, tenants) => tenants.get(token::find_token(tokens, token)?),
+            Self::ByToken(tokens, access) => access.get(token::find_token(tokens, token)?).cloned(),
+        }
+    }
+
+    /// Whether a token for metrics exists.
+    pub(crate) fn have_metrics_token(&self) -> bool {
+        match self {
+            Self::Local(_) => false,
+            Self::ByToken(tokens, _) => tokens.iter().any(|token| token.scope == TokenScope::Metrics),
         }
     }
 
     /// All tenants without duplicates.
-    pub(crate) fn all(&self) -> Vec<&Arc<Tenant>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
         match self {
-            Self::Local(tenant) => vec![tenant],
-            Self::ByToken(_, tenants) => {
-                let mut distinct: Vec<&Arc<Tenant>> = Vec::new();
-                for tenant in tenants {
-                    if !distinct.iter().any(|known| Arc::ptr_eq(known, tenant)) {
-                        distinct.push(tenant);
+            Self::Local(tenant) => vec![tenant.clone()],
+            Self::ByToken(_, access) => {
+                let mut distinct: Vec<Arc<Tenant>> = Vec::new();
+                for access in access {
+                    if let Access::Tenant(tenant) = access
+                        && !distinct.iter().any(|known| Arc::ptr_eq(known, tenant))
+                    {
+                        distinct.push(tenant.clone());
                     }
                 }
                 distinct

@@ -8,7 +8,7 @@ use skillbox_repository::{Catalog, SkillEntry, nearest_names};
 use crate::agent::AgentName;
 use crate::delta::StateDelta;
 use crate::dialect::Dialect;
-use crate::loader_error::LoaderError;
+use crate::loader_error::{LoaderError, NotLoadedReason};
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
 use crate::state::SkillsState;
@@ -41,6 +41,8 @@ pub enum Caller {
     Model,
     /// The user.
     User,
+    /// The host itself, to which no frontmatter denies an invocation.
+    Host,
 }
 
 /// The result of an operation, and its change of the state.
@@ -82,6 +84,15 @@ impl<'c> CallContext<'c> {
         Ok(skill)
     }
 
+    /// Refuses a skill that the caller may not invoke.
+    pub(crate) fn check_caller(&self, skill: &SkillView) -> Result<(), LoaderError> {
+        match self.caller {
+            Caller::Model if skill.is_manual_only() => Err(LoaderError::ManualOnly(skill.name.to_string())),
+            Caller::User if skill.is_model_only() => Err(LoaderError::ModelOnly(skill.name.to_string())),
+            Caller::Model | Caller::User | Caller::Host => Ok(()),
+        }
+    }
+
     /// The catalog entry of a skill, to open it.
     pub(crate) fn catalog_entry(&self, skill: &SkillView) -> Result<&'c SkillEntry, LoaderError> {
         self.catalog
@@ -93,6 +104,14 @@ impl<'c> CallContext<'c> {
     }
 
     pub(crate) fn unknown_skill(&self, name: &str) -> LoaderError {
+        let is_new = || {
+            let known = self.state.snapshot().and_then(|snapshot| snapshot.get(name));
+            known.is_none() && self.catalog.get(name).is_some()
+        };
+        // The other dialects have a text of their own for every unknown skill.
+        if matches!(self.settings.dialect, Dialect::Skillbox | Dialect::Trpc) && is_new() {
+            return LoaderError::AddedDuringTurn(name.to_owned());
+        }
         let visible = self.state.visible(self.agent).map(|skill| skill.name.as_str());
         let suggestions = match self.settings.dialect {
             Dialect::Deepagents => visible.collect(),
@@ -101,7 +120,17 @@ impl<'c> CallContext<'c> {
         LoaderError::UnknownSkill {
             name: name.to_owned(),
             suggestions: suggestions.into_iter().map(str::to_owned).collect(),
+            not_loaded: self.why_not_loaded(name).map(Box::new),
         }
+    }
+
+    /// Why a skill did not load that the agent could see otherwise.
+    fn why_not_loaded(&self, name: &str) -> Option<NotLoadedReason> {
+        let finding = self.catalog.why_not_loaded(name)?;
+        self.state.may_see(self.agent, name).then(|| NotLoadedReason {
+            reason: finding.summary(),
+            hint: finding.hint.clone(),
+        })
     }
 
     /// The names of the skills that the agent has loaded.

@@ -12,11 +12,12 @@ use crate::skill_view::SkillView;
 #[derive(Clone, Debug, Default)]
 pub struct CatalogSnapshot(Arc<SkillIndex>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SkillIndex {
-    /// Sorted by source, then by path.
+    /// Sorted by the first source that has the name, then by path: a skill keeps the position of the one it overrides.
     skills: Vec<Arc<SkillView>>,
     by_name: HashMap<SkillName, usize>,
+    source_count: usize,
 }
 
 /// The difference between two snapshots.
@@ -42,8 +43,8 @@ impl CatalogSnapshot {
                 }
             }
         }
-        if !ordered.is_sorted_by(|a, b| a.position() <= b.position()) {
-            ordered.sort_by(|a, b| a.position().cmp(&b.position()));
+        if !ordered.is_sorted_by(|a, b| a.first_position() <= b.first_position()) {
+            ordered.sort_by(|a, b| a.first_position().cmp(&b.first_position()));
             for (index, skill) in ordered.iter().enumerate() {
                 if let Some(entry) = by_name.get_mut(&skill.name) {
                     *entry = index;
@@ -53,7 +54,20 @@ impl CatalogSnapshot {
         Self(Arc::new(SkillIndex {
             skills: ordered,
             by_name,
+            source_count: 0,
         }))
+    }
+
+    /// Records how many sources the skills come from.
+    pub(crate) fn with_source_count(self, source_count: usize) -> Self {
+        let Self(index) = self;
+        let index = Arc::unwrap_or_clone(index);
+        Self(Arc::new(SkillIndex { source_count, ..index }))
+    }
+
+    /// How many sources were scanned; 0 for a stored snapshot.
+    pub(crate) fn source_count(&self) -> usize {
+        self.0.source_count
     }
 
     /// The skills in order.

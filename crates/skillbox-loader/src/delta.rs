@@ -1,5 +1,6 @@
 //! Changes to a session's state, as lists of operations.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -8,13 +9,14 @@ use skillbox_model::{RelPath, SkillName};
 use crate::agent::{AgentName, SkillFilter};
 use crate::catalog_snapshot::{CatalogSnapshot, SnapshotDiff};
 use crate::hooks::HookKey;
+use crate::host_tools::HostTool;
 use crate::skill_view::SkillView;
 use crate::state::{AgentState, DocSelection, LoadMode, LoadedSkill, PromptNote, ResourceView, SkillsState};
 
 /// A list of operations on a [`SkillsState`].
 ///
 /// Calls that run in parallel against one state each produce a delta, and the deltas are applied one after the other.
-/// Operations that add something (`Load`, `AddDocs`, `AddNote`, `Disable`, `MarkHookFired`) merge: no addition is lost,
+/// Operations that add something (`Load`, `AddDocs`, `AddNote`, `Disable`, `MarkHookFired`, `RegisterTools`) merge: no addition is lost,
 /// whatever the order. Operations that set or remove a value (`UpdateSkills`, `SetFilter`, `Unload`, `SelectDocs`,
 /// `SetResources`, `Enable`, `RemoveNote`) override what was applied before them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -104,6 +106,20 @@ pub enum StateOperation {
     Enable {
         /// The skill.
         skill: SkillName,
+    },
+    /// Adds tools of the host; a tool of the same name is replaced.
+    RegisterTools {
+        /// Tools by skill.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        grouped_tools: BTreeMap<SkillName, Vec<HostTool>>,
+        /// Tools that a skill unlocks by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<HostTool>,
+    },
+    /// Removes tools of the host.
+    UnregisterTools {
+        /// Their names.
+        tools: Vec<String>,
     },
     /// Records that a hook has fired and must not fire again.
     #[serde(rename = "hook_fired")]
@@ -208,6 +224,8 @@ impl SkillsState {
             StateOperation::Enable { skill } => {
                 self.disabled.remove(skill);
             }
+            StateOperation::RegisterTools { grouped_tools, tools } => self.host_tools.register(grouped_tools, tools),
+            StateOperation::UnregisterTools { tools } => self.host_tools.unregister(tools),
             StateOperation::MarkHookFired { agent, hook } => {
                 self.agent_mut(agent).fired_hooks.insert(hook.clone());
             }

@@ -1,21 +1,11 @@
 //! Host tools that become visible when a skill that needs them is loaded.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use skillbox_model::SkillName;
+use std::collections::BTreeSet;
 
 use crate::agent::AgentName;
+use crate::host_tools::{DynamicTools, HostTool};
 use crate::policy::ToolName;
 use crate::state::SkillsState;
-
-/// Names of host tools that stay hidden until a skill is loaded.
-#[derive(Clone, Debug, Default)]
-pub struct DynamicTools {
-    /// Tools that belong to a skill.
-    pub by_skill: BTreeMap<SkillName, Vec<String>>,
-    /// Tools that a skill can unlock by naming them in its `allowed-tools`.
-    pub unlockable: BTreeSet<String>,
-}
 
 impl DynamicTools {
     /// The tools that the agent sees: the given ones, then those of each loaded skill, without duplicates.
@@ -45,5 +35,19 @@ impl DynamicTools {
             }
         }
         visible
+    }
+}
+
+impl SkillsState {
+    /// The registered host tools that the agent sees: those of each loaded skill, in loading order.
+    pub fn visible_host_tools(&self, agent: &AgentName) -> Vec<&HostTool> {
+        if self.host_tools.is_empty() {
+            return Vec::new();
+        }
+        let names = self.host_tools.unlocked_by.visible(&[], self, agent);
+        names
+            .iter()
+            .filter_map(|name| self.host_tools.definitions.get(name))
+            .collect()
     }
 }

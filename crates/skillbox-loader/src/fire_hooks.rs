@@ -1,10 +1,23 @@
 //! Fires the hooks of loaded skills.
 
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use crate::agent::AgentName;
 use crate::delta::{StateDelta, StateOperation};
 use crate::hooks::{HookEvent, HookHandler, MatchedHook};
 use crate::skill_view::SkillView;
-use crate::state::{PromptNote, SkillsState};
+use crate::state::{NoteKind, PromptNote, SkillsState};
+
+/// The hooks that an event fires.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FiredHooks {
+    /// The hooks, for the host to run.
+    pub hooks: Vec<MatchedHook>,
+    /// The change of the state.
+    pub delta: StateDelta,
+}
 
 /// An event, and the subjects that a hook's matcher is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +44,8 @@ impl<'t> HookTrigger<'t> {
         }
     }
 
-    /// The event before or after a tool call.
-    pub(crate) fn tool_call(event: HookEvent, subjects: &'t [&'t str]) -> Self {
+    /// An event that can occur any number of times.
+    pub(crate) fn repeated(event: HookEvent, subjects: &'t [&'t str]) -> Self {
         Self {
             event,
             subjects,
@@ -59,10 +72,11 @@ pub(crate) fn fire_hooks(
         .hooks()
         .matching(&skill.name, trigger.event, trigger.subjects)
     {
-        if already_fired.is_some_and(|fired| fired.contains(&hook.key)) {
+        let fires_once = hook.once || trigger.repeat == Repeat::Never;
+        if fires_once && already_fired.is_some_and(|fired| fired.contains(&hook.key)) {
             continue;
         }
-        if hook.once || trigger.repeat == Repeat::Never {
+        if fires_once {
             delta.push(StateOperation::MarkHookFired {
                 agent: agent.clone(),
                 hook: hook.key.clone(),
@@ -74,10 +88,29 @@ pub(crate) fn fire_hooks(
                 note: PromptNote {
                     skill: skill.name.clone(),
                     text: prompt.as_str().into(),
+                    kind: NoteKind::Hook,
                 },
             }),
             _ => for_host.push(hook),
         }
     }
     for_host
+}
+
+/// Fires the hooks of some loaded skills for an event with this input.
+pub(crate) fn fire_event(
+    state: &SkillsState,
+    agent: &AgentName,
+    skills: &[&Arc<SkillView>],
+    event: HookEvent,
+    input: &Value,
+) -> FiredHooks {
+    let subjects = event.subjects(input);
+    let mut fired = FiredHooks::default();
+    for skill in skills {
+        let trigger = HookTrigger::repeated(event, &subjects);
+        let hooks = fire_hooks(state, agent, skill, trigger, &mut fired.delta);
+        fired.hooks.extend(hooks);
+    }
+    fired
 }

@@ -11,13 +11,16 @@ mod cached_field;
 mod call_arguments;
 mod call_context;
 mod catalog_snapshot;
+mod catalog_snapshot_cache;
 mod delta;
 mod dialect;
 mod dynamic_tools;
 mod fire_hooks;
 #[cfg(test)]
 mod fixture;
+mod hook_diagnostics;
 mod hooks;
+mod host_tools;
 mod loader_error;
 mod operations;
 mod policy;
@@ -27,7 +30,6 @@ mod sanitize;
 mod session;
 mod settings;
 mod skill_view;
-mod snapshot_cache;
 mod source_view;
 mod state;
 mod tool;
@@ -40,25 +42,28 @@ pub use agent::{AgentName, AgentNameError, AgentSpec, Inheritance, SkillFilter};
 pub use call_arguments::{CallArguments, find_invalid_field};
 pub use call_context::{CallContext, Caller, OperationOutcome};
 pub use catalog_snapshot::{CatalogSnapshot, SnapshotDiff};
+pub use catalog_snapshot_cache::CatalogSnapshotCache;
 pub use delta::{StateDelta, StateOperation};
 pub use dialect::{Dialect, DialectError, render_state, render_state_changes};
-pub use dynamic_tools::DynamicTools;
-pub use hooks::{HookEvent, HookHandler, HookKey, MatchedHook, SkillHooks};
-pub use loader_error::LoaderError;
+pub use fire_hooks::FiredHooks;
+pub use hook_diagnostics::hook_diagnostics;
+pub use hooks::{BlockingExit, FiredBy, HookEvent, HookHandler, HookKey, MatchedHook, SkillHooks};
+pub use host_tools::{DynamicTools, HostTool, HostToolError};
+pub use loader_error::{LoaderError, NotLoadedReason};
 pub use policy::{PolicyKind, default_always_allowed};
 pub use prompt_template::{PromptTemplate, TemplateError};
-pub use session::{HistoryCompleteness, PromptSection, Session, ToolCallHooks};
-pub use settings::{AtLimit, Delivery, PromptFrame, Settings, ShownPaths};
+pub use session::{HistoryCompleteness, PromptSection, Session};
+pub use settings::{AtLimit, Delivery, ForkedSkills, PromptFrame, Settings, ShownPaths};
 pub use skill_view::{InvocationSettings, ShadowedLocation, SkillGroup, SkillView};
-pub use snapshot_cache::SnapshotCache;
 pub use source_view::SourceView;
-pub use state::{DocSelection, LoadMode, LoadedSkill, PromptNote, ResourceType, ResourceView, SkillsState};
+pub use state::{DocSelection, LoadMode, LoadedSkill, NoteKind, PromptNote, ResourceType, ResourceView, SkillsState};
 pub use tool::Tool;
-pub use tool_call::ToolCallReply;
+pub use tool_call::{ForkRequest, ToolCallReply};
 pub use tool_interface::{
-    DocsMode, ListInput, ListResult, ListedSkill, LoadInput, LoadResult, ReadInput, ReadResult, ResultDoc,
-    SaaSkillInput, SearchHit, SearchInput, SearchResult, SelectDocsInput, SelectDocsResult, SetDisabledResult,
-    SkillInput, ToolDefinition, ToolFormat, UnloadResult,
+    DocsMode, ForkedSession, ListInput, ListResult, ListedSkill, LoadInput, LoadResult, ReadInput, ReadResult,
+    RegisterToolsInput, RegisterToolsResult, ResultDoc, SaaSkillInput, SearchHit, SearchInput, SearchResult,
+    SelectDocsInput, SelectDocsResult, SetDisabledResult, SkillInput, ToolDefinition, ToolFormat, ToolOwner,
+    UnloadResult, accept_error, make_portable,
 };
 pub use turn_start::{TurnStartEffects, compute_skills_update};
-pub use turn_text_cache::TurnTextCache;
+pub use turn_text_cache::{StoredTurnTexts, TurnTextCache};

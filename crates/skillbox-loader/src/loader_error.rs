@@ -8,6 +8,15 @@ use skillbox_repository::SkillReadError;
 
 use crate::skill_view::SkillView;
 
+/// Why a skill that exists did not load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotLoadedReason {
+    /// The file, the line and what is wrong there.
+    pub reason: String,
+    /// The remedy.
+    pub hint: Option<String>,
+}
+
 /// Why a call was refused. Each variant requires a different reaction of the caller.
 /// [`to_error_body`](Self::to_error_body) renders the message of a dialect.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +28,21 @@ pub enum LoaderError {
         name: String,
         /// The most similar names, or all names in dialects that list all.
         suggestions: Vec<String>,
+        /// Why the skill did not load, if a skill of that name exists.
+        not_loaded: Option<Box<NotLoadedReason>>,
     },
+    /// The skill was added to the catalog after the agent's turn started.
+    #[error("unknown skill {0:?}: it was added after this turn started")]
+    AddedDuringTurn(String),
     /// The skill is disabled in this session.
     #[error("the skill {0:?} is disabled in this session")]
     Disabled(String),
     /// Only the user may load the skill.
     #[error("only the user can load the skill {0:?}")]
     ManualOnly(String),
+    /// Only the model may load the skill.
+    #[error("only the model can load the skill {0:?}")]
+    ModelOnly(String),
     /// The agent has loaded as many skills as it may.
     #[error("cannot load the skill {name:?}: the limit of {limit} loaded skills is reached")]
     LoadLimit {
@@ -115,6 +132,25 @@ pub enum LoaderError {
         /// The tool that loads skills.
         load_tool: Option<&'static str>,
     },
+    /// The called name is that of a tool that the host runs.
+    #[error("{0:?} is a tool of the host: skillbox lists it, and the host runs it")]
+    HostToolCalled(String),
+    /// The host registers a tool with the name of one of skillbox's tools.
+    #[error("the tool {name:?} cannot be registered: skillbox has a tool of that name")]
+    HostToolNameTaken {
+        /// The name.
+        name: String,
+        /// The argument that contains it.
+        field: String,
+    },
+    /// The host registers too many tools.
+    #[error("at most {max_tools} host tools of {max_bytes} bytes together can be registered")]
+    TooManyHostTools {
+        /// How many tools may be registered.
+        max_tools: usize,
+        /// The maximum size of their definitions.
+        max_bytes: usize,
+    },
     /// The arguments do not match what the tool accepts.
     #[error("invalid arguments for {tool}")]
     InvalidArguments {
@@ -142,19 +178,23 @@ impl LoaderError {
     /// The stable code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::UnknownSkill { .. } => ErrorCode::UnknownSkill,
+            Self::UnknownSkill { .. } | Self::AddedDuringTurn(_) => ErrorCode::UnknownSkill,
             Self::Disabled(_) => ErrorCode::SkillDisabled,
             Self::ManualOnly(_) => ErrorCode::ManualOnly,
+            Self::ModelOnly(_) => ErrorCode::ModelOnly,
             Self::LoadLimit { .. } => ErrorCode::LoadLimit,
             Self::SkillMissing { .. } | Self::Unreadable { .. } => ErrorCode::SkillUnreadable,
             Self::UnknownDoc { .. } => ErrorCode::UnknownDoc,
             Self::InvalidPath { source, .. } if source.is_escape() => ErrorCode::PathEscape,
-            Self::TooLarge { .. } => ErrorCode::LimitExceeded,
+            Self::TooLarge { .. } | Self::TooManyHostTools { .. } => ErrorCode::LimitExceeded,
             Self::NotLoaded(_) => ErrorCode::NotLoaded,
             Self::ToolNotAllowed { .. } => ErrorCode::ToolNotAllowed,
-            Self::UnknownTool { .. } | Self::SkillCalledAsTool { .. } => ErrorCode::UnknownTool,
+            Self::UnknownTool { .. } | Self::SkillCalledAsTool { .. } | Self::HostToolCalled(_) => {
+                ErrorCode::UnknownTool
+            }
             Self::InvalidPath { .. }
             | Self::InvalidArguments { .. }
+            | Self::HostToolNameTaken { .. }
             | Self::SkillNotNamed
             | Self::SkillMismatch { .. } => ErrorCode::InvalidRequest,
         }

@@ -2,24 +2,24 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use skillbox_repository::Catalog;
 
 use crate::agent::{AgentName, AgentSpec};
-use crate::call_context::{CallContext, Caller};
+use crate::call_context::{CallContext, Caller, OperationOutcome};
+use crate::catalog_snapshot_cache::CatalogSnapshotCache;
 use crate::delta::{StateDelta, StateOperation};
-use crate::fire_hooks::{HookTrigger, fire_hooks};
-use crate::hooks::{HookEvent, MatchedHook};
+use crate::fire_hooks::{FiredHooks, fire_event};
+use crate::hooks::HookEvent;
 use crate::loader_error::LoaderError;
 use crate::policy::{DeclaredTools, PolicyKind, Verdict, check};
 use crate::prompt::{PromptInput, render_section};
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
-use crate::snapshot_cache::SnapshotCache;
 use crate::state::{LoadMode, SkillsState};
 use crate::tool::Tool;
 use crate::tool_call::ToolCallReply;
-use crate::tool_interface::{ToolDefinition, define_tools};
+use crate::tool_interface::{RegisterToolsInput, RegisterToolsResult, ToolDefinition, VisibleSkills, define_tools};
 use crate::turn_start::{TurnStartEffects, compute_skills_update};
 use crate::turn_text_cache::TurnTextCache;
 
@@ -30,7 +30,7 @@ use crate::turn_text_cache::TurnTextCache;
 #[derive(Debug)]
 pub struct Session {
     settings: Settings,
-    snapshots: Arc<SnapshotCache>,
+    snapshots: Arc<CatalogSnapshotCache>,
     state: Mutex<SkillsState>,
     texts: TurnTextCache,
 }
@@ -42,6 +42,8 @@ pub struct PromptSection {
     pub text: String,
     /// The change of the state: skills and notes that only one prompt shows are removed.
     pub delta: StateDelta,
+    /// The model that the loaded skills ask for; the host decides.
+    pub model: Option<String>,
 }
 
 impl PromptSection {
@@ -62,23 +64,14 @@ pub enum HistoryCompleteness {
     Trimmed,
 }
 
-/// The hooks that fire before or after a tool call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolCallHooks {
-    /// The hooks, for the host to run.
-    pub hooks: Vec<MatchedHook>,
-    /// The change of the state.
-    pub delta: StateDelta,
-}
-
 impl Session {
     /// Creates a session with an empty state.
-    pub fn new(settings: Settings, snapshots: Arc<SnapshotCache>) -> Self {
+    pub fn new(settings: Settings, snapshots: Arc<CatalogSnapshotCache>) -> Self {
         Self::resume(settings, snapshots, SkillsState::default())
     }
 
     /// Creates a session with a stored state.
-    pub fn resume(settings: Settings, snapshots: Arc<SnapshotCache>, state: SkillsState) -> Self {
+    pub fn resume(settings: Settings, snapshots: Arc<CatalogSnapshotCache>, state: SkillsState) -> Self {
         Self {
             settings,
             snapshots,
@@ -95,6 +88,11 @@ impl Session {
     /// Returns a copy of the state.
     pub fn state(&self) -> SkillsState {
         self.lock().clone()
+    }
+
+    /// The texts that the current turn has read.
+    pub fn texts(&self) -> &TurnTextCache {
+        &self.texts
     }
 
     /// Replaces the state with a stored one.
@@ -128,7 +126,7 @@ impl Session {
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// let session = Session::new(settings, Arc::new(CatalogSnapshotCache::default()));
     /// let turn = session.before_agent(&catalog, &AgentSpec::main());
     /// assert!(turn.is_some(), "the first turn discovers the skills");
     /// let again = session.before_agent(&catalog, &AgentSpec::main());
@@ -159,7 +157,7 @@ impl Session {
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # let session = Session::new(settings, Arc::new(CatalogSnapshotCache::default()));
     /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let section = session.modify_request(&catalog, &agent, HistoryCompleteness::Complete, &[]).unwrap();
@@ -189,9 +187,10 @@ impl Session {
             loaded_texts: &loaded_texts,
             warnings,
         })?;
+        let model = state.requested_model(agent).map(str::to_owned);
         let delta = discard_shown_once(&state, agent);
         state.apply(&delta);
-        Some(PromptSection { text, delta })
+        Some(PromptSection { text, delta, model })
     }
 
     /// Checks whether the policy allows a tool call, and returns the hooks to run before it. Does not make the call.
@@ -207,7 +206,7 @@ impl Session {
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
     /// settings.policy = PolicyKind::Strict;
-    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # let session = Session::new(settings, Arc::new(CatalogSnapshotCache::default()));
     /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let arguments = json!({"command": "curl example.com"});
@@ -217,12 +216,7 @@ impl Session {
     /// assert_eq!(blocked.to_error_body(Dialect::Skillbox).code.as_str(), "tool_not_allowed");
     /// # Ok::<(), LoaderError>(())
     /// ```
-    pub fn wrap_tool_call(
-        &self,
-        agent: &AgentName,
-        tool: &str,
-        arguments: &Value,
-    ) -> Result<ToolCallHooks, LoaderError> {
+    pub fn wrap_tool_call(&self, agent: &AgentName, tool: &str, arguments: &Value) -> Result<FiredHooks, LoaderError> {
         let mut state = self.lock();
         let skills = loaded_skills(&state, agent);
         self.check_policy(&skills, tool, arguments)?;
@@ -232,26 +226,35 @@ impl Session {
             Some(Tool::Unload | Tool::Disable)
         );
         let hooked_skills: &[_] = if removes_skill { &[] } else { &skills };
-        let fired = fire_tool_hooks(&state, agent, hooked_skills, HookEvent::PreToolUse, tool);
+        let input = json!({"tool_name": tool});
+        let fired = fire_event(&state, agent, hooked_skills, HookEvent::PreToolUse, &input);
         state.apply(&fired.delta);
         Ok(fired)
     }
 
-    /// Returns the hooks to run after a tool call.
-    pub fn after_tool_call(&self, agent: &AgentName, tool: &str) -> ToolCallHooks {
+    /// Returns the hooks of the agent's loaded skills to run for an event. Matchers are compared with a field of the
+    /// input, see [`HookEvent::matcher_field`].
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use serde_json::json;
+    /// # use skillbox_loader::*;
+    /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
+    /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
+    /// # let session = Session::new(Settings::default(), Arc::new(CatalogSnapshotCache::default()));
+    /// # session.before_agent(&repository.catalog(), &AgentSpec::main());
+    /// let fired = session.fire_event(&AgentName::default(), HookEvent::PreCompact, &json!({"trigger": "auto"}));
+    /// assert!(fired.hooks.is_empty(), "no loaded skill has a hook for this event");
+    /// ```
+    pub fn fire_event(&self, agent: &AgentName, event: HookEvent, input: &Value) -> FiredHooks {
         let mut state = self.lock();
-        let fired = fire_tool_hooks(
-            &state,
-            agent,
-            &loaded_skills(&state, agent),
-            HookEvent::PostToolUse,
-            tool,
-        );
+        let fired = fire_event(&state, agent, &loaded_skills(&state, agent), event, input);
         state.apply(&fired.delta);
         fired
     }
 
-    /// The definitions of the tools that the agent can call, with the names of the skills that it can see.
+    /// The definitions of the tools that the agent can call, with the names of the skills that it can see. The host's own
+    /// tools follow, as far as loaded skills make them visible.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -261,7 +264,7 @@ impl Session {
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # let session = Session::new(settings, Arc::new(CatalogSnapshotCache::default()));
     /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let tools: Vec<_> = session.tools(&agent).iter().map(|tool| tool.to_format(ToolFormat::Anthropic)).collect();
@@ -271,12 +274,32 @@ impl Session {
     /// ```
     pub fn tools(&self, agent: &AgentName) -> Vec<ToolDefinition> {
         let state = self.lock();
-        let names: Vec<&str> = state.visible(agent).map(|skill| skill.name.as_str()).collect();
-        define_tools(
+        let skills = VisibleSkills {
+            names: state.visible(agent).map(|skill| skill.name.as_str()).collect(),
+            take_arguments: state.visible(agent).any(|skill| skill.argument_hint().is_some()),
+        };
+        let mut tools = define_tools(
             self.settings.dialect,
             |tool| self.settings.registered_tools.contains(&tool),
-            &names,
-        )
+            &skills,
+        );
+        tools.extend(state.visible_host_tools(agent).into_iter().map(ToolDefinition::from));
+        tools
+    }
+
+    /// Registers tools of the host. They become visible when a skill that needs them is loaded.
+    pub fn register_tools(
+        &self,
+        catalog: &Catalog,
+        agent: &AgentName,
+        input: &RegisterToolsInput,
+    ) -> Result<OperationOutcome<RegisterToolsResult>, LoaderError> {
+        let mut state = self.lock();
+        let outcome = self
+            .call_context(catalog, &state, agent, Caller::Model)
+            .register_tools(input)?;
+        state.apply(&outcome.delta);
+        Ok(outcome)
     }
 
     /// Checks that a tool exists. The error names the tools that do.
@@ -297,7 +320,7 @@ impl Session {
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let catalog = repository.catalog();
     /// # let mut settings = Settings::default();
-    /// # let session = Session::new(settings, Arc::new(SnapshotCache::default()));
+    /// # let session = Session::new(settings, Arc::new(CatalogSnapshotCache::default()));
     /// # session.before_agent(&catalog, &AgentSpec::main());
     /// # let agent = AgentName::default();
     /// let load = session.call(&catalog, &agent, Caller::Model, "skill_load", &json!({"skill": "csv-report"}))?;
@@ -339,7 +362,8 @@ impl Session {
         match check(policy, &self.settings.always_allowed, &declared, tool, arguments) {
             Verdict::Allowed => Ok(()),
             Verdict::Blocked(reason) => {
-                tracing::warn!(tool, policy = policy.as_str(), "tool blocked by allowed-tools policy");
+                let policy = policy.as_str();
+                tracing::warn!(tool, policy, "Tool '{tool}' blocked by allowed-tools policy");
                 Err(LoaderError::ToolNotAllowed {
                     tool: tool.to_owned(),
                     skills: skills.iter().map(|skill| Arc::clone(skill)).collect(),
@@ -373,27 +397,6 @@ impl Session {
 
 fn loaded_skills<'s>(state: &'s SkillsState, agent: &AgentName) -> Vec<&'s Arc<SkillView>> {
     state.loaded_views(agent).map(|(_, skill)| skill).collect()
-}
-
-fn fire_tool_hooks(
-    state: &SkillsState,
-    agent: &AgentName,
-    skills: &[&Arc<SkillView>],
-    event: HookEvent,
-    tool: &str,
-) -> ToolCallHooks {
-    // A matcher for Bash also matches our own shell tools.
-    let subjects: &[&str] = match tool {
-        "skill_run" | "skill_exec" => &[tool, "Bash"],
-        _ => &[tool],
-    };
-    let mut fired = ToolCallHooks::default();
-    for skill in skills {
-        let trigger = HookTrigger::tool_call(event, subjects);
-        let hooks = fire_hooks(state, agent, skill, trigger, &mut fired.delta);
-        fired.hooks.extend(hooks);
-    }
-    fired
 }
 
 /// Unloads the skills that only one prompt shows, and removes all notes.

@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Inheritance;
 use crate::dialect::Dialect;
 use crate::policy::{PolicyKind, default_always_allowed};
 use crate::prompt_template::PromptTemplate;
 use crate::source_view::SourceView;
 use crate::state::LoadMode;
 use crate::tool::Tool;
+
+/// The maximum number of loaded skills, in dialects that limit it.
+const DEFAULT_MAX_LOADED: usize = 10;
 
 /// How a session presents skills and limits their use. The settings of a session do not change.
 #[derive(Clone, Debug)]
@@ -23,14 +27,18 @@ pub struct Settings {
     pub always_allowed: BTreeSet<String>,
     /// Maximum length in characters of the list of skills in a prompt.
     pub max_list_chars: usize,
-    /// How many skills an agent may have loaded at once.
-    pub max_loaded: usize,
+    /// How many skills an agent may have loaded at once; by default, the dialect decides.
+    pub max_loaded: Option<usize>,
     /// What happens when an agent loads one more.
     pub at_limit: AtLimit,
-    /// How long a skill stays loaded.
-    pub load_mode: LoadMode,
+    /// How long a skill stays loaded; by default, the dialect decides.
+    pub load_mode: Option<LoadMode>,
     /// Where the text of a loaded skill appears; by default, the dialect decides.
     pub delivery: Option<Delivery>,
+    /// Where a skill with `context: fork` is loaded.
+    pub forked_skills: ForkedSkills,
+    /// What sub-agents inherit if the host does not say it when they start.
+    pub subagent_inherit: Inheritance,
     /// Whether a skill must be loaded before it runs.
     pub require_loaded: bool,
     /// The tools that the host offers. Tools that the dialect lacks are ignored.
@@ -39,6 +47,8 @@ pub struct Settings {
     pub sources: Vec<SourceView>,
     /// The text around the list of skills in the prompt section.
     pub prompt_frame: PromptFrame,
+    /// The host's own text on how to load skills, in place of the dialect's.
+    pub load_instructions: Option<String>,
     /// Which path of a skill prompts show; by default, the one that the dialect's tools can use.
     pub shown_paths: Option<ShownPaths>,
     /// Maximum bytes shown of one document; a tool can read the rest.
@@ -55,18 +65,39 @@ impl Settings {
             policy: PolicyKind::default(),
             always_allowed: default_always_allowed(),
             max_list_chars: 16_000,
-            max_loaded: 10,
+            max_loaded: None,
             at_limit: AtLimit::default(),
-            load_mode: LoadMode::default(),
+            load_mode: None,
             delivery: None,
+            forked_skills: ForkedSkills::default(),
+            subagent_inherit: Inheritance::default(),
             require_loaded: false,
             registered_tools: Tool::ALL.iter().copied().collect(),
             sources: Vec::new(),
             prompt_frame: PromptFrame::default(),
+            load_instructions: None,
             shown_paths: None,
             max_bytes_per_doc: 256 << 10,
             max_doc_bytes_per_skill: 1 << 20,
         }
+    }
+
+    /// How many skills an agent may have loaded at once; `None` if their number is not limited.
+    pub fn load_limit(&self) -> Option<usize> {
+        self.max_loaded.or(match self.dialect {
+            // Spring AI Alibaba does not limit reads, and the text of a read skill is not repeated in prompts.
+            Dialect::Saa => None,
+            Dialect::Skillbox | Dialect::Trpc | Dialect::Deepagents | Dialect::Agentskills => Some(DEFAULT_MAX_LOADED),
+        })
+    }
+
+    /// How long a skill stays loaded.
+    pub fn load_mode(&self) -> LoadMode {
+        self.load_mode.unwrap_or(match self.dialect {
+            // trpc-agent-go stores its keys under `temp:`, which is valid for the turn.
+            Dialect::Trpc => LoadMode::Turn,
+            Dialect::Skillbox | Dialect::Deepagents | Dialect::Saa | Dialect::Agentskills => LoadMode::Session,
+        })
     }
 
     /// Where the text of a loaded skill appears.
@@ -110,6 +141,18 @@ pub enum AtLimit {
     Refuse,
     /// The least recently used skill is unloaded.
     EvictLeastRecent,
+}
+
+/// Where a skill with `context: fork` is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForkedSkills {
+    /// In a session of its own, which the caller creates. The state of the agent that loads it does not change.
+    #[default]
+    OwnSession,
+    /// In no session, for callers that cannot use another one: they get the text. The state does not change either.
+    NoSession,
+    /// In the session of the agent that loads it, like any other skill.
+    SameSession,
 }
 
 /// Where the text of a loaded skill appears.

@@ -81,6 +81,9 @@ pub struct InvocationSettings {
     /// The context that the skill asks for, such as `fork`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<str>>,
+    /// The agent that should run the skill in a context of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Box<str>>,
     /// Its hooks, as written.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub hooks: Value,
@@ -213,15 +216,15 @@ impl SkillView {
         self.path.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 
-    /// The skill's own position, by which lists are sorted.
-    pub(crate) fn position(&self) -> ListPosition<'_> {
+    /// The skill's own position.
+    fn position(&self) -> ListPosition<'_> {
         ListPosition {
             source_rank: self.source_rank,
             path: &self.path,
         }
     }
 
-    /// The position of the first skill with this name.
+    /// The position of the first skill with this name, by which lists are sorted.
     pub(crate) fn first_position(&self) -> ListPosition<'_> {
         self.first_shadowed
             .as_ref()
@@ -233,6 +236,29 @@ impl SkillView {
         self.invocation
             .as_ref()
             .is_some_and(|invocation| invocation.manual_only)
+    }
+
+    /// Whether only the model may load it.
+    pub fn is_model_only(&self) -> bool {
+        self.invocation
+            .as_ref()
+            .is_some_and(|invocation| invocation.hidden_from_users)
+    }
+
+    /// Whether it asks for a context of its own.
+    pub fn is_forked(&self) -> bool {
+        let context = self
+            .invocation
+            .as_ref()
+            .and_then(|invocation| invocation.context.as_deref());
+        context.is_some_and(|context| context.trim() == "fork")
+    }
+
+    /// The model that it asks for.
+    pub fn model(&self) -> Option<&str> {
+        self.invocation
+            .as_ref()
+            .and_then(|invocation| invocation.model.as_deref())
     }
 
     /// What to write as arguments.

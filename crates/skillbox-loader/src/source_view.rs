@@ -11,7 +11,7 @@ pub struct SourceView {
 
 impl SourceView {
     /// Creates a source and derives its label from the path: `~/.claude/skills` gives "Claude".
-    pub fn at(path: impl Into<String>) -> Self {
+    pub fn from_path(path: impl Into<String>) -> Self {
         let path = path.into();
         Self {
             label: label_of(&path),

@@ -10,6 +10,7 @@ use skillbox_model::{RelPath, SkillName};
 use crate::agent::{AgentName, SkillFilter};
 use crate::catalog_snapshot::CatalogSnapshot;
 use crate::hooks::HookKey;
+use crate::host_tools::HostTools;
 use crate::skill_view::SkillView;
 
 /// The state of one session. Only [`apply`](Self::apply) changes it, so that every change is a delta that can be
@@ -28,6 +29,9 @@ pub struct SkillsState {
     /// Skills that are disabled in this session.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) disabled: BTreeSet<SkillName>,
+    /// Tools that the host registered.
+    #[serde(default, skip_serializing_if = "HostTools::is_empty")]
+    pub(crate) host_tools: HostTools,
 }
 
 /// The state of one agent.
@@ -193,13 +197,33 @@ impl ResourceType {
     }
 }
 
-/// A text that a skill's hook adds to the next prompt.
+/// A text for the next prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptNote {
-    /// The skill whose hook it is.
+    /// The skill that it comes from.
     pub skill: SkillName,
     /// The text.
     pub text: Box<str>,
+    /// What produced it.
+    #[serde(default, skip_serializing_if = "NoteKind::is_hook")]
+    pub kind: NoteKind,
+}
+
+/// What produced a note.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// A hook of a loaded skill.
+    #[default]
+    Hook,
+    /// A forked skill, which returned its result.
+    ForkResult,
+}
+
+impl NoteKind {
+    fn is_hook(&self) -> bool {
+        *self == Self::Hook
+    }
 }
 
 impl SkillsState {
@@ -240,10 +264,17 @@ impl SkillsState {
     /// Finds a skill by name, disabled or not, if the agent's filter includes it.
     pub(crate) fn skill_in_filter(&self, agent: &AgentName, name: &str) -> Option<&Arc<SkillView>> {
         let skill = self.skills.as_ref()?.get(name)?;
+        self.filter_includes(agent, &skill.name).then_some(skill)
+    }
+
+    /// Whether the agent may see a skill of this name, which need not exist.
+    pub fn may_see(&self, agent: &AgentName, name: &str) -> bool {
+        SkillName::parse(name).is_ok_and(|name| self.filter_includes(agent, &name))
+    }
+
+    fn filter_includes(&self, agent: &AgentName, name: &SkillName) -> bool {
         let filter = self.agents.get(agent).map(|agent| &agent.filter);
-        filter
-            .is_none_or(|filter| filter.includes(&skill.name))
-            .then_some(skill)
+        filter.is_none_or(|filter| filter.includes(name))
     }
 
     /// The skills that the agent has loaded and can see, in loading order.
@@ -288,6 +319,16 @@ impl SkillsState {
     /// Notes of hooks for the agent's next prompt.
     pub fn notes(&self, agent: &AgentName) -> &[PromptNote] {
         self.agents.get(agent).map_or(&[], |agent| &agent.notes)
+    }
+
+    /// The model that the agent's loaded skills ask for: that of the skill loaded last among those that name one.
+    pub fn requested_model(&self, agent: &AgentName) -> Option<&str> {
+        self.loaded_views(agent).filter_map(|(_, skill)| skill.model()).last()
+    }
+
+    /// The model that a loaded skill asks for.
+    pub fn model_of(&self, skill: &SkillName) -> Option<&str> {
+        self.skills.as_ref()?.get(skill.as_str())?.model()
     }
 
     /// The least recently used of the loaded skills.

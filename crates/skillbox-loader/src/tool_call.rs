@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use skillbox_model::RunRequest;
+use skillbox_model::{RunRequest, SkillName};
 
 use crate::call_arguments::CallArguments;
 use crate::call_context::{CallContext, OperationOutcome};
@@ -10,9 +10,11 @@ use crate::delta::StateDelta;
 use crate::dialect::{Dialect, render_state_changes};
 use crate::hooks::MatchedHook;
 use crate::loader_error::LoaderError;
+use crate::settings::ForkedSkills;
 use crate::tool::Tool;
 use crate::tool_interface::{
-    DeepagentsSkillInput, ListInput, LoadInput, ReadInput, SaaSkillInput, SearchInput, SelectDocsInput, SkillInput,
+    DeepagentsSkillInput, ListInput, LoadInput, ReadInput, SaaReadInput, SaaSkillInput, SearchInput, SelectDocsInput,
+    SkillInput,
 };
 
 /// The reply to a tool call.
@@ -27,6 +29,19 @@ pub enum ToolCallReply {
     },
     /// The caller must run the request: it is valid, and the skill may run.
     Run(Box<RunRequest>),
+    /// The caller must load the skill in a session of its own: the skill may be loaded and asks for that.
+    Fork(Box<ForkRequest>),
+}
+
+/// A skill that asks for a session of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkRequest {
+    /// The skill.
+    pub skill: SkillName,
+    /// The agent that should run it.
+    pub agent: Option<String>,
+    /// The model that it asks for.
+    pub model: Option<String>,
 }
 
 impl CallContext<'_> {
@@ -46,7 +61,11 @@ impl CallContext<'_> {
             }
             Tool::List => self.complete(tool, self.list(&arguments.parse::<ListInput>()?)?),
             Tool::Load => {
-                let outcome = self.load(&self.load_input(&arguments)?)?;
+                let input = self.load_input(&arguments)?;
+                if let Some(request) = self.fork_request(&input)? {
+                    return Ok(ToolCallReply::Fork(Box::new(request)));
+                }
+                let outcome = self.load(&input)?;
                 let hooks = outcome.result.hooks.clone();
                 self.complete_with_hooks(tool, outcome, hooks)
             }
@@ -105,15 +124,43 @@ impl CallContext<'_> {
     }
 
     fn load_input(&self, arguments: &CallArguments<'_>) -> Result<LoadInput, LoaderError> {
-        let by_name = |skill: String| LoadInput {
+        let by_name = |skill: String, arguments: Option<String>| LoadInput {
             skill,
+            arguments,
             ..LoadInput::default()
         };
         match self.settings.dialect {
-            Dialect::Deepagents => Ok(by_name(arguments.parse::<DeepagentsSkillInput>()?.skill_name)),
-            Dialect::Saa => Ok(by_name(self.resolve_skill_name(&arguments.parse::<SaaSkillInput>()?)?)),
+            Dialect::Deepagents => {
+                let DeepagentsSkillInput { skill_name, args } = arguments.parse()?;
+                Ok(by_name(skill_name, args))
+            }
+            Dialect::Saa => {
+                let SaaReadInput {
+                    skill_name,
+                    skill_path,
+                    arguments,
+                } = arguments.parse()?;
+                let skill = SaaSkillInput { skill_name, skill_path };
+                Ok(by_name(self.resolve_skill_name(&skill)?, arguments))
+            }
             _ => arguments.parse(),
         }
+    }
+
+    /// The request for a session of its own, if the skill asks for one and the host has not loaded it here already.
+    fn fork_request(&self, input: &LoadInput) -> Result<Option<ForkRequest>, LoaderError> {
+        let skill = self.find_skill(&input.skill)?;
+        let loads_here = self.settings.forked_skills == ForkedSkills::SameSession;
+        if loads_here || !skill.is_forked() || self.state.is_loaded(self.agent, &skill.name) {
+            return Ok(None);
+        }
+        self.check_caller(skill)?;
+        let invocation = skill.invocation.as_deref();
+        Ok(Some(ForkRequest {
+            skill: skill.name.clone(),
+            agent: invocation.and_then(|invocation| invocation.agent.as_deref().map(str::to_owned)),
+            model: skill.model().map(str::to_owned),
+        }))
     }
 
     fn disable_input(&self, arguments: &CallArguments<'_>) -> Result<SkillInput, LoaderError> {
@@ -132,6 +179,9 @@ impl CallContext<'_> {
                 load_tool: self.settings.tool_name(Tool::Load),
             };
         }
+        if self.state.host_tools.definitions.contains_key(name) {
+            return LoaderError::HostToolCalled(name.to_owned());
+        }
         let tools = self.settings.dialect.tools().iter();
         let registered = tools.filter(|(tool, _)| self.settings.registered_tools.contains(tool));
         LoaderError::UnknownTool {
@@ -144,7 +194,7 @@ impl CallContext<'_> {
 /// Builds a result from the text for the model and the fields that only a host can act on.
 fn text_result(text: &str, result: &Value) -> Value {
     let mut reduced = json!({"content": text});
-    for key in ["model", "context", "hooks", "evicted"] {
+    for key in ["model", "context", "agent", "hooks", "evicted"] {
         if let Some(value) = result.get(key) {
             reduced[key] = value.clone();
         }

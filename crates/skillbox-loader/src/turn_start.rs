@@ -1,13 +1,17 @@
 //! Starts a turn: updates the state with changes on disk, and unloads skills that were loaded for one turn only.
 
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use skillbox_model::SkillName;
 use skillbox_repository::Catalog;
 
 use crate::agent::{AgentName, AgentSpec, Inheritance};
 use crate::call_context::CallContext;
 use crate::catalog_snapshot::CatalogSnapshot;
 use crate::delta::{StateDelta, StateOperation};
-use crate::fire_hooks::{HookTrigger, fire_hooks};
-use crate::hooks::MatchedHook;
+use crate::fire_hooks::{FiredHooks, HookTrigger, fire_event, fire_hooks};
+use crate::hooks::{HookEvent, MatchedHook};
 use crate::operations::scan_resources;
 use crate::state::{LoadMode, SkillsState};
 
@@ -24,7 +28,8 @@ pub struct TurnStartEffects {
 pub fn compute_skills_update(state: &SkillsState, newer: &CatalogSnapshot) -> Option<StateOperation> {
     let Some(current) = state.snapshot() else {
         let changed = newer.skills().to_vec();
-        tracing::info!(skills = changed.len(), "discovered {} skills", changed.len());
+        let (skills, sources) = (changed.len(), newer.source_count());
+        tracing::info!(skills, sources, "Discovered {skills} skills from {sources} sources");
         return Some(StateOperation::UpdateSkills {
             changed,
             removed: Vec::new(),
@@ -56,11 +61,10 @@ impl CallContext<'_> {
         if is_new && let Some((parent, Inheritance::Inherit)) = &spec.parent {
             self.inherit_loaded_skills(spec, parent, &mut delta);
         }
-        let loaded = self.state.loaded(&spec.agent);
-        for expired in loaded.filter(|loaded| loaded.mode == LoadMode::Turn) {
+        for expired in self.skills_of_last_turn(&spec.agent) {
             delta.push(StateOperation::Unload {
                 agent: spec.agent.clone(),
-                skill: expired.skill.clone(),
+                skill: expired.clone(),
             });
         }
         // The remaining steps need the state with the delta applied.
@@ -74,8 +78,33 @@ impl CallContext<'_> {
         if spec.parent.is_none() {
             next.rescan_resources(self.catalog, &mut delta);
         }
-        let hooks = next.fire_start_hooks(&mut delta);
+        let mut hooks = next.fire_start_hooks(&mut delta);
+        if is_new && let Some((parent, _)) = &spec.parent {
+            let fired = self.fire_subagent_start(spec, parent);
+            delta.operations.extend(fired.delta.operations);
+            hooks.extend(fired.hooks);
+        }
         TurnStartEffects { delta, hooks }
+    }
+
+    /// The skills that were loaded for the last turn only. If that is how skills are loaded, the documents that were
+    /// selected of skills which are not loaded belong to that turn too.
+    fn skills_of_last_turn(&self, agent: &AgentName) -> BTreeSet<&SkillName> {
+        let loaded = self.state.loaded(agent);
+        let mut expired: BTreeSet<&SkillName> = loaded
+            .filter(|loaded| loaded.mode == LoadMode::Turn)
+            .map(|loaded| &loaded.skill)
+            .collect();
+        if self.settings.load_mode() == LoadMode::Turn {
+            let selected = self
+                .state
+                .agents
+                .get(agent)
+                .into_iter()
+                .flat_map(|agent| agent.docs.keys());
+            expired.extend(selected.filter(|skill| !self.state.is_loaded(agent, skill)));
+        }
+        expired
     }
 
     /// Loads for a new sub-agent the skills and documents that its parent has loaded.
@@ -100,11 +129,10 @@ impl CallContext<'_> {
 
     /// Prompts list the resources of loaded skills, so every turn scans them again.
     fn rescan_resources(&self, catalog: &Catalog, delta: &mut StateDelta) {
-        for loaded in self.state.loaded(self.agent) {
+        for (loaded, skill) in self.state.loaded_views(self.agent) {
             let dir = catalog.get(loaded.skill.as_str()).map(|entry| entry.open());
-            let Some(Ok(resources)) = dir.map(|dir| dir.and_then(|dir| scan_resources(&dir))) else {
-                continue;
-            };
+            let Some(Ok(dir)) = dir else { continue };
+            let (resources, _) = scan_resources(skill, &dir);
             if self.state.resources(&loaded.skill) != Some(&resources) {
                 delta.push(StateOperation::SetResources {
                     skill: loaded.skill.clone(),
@@ -112,6 +140,13 @@ impl CallContext<'_> {
                 });
             }
         }
+    }
+
+    /// Fires the hooks of the parent's skills for the start of a sub-agent.
+    fn fire_subagent_start(&self, spec: &AgentSpec, parent: &AgentName) -> FiredHooks {
+        let skills: Vec<_> = self.state.loaded_views(parent).map(|(_, skill)| skill).collect();
+        let input = json!({"agent_type": spec.agent});
+        fire_event(self.state, parent, &skills, HookEvent::SubagentStart, &input)
     }
 
     /// Fires the start hooks of skills that were inherited or restored from a stored state.

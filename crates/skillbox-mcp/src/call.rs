@@ -1,4 +1,4 @@
-//! One tool call: it waits for a slot, runs on a blocking thread, reports progress and returns its result. A long call
+//! One tool call: it waits for a permit, runs on a blocking thread, reports progress and returns its result. A long call
 //! continues as a task if the client supports tasks.
 
 use std::sync::Arc;
@@ -16,22 +16,30 @@ use skillbox_model::{EndedBy, ErrorCode};
 use skillbox_runtime::{Dialect, ToolCall, ToolError, ToolOutcome};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
 use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
 
 use crate::blocking::internal_error;
+use crate::output_uri;
 use crate::progress::ProgressBuffer;
 use crate::server_state::ServerState;
 use crate::session::ClientSession;
-use crate::session_resolver::{HANDLE_KEY, ResolvedSession};
+use crate::session_resolver::{HANDLE_KEY, ResolvedSession, is_stateless};
 use crate::tools;
 
 /// A call that takes longer becomes a task if the client supports tasks.
 const TASK_THRESHOLD: Duration = Duration::from_millis(500);
+
+/// The longest time without a progress notification. Clients time out without one, and this one leaves room for a busy
+/// machine within the documented 5 seconds.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(4);
 
 /// The end of a call.
 struct CallEnd {
     result: Result<CallToolResult, ErrorData>,
     /// Whether cancellation ended the call. It is false if the call completed first.
     is_cancelled: bool,
+    /// Whether the client sees other tools of its host than before the call.
+    changes_host_tools: bool,
 }
 
 /// Makes one call. A refused call is a result that the model can read; protocol errors are for the client.
@@ -41,14 +49,23 @@ pub(crate) async fn call(
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let supports_tasks = context
-        .client_capabilities()
-        .is_some_and(|capabilities| capabilities.supports_tasks());
-    let slot = CallSlot::acquire(server, &resolved.session, context).await?;
+    // Clients of the older revisions may declare the extension, but do not understand its results.
+    let supports_tasks = is_stateless(context)
+        && context
+            .client_capabilities()
+            .is_some_and(|capabilities| capabilities.supports_tasks());
+    let permit = CallPermit::acquire(server, &resolved.session, context).await?;
     let has_listener = supports_tasks || wants_progress(context);
-    let mut running = RunningCall::start(server, &resolved, request, slot, has_listener)?;
+    let mut running = RunningCall::start(server, &resolved, request, permit, has_listener)?;
     let response = match running.wait(context, supports_tasks.then_some(TASK_THRESHOLD)).await {
-        Some(end) => into_result(end)?.into(),
+        Some(end) => {
+            let end = end.map_err(|error| internal_error(&error))?;
+            if end.changes_host_tools && !is_stateless(context) {
+                // Fails only if the client has disconnected.
+                let _ = context.peer.notify_tool_list_changed().await;
+            }
+            end.result?.into()
+        }
         None => match resolved
             .session
             .tasks
@@ -80,12 +97,12 @@ fn wants_progress(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Keeps the session open, and counts towards the server's limit of concurrent calls.
-struct CallSlot {
+struct CallPermit {
     _session_guard: OwnedRwLockReadGuard<()>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl CallSlot {
+impl CallPermit {
     async fn acquire(
         server: &ServerState,
         session: &ClientSession,
@@ -93,7 +110,7 @@ impl CallSlot {
     ) -> Result<Self, ErrorData> {
         let session_guard = session.begin_call()?;
         let permit = tokio::select! {
-            permit = server.call_slots.clone().acquire_owned() => permit.map_err(|error| internal_error(&error))?,
+            permit = server.call_permits.clone().acquire_owned() => permit.map_err(|error| internal_error(&error))?,
             () = context.ct.cancelled() => return Err(cancelled_error()),
             () = session.ended().cancelled() => return Err(cancelled_error()),
         };
@@ -120,8 +137,10 @@ struct RunningCall {
     cancel: CancelOnDrop,
     progress: Arc<ProgressBuffer>,
     sent_notifications: f64,
+    started: Instant,
+    last_notification: Instant,
     handle: Option<String>,
-    _slot: CallSlot,
+    _permit: CallPermit,
 }
 
 impl RunningCall {
@@ -129,7 +148,7 @@ impl RunningCall {
         server: &ServerState,
         resolved: &ResolvedSession,
         request: CallToolRequestParams,
-        slot: CallSlot,
+        permit: CallPermit,
         has_listener: bool,
     ) -> Result<Self, ErrorData> {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
@@ -139,6 +158,9 @@ impl RunningCall {
             dialect: server.dialect(),
             handle: resolved.handle.clone(),
             session: resolved.session.clone(),
+            link_session: resolved.link_session.clone(),
+            new_session: resolved.new_session().map(str::to_owned),
+            inline_bytes: server.inline_bytes,
         };
         let cancel = CancelOnDrop(CancelToken::new().map_err(|error| internal_error(&error))?);
         let progress = Arc::new(ProgressBuffer::default());
@@ -163,8 +185,10 @@ impl RunningCall {
             cancel,
             progress,
             sent_notifications: 0.0,
+            started: Instant::now(),
+            last_notification: Instant::now(),
             handle: resolved.handle.clone(),
-            _slot: slot,
+            _permit: permit,
         })
     }
 
@@ -189,6 +213,10 @@ impl RunningCall {
                 () = self.session.ended().cancelled(), if !is_cancelled => is_cancelled = true,
                 () = &mut timeout, if !is_cancelled => return None,
                 text = self.progress.next_text(), if wants_progress(context) => self.send_progress(context, text).await,
+                () = tokio::time::sleep_until(self.last_notification + HEARTBEAT_INTERVAL), if wants_progress(context) => {
+                    let text = format!("[running for {} s]\n", self.started.elapsed().as_secs());
+                    self.send_progress(context, text).await;
+                }
             }
             if is_cancelled {
                 self.cancel.0.cancel();
@@ -205,6 +233,7 @@ impl RunningCall {
             return;
         };
         self.sent_notifications += 1.0;
+        self.last_notification = Instant::now();
         let notification = ProgressNotificationParam::new(token, self.sent_notifications).with_message(text);
         tokio::select! {
             // The connection itself notices a client that has disconnected.
@@ -262,27 +291,52 @@ struct ResultBuilder {
     dialect: Dialect,
     handle: Option<String>,
     session: Arc<ClientSession>,
+    /// The session that links have to name, so that they can be read by a request without session.
+    link_session: Option<String>,
+    /// The handle of a session that this call created.
+    new_session: Option<String>,
+    inline_bytes: usize,
 }
 
 impl ResultBuilder {
     fn build(&self, outcome: Result<ToolOutcome, ToolError>) -> CallEnd {
         let is_cancelled = was_cancelled(&outcome);
+        let changes_host_tools = outcome.as_ref().is_ok_and(|outcome| outcome.changes_host_tools);
         let result = match outcome {
-            Ok(outcome) => Ok(tools::success_result(outcome, &self.session)),
+            Ok(outcome) => Ok(self.success_result(outcome)),
             Err(error) if error.code() == ErrorCode::UnknownTool => {
                 let message = format!("unknown tool {:?}: {error}", self.tool);
                 Err(ErrorData::invalid_params(message, None))
             }
-            Err(error) => Ok(tools::error_result(&error.body(self.dialect))),
+            Err(error) => Ok(tools::error_result(&error.body(self.dialect), self.dialect)),
+        };
+        let with_session = |mut result: CallToolResult| {
+            if let Some(handle) = &self.new_session {
+                tools::name_session(&mut result, handle);
+            }
+            result
         };
         let with_handle = |mut result: CallToolResult| {
             result.meta = handle_meta(self.handle.as_deref());
             result
         };
         CallEnd {
-            result: result.map(with_handle),
+            result: result.map(with_session).map(with_handle),
             is_cancelled,
+            changes_host_tools,
         }
+    }
+
+    fn success_result(&self, outcome: ToolOutcome) -> CallToolResult {
+        let outputs = outcome
+            .report
+            .as_ref()
+            .map(|report| self.session.record_outputs(report));
+        let links = outputs.unwrap_or_default().into_iter().map(|mut output| {
+            output.uri = output_uri::with_session(&output.uri, self.link_session.as_deref());
+            output
+        });
+        tools::success_result(outcome, links, self.inline_bytes)
     }
 }
 

@@ -17,7 +17,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::lock::lock;
 
-const SESSION_ID_HEADER: &str = "mcp-session-id";
+pub(crate) const SESSION_ID_HEADER: &str = "mcp-session-id";
 /// A client that does not reconnect within this time has disconnected for good. Clients retry after a second.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -73,6 +73,11 @@ impl ConnectionTracker {
             id: id.to_owned(),
             is_complete: false,
         }
+    }
+
+    /// Whether a client reads a response or an event stream of the session.
+    pub(crate) fn has_open_stream(&self, id: &str) -> bool {
+        lock(&self.0).get(id).is_some_and(|streams| streams.open > 0)
     }
 
     /// Removes and returns the sessions whose client has disconnected.

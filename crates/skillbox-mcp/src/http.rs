@@ -16,6 +16,8 @@ use crate::request_handler::RequestHandler;
 use crate::serve_error::ServeError;
 use crate::server_state::ServerState;
 use crate::session_handles::SessionsToEnd;
+use crate::session_limit::SessionLimit;
+use crate::session_name;
 use crate::session_resolver::SessionResolver;
 use crate::stop_signal::stop_on_signal;
 
@@ -69,6 +71,8 @@ async fn serve(
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins(origins.iter().chain(&own_origins))
         .enforce_origin_validation()
+        // Clients limit the size of an event, but not of a plain response: the Python SDK to 1 MiB.
+        .with_json_response(true)
         .with_max_request_body_bytes(http_accept::MAX_REQUEST_BYTES)
         .with_cancellation_token(stopped.child_token());
     let mut session_config = SessionConfig::default();
@@ -85,6 +89,7 @@ async fn serve(
         config,
     );
     let connections = ConnectionTracker::default();
+    let limit = SessionLimit::new(sessions.clone(), connections.clone());
     let session_cleanup = tokio::spawn({
         let (server, connections) = (server.clone(), connections.clone());
         async move {
@@ -96,6 +101,8 @@ async fn serve(
     });
     let router = Router::new()
         .nest_service("/mcp", service)
+        .layer(middleware::from_fn_with_state(limit, SessionLimit::check))
+        .layer(middleware::from_fn(session_name::read_session_name))
         .layer(middleware::from_fn(http_accept::buffer_body))
         .layer(middleware::from_fn_with_state(connections, ConnectionTracker::track));
     tokio::select! {

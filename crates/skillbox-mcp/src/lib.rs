@@ -21,6 +21,8 @@ mod serve_error;
 mod server_state;
 mod session;
 mod session_handles;
+mod session_limit;
+mod session_name;
 mod session_resolver;
 mod skills;
 mod stdio;

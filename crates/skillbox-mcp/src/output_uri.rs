@@ -31,6 +31,28 @@ pub(crate) fn to_uri(reference: &str) -> String {
     }
 }
 
+/// Separates a URI from the name of its session.
+const SESSION_QUERY: &str = "?session=";
+
+/// The URI of an output that names its session, for clients whose requests do not name it otherwise.
+pub(crate) fn with_session(uri: &str, session: Option<&str>) -> String {
+    match session {
+        Some(session) if uri.starts_with(WORKSPACE_SCHEME) || uri.starts_with(ARTIFACT_SCHEME) => {
+            format!("{uri}{SESSION_QUERY}{session}")
+        }
+        _ => uri.to_owned(),
+    }
+}
+
+/// Splits the URI of an output from the name of its session, if it has one.
+pub(crate) fn split_session(uri: &str) -> (&str, Option<&str>) {
+    let is_output = uri.starts_with(WORKSPACE_SCHEME) || uri.starts_with(ARTIFACT_SCHEME);
+    match uri.rsplit_once(SESSION_QUERY).filter(|_| is_output) {
+        Some((uri, session)) => (uri, Some(session)),
+        None => (uri, None),
+    }
+}
+
 /// The references that a URI without its scheme may mean: its decoded form, or its literal text.
 pub(crate) fn candidate_references(rest: &str) -> Vec<String> {
     let decoded = percent_decode_str(rest).decode_utf8();
@@ -56,6 +78,10 @@ mod tests {
             let (scheme, rest) = uri.split_once("://").unwrap();
             assert_eq!(format!("{scheme}://{}", candidate_references(rest)[0]), reference);
         }
+        let uri = with_session("workspace://out/x", Some("name"));
+        assert_eq!(uri, "workspace://out/x?session=name");
+        assert_eq!(split_session(&uri), ("workspace://out/x", Some("name")));
+        assert_eq!(split_session("skill://a/b?session=x"), ("skill://a/b?session=x", None));
         assert_eq!(candidate_references("out/100%"), ["out/100%"]);
         assert_eq!(candidate_references("a%20b"), ["a b", "a%20b"]);
     }

@@ -14,8 +14,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
 use crate::blocking::run_blocking;
+use crate::output_uri::split_session;
 use crate::server_state::ServerState;
-use crate::session_resolver::SessionResolver;
+use crate::session_resolver::{SessionResolver, needs_session_argument};
 use crate::{call, changes, prompts, resources, skills, tools};
 
 /// The request handler of one client.
@@ -79,9 +80,16 @@ impl ServerHandler for RequestHandler {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.with_server(tools::list).await?;
+        // With the handle of a session that has ended, a client sees what a new one sees.
+        let session = self.resolver.find(&self.server, &context).unwrap_or_default();
+        let mut tools = self
+            .with_server(move |server| tools::list(server, session.as_deref()))
+            .await?;
+        if needs_session_argument(&context) {
+            tools::add_session_argument(&mut tools);
+        }
         let mut result = ListToolsResult::with_all_items(tools);
         result.cache_scope = Some(CacheScope::Private);
         Ok(result)
@@ -89,10 +97,11 @@ impl ServerHandler for RequestHandler {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let session = self.resolver.find_or_create(&self.server, &context).await?;
+        let arguments = &mut request.arguments;
+        let session = self.resolver.find_or_create(&self.server, &context, arguments).await?;
         call::call(&self.server, session, request, &context).await
     }
 
@@ -176,10 +185,16 @@ impl ServerHandler for RequestHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let session = self.resolver.find(&self.server, &context)?;
-        let contents = self
-            .with_server(move |server| resources::read(server, session.as_deref(), &request.uri))
+        let (uri, link_session) = split_session(&request.uri);
+        let session = match link_session {
+            Some(name) => Some(self.resolver.find_by_link(&self.server, name)?),
+            None => self.resolver.find(&self.server, &context)?,
+        };
+        let (uri, requested) = (uri.to_owned(), request.uri.clone());
+        let mut contents = self
+            .with_server(move |server| resources::read(server, session.as_deref(), &uri))
             .await?;
+        resources::set_uri(&mut contents, requested);
         let result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         Ok(result.into())
     }

@@ -79,6 +79,16 @@ pub(crate) fn read(
     Err(unknown())
 }
 
+/// Sets the URI of a resource to the one that the client requested.
+pub(crate) fn set_uri(contents: &mut ResourceContents, requested: String) {
+    match contents {
+        ResourceContents::TextResourceContents { uri, .. } | ResourceContents::BlobResourceContents { uri, .. } => {
+            *uri = requested;
+        }
+        _ => {}
+    }
+}
+
 /// The content of an output, with its MIME type.
 type Content = (Box<dyn Read>, String);
 /// A function that opens an output of a session; `None` if the output does not exist.

@@ -6,8 +6,8 @@ use rmcp::ErrorData;
 use skillbox_repository::{WatchError, WatchHandle};
 use skillbox_runtime::session::SessionError;
 use skillbox_runtime::{
-    AgentName, AgentOptions, AgentSession, Delivery, Dialect, HistoryCompleteness, HookRunner, RefreshPolicy, RunError,
-    Runtime, Settings, ToolDefinition, ToolError,
+    AgentName, AgentOptions, AgentSession, Delivery, Dialect, ForkedSkills, HistoryCompleteness, HookRunner,
+    RefreshPolicy, RunError, Runtime, Settings, ToolDefinition, ToolError,
 };
 use tokio::sync::{Semaphore, broadcast};
 
@@ -39,37 +39,43 @@ pub enum StartError {
 pub struct ServerState {
     pub(crate) runtime: Arc<Runtime>,
     options: AgentOptions,
-    /// Never loads a skill: shows what a client sees before it loads one.
+    /// Maximum bytes of file content in one result.
+    pub(crate) inline_bytes: usize,
+    /// Never loads a skill: shows what a new client sees at this moment.
     empty_session: AgentSession,
     pub(crate) handles: SessionHandles,
     open_sessions: Mutex<Vec<Weak<ClientSession>>>,
-    pub(crate) call_slots: Arc<Semaphore>,
+    pub(crate) call_permits: Arc<Semaphore>,
     pub(crate) changes: broadcast::Sender<()>,
     _watch: Mutex<WatchHandle>,
 }
 
 impl ServerState {
-    /// Prepares a server. The sessions of servers that were killed are removed first.
-    pub fn new(runtime: Arc<Runtime>, mut options: AgentOptions) -> Result<Arc<Self>, StartError> {
+    /// Prepares a server whose results contain at most `inline_bytes` of file content. The sessions of servers that were
+    /// killed are removed first.
+    pub fn new(runtime: Arc<Runtime>, mut options: AgentOptions, inline_bytes: usize) -> Result<Arc<Self>, StartError> {
         runtime
             .remove_orphaned_sessions()
             .map_err(StartError::OrphanedSessions)?;
         options.session = None;
-        // The protocol has no turns, so changed skills take effect with the next call.
-        options.refresh = RefreshPolicy::EveryCall;
+        // A client cannot address another session than its own.
+        options.settings.forked_skills = ForkedSkills::NoSession;
         // A client receives the text of a loaded skill through tool results only.
-        if !options.settings.delivery().in_result() {
-            options.settings.delivery = Some(Delivery::Result);
-        }
+        options.settings.delivery = Some(Delivery::Result);
+        let current = AgentOptions {
+            refresh: Some(RefreshPolicy::EveryCall),
+            ..options.clone()
+        };
         let watch = runtime.repository().watch()?;
         let changes = changes::broadcast_changes(watch.changes());
         Ok(Arc::new(Self {
-            empty_session: AgentSession::open(runtime.clone(), options.clone())?,
+            empty_session: AgentSession::open(runtime.clone(), current)?,
             runtime,
             options,
+            inline_bytes,
             handles: SessionHandles::default(),
             open_sessions: Mutex::default(),
-            call_slots: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)),
+            call_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)),
             changes,
             _watch: Mutex::new(watch),
         }))
@@ -92,9 +98,10 @@ impl ServerState {
     pub(crate) fn ephemeral_session(&self) -> Result<AgentSession, SessionError> {
         let options = AgentOptions {
             hook_runner: HookRunner::Host,
-            refresh: RefreshPolicy::EveryCall,
+            refresh: Some(RefreshPolicy::EveryCall),
             ..AgentOptions::from(Settings {
                 delivery: Some(Delivery::Result),
+                forked_skills: ForkedSkills::SameSession,
                 ..Settings::new(Dialect::Skillbox)
             })
         };

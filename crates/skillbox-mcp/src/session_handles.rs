@@ -1,4 +1,4 @@
-//! The sessions of clients of the stateless protocol revision, by the handle that their requests carry.
+//! The sessions of HTTP clients by name: a handle that the server issued, or a name that the client chose.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,6 +8,7 @@ use rmcp::ErrorData;
 
 use crate::lock::lock;
 use crate::session::ClientSession;
+use crate::session_name::SessionName;
 
 /// A session whose handle is not used for this long ends.
 const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
@@ -16,7 +17,11 @@ const MAX_HANDLES: usize = 1000;
 
 /// Sessions by handle.
 #[derive(Debug, Default)]
-pub(crate) struct SessionHandles(Mutex<HashMap<String, HandleEntry>>);
+pub(crate) struct SessionHandles {
+    entries: Mutex<HashMap<String, HandleEntry>>,
+    /// Held while a named session is created, so that a name has one session.
+    creation: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug)]
 struct HandleEntry {
@@ -34,7 +39,7 @@ pub(crate) enum SessionsToEnd {
 impl SessionHandles {
     /// Refuses a new session if too many have handles.
     pub(crate) fn check_capacity(&self) -> Result<(), ErrorData> {
-        if lock(&self.0).len() < MAX_HANDLES {
+        if lock(&self.entries).len() < MAX_HANDLES {
             return Ok(());
         }
         let message = format!("{MAX_HANDLES} sessions are open already; try again later");
@@ -50,18 +55,38 @@ impl SessionHandles {
             session,
             last_used: Instant::now(),
         };
-        lock(&self.0).insert(handle.clone(), entry);
+        lock(&self.entries).insert(handle.clone(), entry);
         handle
     }
 
     /// Removes a handle and returns its session.
     pub(crate) fn remove(&self, handle: &str) -> Option<Arc<ClientSession>> {
-        lock(&self.0).remove(handle).map(|entry| entry.session)
+        lock(&self.entries).remove(handle).map(|entry| entry.session)
+    }
+
+    /// The session of a name; the first request creates it with `create`. A handle of the server is never created again.
+    pub(crate) async fn find_or_create(
+        &self,
+        name: &SessionName,
+        create: impl Future<Output = Result<Arc<ClientSession>, ErrorData>>,
+    ) -> Result<Arc<ClientSession>, ErrorData> {
+        let _creating = self.creation.lock().await;
+        if name.is_issued_by_server() || lock(&self.entries).contains_key(name.as_str()) {
+            return self.find(name.as_str());
+        }
+        self.check_capacity()?;
+        let session = create.await?;
+        let entry = HandleEntry {
+            session: session.clone(),
+            last_used: Instant::now(),
+        };
+        lock(&self.entries).insert(name.as_str().to_owned(), entry);
+        Ok(session)
     }
 
     /// The session of a handle.
     pub(crate) fn find(&self, handle: &str) -> Result<Arc<ClientSession>, ErrorData> {
-        let mut handles = lock(&self.0);
+        let mut handles = lock(&self.entries);
         let Some(entry) = handles.get_mut(handle) else {
             let message = "the session of this handle does not exist or has ended: call again without a handle";
             return Err(ErrorData::invalid_params(message, None));
@@ -72,7 +97,7 @@ impl SessionHandles {
 
     /// The session of a task.
     pub(crate) fn find_by_task(&self, task: &str) -> Option<Arc<ClientSession>> {
-        let mut handles = lock(&self.0);
+        let mut handles = lock(&self.entries);
         let entry = handles.values_mut().find(|entry| entry.session.tasks.contains(task))?;
         entry.last_used = Instant::now();
         Some(entry.session.clone())
@@ -81,7 +106,7 @@ impl SessionHandles {
     /// Ends sessions and removes their handles.
     pub(crate) async fn end_sessions(&self, which: SessionsToEnd) {
         let mut ending = Vec::new();
-        lock(&self.0).retain(|_, entry| {
+        lock(&self.entries).retain(|_, entry| {
             let is_idle = entry.last_used.elapsed() > HANDLE_TTL && !entry.session.is_busy();
             let is_kept = which == SessionsToEnd::Idle && !is_idle;
             if !is_kept {

@@ -39,6 +39,17 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
+impl Diagnostic {
+    /// The location and the finding on one line, such as `pdf/SKILL.md:2:1: the frontmatter has no name`.
+    pub fn summary(&self) -> String {
+        let mut text = self.path.display().to_string();
+        for number in [self.line, self.column].into_iter().flatten() {
+            text.push_str(&format!(":{number}"));
+        }
+        format!("{text}: {}", self.message)
+    }
+}
+
 /// Replaces invalid UTF-8, which file names may contain and JSON may not.
 fn serialize_lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
@@ -65,5 +76,12 @@ mod tests {
         let json = serde_json::to_value(&finding).unwrap();
         assert_eq!(json["path"], "caf\u{fffd}/SKILL.md");
         assert_eq!(json["severity"], "error");
+        assert_eq!(finding.summary(), "caf\u{fffd}/SKILL.md: cannot be read");
+        let positioned = Diagnostic {
+            line: Some(2),
+            column: Some(1),
+            ..finding
+        };
+        assert!(positioned.summary().contains("SKILL.md:2:1: cannot"));
     }
 }

@@ -95,6 +95,38 @@ pub struct Enforcement {
     pub layers: BTreeMap<Layer, LayerState>,
 }
 
+impl Enforcement {
+    /// What the run lacks of the best isolation, in one line: its tier, and the layers that its profile asked for and that
+    /// were not fully in force. None if nothing is missing.
+    pub fn shortfall(&self) -> Option<String> {
+        // Layers that are missing for the same reason are named together.
+        let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+        for (layer, state) in &self.layers {
+            let (word, reason) = match state {
+                LayerState::Absent { reason } => ("absent", reason.as_str()),
+                LayerState::Partial { reason } => ("partial", reason.as_str()),
+                LayerState::Enforced | LayerState::NotRequested => continue,
+            };
+            match groups.iter_mut().find(|group| (group.0, group.1) == (word, reason)) {
+                Some((.., layers)) => layers.push(layer.as_str()),
+                None => groups.push((word, reason, vec![layer.as_str()])),
+            }
+        }
+        let missing: Vec<String> = groups
+            .iter()
+            .map(|(word, reason, layers)| format!("{} {word} ({reason})", layers.join(", ")))
+            .collect();
+        match (self.tier, missing.as_slice()) {
+            (Tier::T0, []) => None,
+            (tier, []) => Some(format!("isolation is of tier {tier:?}, below T0")),
+            (tier, missing) => Some(format!(
+                "isolation is of tier {tier:?}, weaker than the profile prefers: {}",
+                missing.join("; ")
+            )),
+        }
+    }
+}
+
 impl Layer {
     /// Every layer, in the order of the enforcement table.
     pub const ALL: [Self; 20] = [
@@ -156,6 +188,43 @@ impl std::fmt::Display for Layer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shortfall_names_the_tier_and_each_reason_once() {
+        let absent = |reason: &str| LayerState::Absent { reason: reason.into() };
+        let layers = |states: &[(Layer, LayerState)]| states.iter().cloned().collect();
+        let whole = Enforcement {
+            tier: Tier::T0,
+            layers: layers(&[
+                (Layer::Seccomp, LayerState::Enforced),
+                (Layer::Cpu, LayerState::NotRequested),
+            ]),
+        };
+        assert_eq!(whole.shortfall(), None);
+        let degraded = Enforcement {
+            tier: Tier::T1,
+            layers: layers(&[
+                (Layer::Memory, absent("no control group")),
+                (Layer::Pids, absent("no control group")),
+                (
+                    Layer::LandlockScope,
+                    LayerState::Partial {
+                        reason: "old kernel".into(),
+                    },
+                ),
+            ]),
+        };
+        assert_eq!(
+            degraded.shortfall().unwrap(),
+            "isolation is of tier T1, weaker than the profile prefers: landlock_scope partial (old kernel); memory, pids \
+             absent (no control group)"
+        );
+        let unconfined = Enforcement {
+            tier: Tier::T4,
+            layers: layers(&[]),
+        };
+        assert_eq!(unconfined.shortfall().unwrap(), "isolation is of tier T4, below T0");
+    }
 
     #[test]
     fn all_layers_are_listed_with_their_serde_names() {

@@ -48,6 +48,8 @@ error_codes! {
     SkillDisabled = "skill_disabled", "enable it with `skill_enable`";
     /// Only the user may invoke the skill.
     ManualOnly = "manual_only", "call with `--caller user`, or remove `disable-model-invocation`";
+    /// Only the model may invoke the skill.
+    ModelOnly = "model_only", "let the model load it, or remove `user-invocable: false`";
     /// A path, glob or working directory would leave the workspace.
     PathEscape = "path_escape", "use a path below the workspace, without `..`";
     /// A `host://` input is outside the directories that the host allows.
@@ -78,6 +80,18 @@ error_codes! {
     ToolNotAllowed = "tool_not_allowed", "use one of the allowed tools that the message lists";
     /// The maximum number of skills is loaded.
     LoadLimit = "load_limit", "unload one with `skill_unload`";
+    /// The deny list of the host names the skill or its digest.
+    Denied = "denied", "remove the entry from `deny`, if the skill may run after all";
+    /// The host runs only approved skills, and nobody approved this digest.
+    NotApproved = "not_approved", "review the skill with `skillbox approve NAME`";
+    /// The host runs only locked skills, and the lock file does not name this one.
+    NotLocked = "not_locked", "add it with `skillbox lock NAME`";
+    /// The skill differs from the version in the lock file.
+    LockMismatch = "lock_mismatch", "see `skillbox lock --check`, then restore the files or run `skillbox lock NAME`";
+    /// The skill has no valid signature of a publisher that the host requires.
+    SignatureInvalid = "signature_invalid", "see `skillbox verify NAME`";
+    /// The request needs a grant that nobody gave.
+    GrantMissing = "grant_missing", "grant it with `skillbox approve NAME`, in the configuration, or for one call";
     /// The store has no artifact of that name and version.
     ArtifactMissing = "artifact_missing", "see `skillbox artifacts list`";
     /// The object store of the artifacts is unreachable or too slow.
@@ -90,6 +104,8 @@ error_codes! {
     SessionUnknown = "session_unknown", "see `skillbox session list`";
     /// The server does not know the run, or no longer knows it.
     RunUnknown = "run_unknown", "see `GET /v1/runs`; results are kept for some minutes after the run";
+    /// The run was deleted, or its result or its files have expired.
+    RunGone = "run_gone", "start the run again; use a session, or save files as artifacts, to keep them longer";
     /// The server has no such path.
     NotFound = "not_found", "see `GET /openapi.json` for all paths";
     /// The request has no valid token, or its origin is not allowed.
@@ -100,6 +116,8 @@ error_codes! {
     Busy = "busy", "try again later";
     /// The caller cancelled the run.
     Cancelled = "cancelled", "nothing to do";
+    /// The config file of the working directory sets something that it may not set without the user's trust.
+    UntrustedSetting = "untrusted_setting", "read the file, then run `skillbox config trust` in its directory";
     /// The storage of the host failed.
     Storage = "storage", "check free space and permissions of the state directory";
     /// skillbox itself failed.

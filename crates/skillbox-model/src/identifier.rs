@@ -80,12 +80,21 @@ identifier! {
     SessionId
 }
 identifier! {
+    /// The id of a job of a batch.
+    JobId
+}
+identifier! {
     /// The name of a tenant of a server. Tenants do not see each other.
     TenantName
 }
 identifier! {
     /// The name of a sandbox profile.
     ProfileName
+}
+
+identifier! {
+    /// The name of a publisher of skills, in the configuration of the host.
+    PublisherName
 }
 
 #[cfg(test)]

@@ -29,6 +29,23 @@ pub enum EndedBy {
     Cancelled,
 }
 
+impl EndedBy {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exit => "exit",
+            Self::Signal => "signal",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::Pids => "pids",
+            Self::Disk => "disk",
+            Self::Output => "output",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOutcome {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndedBy, Enforcement, ExecutorKind, ResourceUsage, RunId, RunOutcome};
+use crate::{Digest, EndedBy, Enforcement, ExecutorKind, NetworkReport, ResourceUsage, RunId, RunOutcome};
 
 /// The result of `skill_run`, the same on every front end and every executor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +41,14 @@ pub struct RunReport {
     /// The signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// The collected files.
+    /// Why the command failed, and the option or setting that changes it, if skillbox recognises the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The collected files: those that the run created or changed.
     pub output_files: Vec<OutputFile>,
+    /// Files that matched a glob but were there before the run and did not change: the first hundred names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchanged_files: Vec<String>,
     /// The file to read first, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_output: Option<OutputFile>,
@@ -56,6 +62,9 @@ pub struct RunReport {
     pub refused_outputs: Vec<RefusedOutput>,
     /// Resources that the run used.
     pub usage: ResourceUsage,
+    /// Connections to allowed hosts, and denials; absent if the run could reach no host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkReport>,
     /// Isolation that was enforced.
     pub enforcement: Enforcement,
 }
@@ -81,7 +90,7 @@ pub struct OutputFile {
     /// Size of the whole file.
     pub size_bytes: u64,
     /// Digest of the whole file.
-    pub sha256: String,
+    pub sha256: Digest,
     /// The content, if it was requested: text, or base64 for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
@@ -90,9 +99,12 @@ pub struct OutputFile {
     pub encoding: Option<ContentEncoding>,
     /// Whether `content` is only the start of the file.
     pub truncated: bool,
-    /// Reference for the inputs of later runs.
+    /// Reference for the inputs of later runs; over HTTP, the address of a file of a run without session.
     #[serde(rename = "ref")]
     pub reference: String,
+    /// When the reference ends, in milliseconds since 1970, if it does not end with its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_unix_ms: Option<u64>,
 }
 
 /// The encoding of binary content in JSON.

@@ -119,10 +119,13 @@ pub struct OutputSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name_template: Option<String>,
     /// Maximum number of files.
+    #[serde(deserialize_with = "strict_object::deserialize_integer")]
     pub max_files: u64,
     /// Maximum number of inline bytes of one file.
+    #[serde(deserialize_with = "strict_object::deserialize_integer")]
     pub max_file_bytes: u64,
     /// Maximum number of bytes of all files together.
+    #[serde(deserialize_with = "strict_object::deserialize_integer")]
     pub max_total_bytes: u64,
 }
 
@@ -205,12 +208,23 @@ mod tests {
             (r#"["a", "x"]"#, "an object"),
             (r#"{"skill":"a","inputs":[["host:///x"]]}"#, "an object"),
             (r#"{"skill":"a","outputs":[["out/*"]]}"#, "an object"),
+            (r#"{"skill":"a","outputs":{"max_files":1.5}}"#, "1.5"),
+            (r#"{"skill":"a","outputs":{"max_files":-1}}"#, "-1"),
+            (r#"{"skill":"a","outputs":{"max_files":1e300}}"#, "integer"),
             (r#"{"skill":"a","skill":"b"}"#, "duplicate field `skill`"),
             (r#"{"skill":"a","env":{"A":"1","A":"2"}}"#, "duplicate name \"A\""),
         ] {
             let error = serde_json::from_str::<RunRequest>(text).unwrap_err();
             assert!(error.to_string().contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn integers_may_be_written_as_floats() {
+        let request: RunRequest =
+            serde_json::from_str(r#"{"skill":"a","outputs":{"max_files":3.0,"max_file_bytes":1e3}}"#).unwrap();
+        let outputs = request.outputs.unwrap();
+        assert_eq!((outputs.max_files, outputs.max_file_bytes), (3, 1000));
     }
 
     #[test]

@@ -67,3 +67,35 @@ pub(crate) fn deserialize_unique_names<'de, D: Deserializer<'de>>(
 
     deserializer.deserialize_map(UniqueNames)
 }
+
+/// Deserializes an unsigned integer, which JSON may also write as `3.0`: JSON does not distinguish `3.0` from `3`.
+pub(crate) fn deserialize_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    struct Integer;
+
+    impl Visitor<'_> for Integer {
+        type Value = u64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a non-negative integer")
+        }
+
+        fn visit_u64<E: Error>(self, value: u64) -> Result<u64, E> {
+            Ok(value)
+        }
+
+        fn visit_i64<E: Error>(self, value: i64) -> Result<u64, E> {
+            u64::try_from(value).map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(value), &self))
+        }
+
+        fn visit_f64<E: Error>(self, value: f64) -> Result<u64, E> {
+            /// 2^53: up to this value, floats represent every integer exactly.
+            const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+            if value.fract() == 0.0 && (0.0..=MAX_EXACT_INTEGER).contains(&value) {
+                return Ok(value as u64);
+            }
+            Err(E::invalid_value(serde::de::Unexpected::Float(value), &self))
+        }
+    }
+
+    deserializer.deserialize_u64(Integer)
+}

@@ -24,10 +24,16 @@ pub use skill::{BUILT_IN_SKILLS, EmbeddedFile, EmbeddedSkills, Scope, Source};
 pub use catalog::{Catalog, CatalogChange, ShadowedSkill, nearest_names};
 pub use repository::Repository;
 pub use search::{SearchHit, SearchRank, search};
-pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions};
+pub use watch::{WatchError, WatchHandle, WatchMode, WatchOptions, is_remote_file_system};
+
+// Whether a file changed, for caches of what was read.
+pub use fs::{FileStamp, StampComparison};
 
 // One skill and its files.
-pub use skill::{Resource, ResourceKind, SkillDir, SkillEntry, SkillFile, SkillMdText, SkillReadError};
+pub use skill::{BudgetReader, ReadBudget, SkillLimits};
+pub use skill::{
+    Resource, ResourceKind, ResourceListing, SkillDir, SkillEntry, SkillFile, SkillMdText, SkillReadError,
+};
 pub use skill::{SkillTree, TreeDigest, TreeEntry, TreeEntryKind, content_digest};
 
 // The text of a SKILL.md.

@@ -1,17 +1,18 @@
 //! The entry point of the crate: sources, their catalog, and how it is kept up to date.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, CatalogChange};
 use crate::scan::{CurrentCatalog, ScanOptions};
 use crate::skill::Source;
-use crate::watch::{WatchError, WatchHandle, WatchOptions, WatchSlot};
+use crate::watch::{ActiveWatch, WatchError, WatchHandle, WatchOptions};
 
 /// A list of sources and the catalog of their skills.
 #[derive(Debug)]
 pub struct Repository {
     current: Arc<CurrentCatalog>,
-    watch: Arc<WatchSlot>,
+    watch: Arc<ActiveWatch>,
 }
 
 impl Repository {
@@ -21,6 +22,7 @@ impl Repository {
         let catalog = current.catalog();
         tracing::info!(
             skills = catalog.len(),
+            sources = catalog.source_count(),
             shadowed = catalog.shadowed().len(),
             diagnostics = catalog.diagnostics().len(),
             "skills discovered"
@@ -46,6 +48,11 @@ impl Repository {
             Some(watch_loop) => watch_loop.refresh_now(&self.current),
             None => self.current.rescan().0,
         }
+    }
+
+    /// Checks one skill's directory even if it had no event, at the cost of a `stat` for it and its SKILL.md.
+    pub fn refresh_skill(&self, directory: &Path) -> CatalogChange {
+        self.current.rescan_paths(&[directory.to_owned()]).0
     }
 
     /// Starts to update the catalog in the background, with the default timing.

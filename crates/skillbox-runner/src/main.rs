@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const INTERNAL_ERROR_EXIT_CODE: u8 = 70;
 
 fn main() -> ExitCode {
-    skillbox_sandbox::become_spawner_if_asked();
+    skillbox_sandbox::run_spawner_if_requested();
     match program::run_container() {
         Ok(()) => ExitCode::SUCCESS,
         // The executor notices the end of the stream; the code is for a person who inspects the container.

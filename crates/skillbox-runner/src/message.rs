@@ -125,7 +125,7 @@ pub struct SkillTree {
     /// Its expected digest.
     pub digest: [u8; 32],
     /// Top-level names that skillbox added. The digest does not include them.
-    pub unhashed_names: Vec<String>,
+    pub names_outside_digest: Vec<String>,
 }
 
 /// An entry of a file tree.
@@ -232,9 +232,9 @@ pub struct CommandResult {
     /// The peak memory use, in bytes.
     pub peak_memory: Option<u64>,
     /// Whether the kernel killed a process because of the memory limit.
-    pub memory_hit: bool,
+    pub memory_limit_hit: bool,
     /// Whether the kernel refused to create a process because of the process limit.
-    pub pids_hit: bool,
+    pub pids_limit_hit: bool,
     /// Whether the workspace has no space left.
     pub workspace_full: bool,
 }

@@ -78,7 +78,7 @@ pub fn walk_tree<E: From<Errno>>(
                     }
                     EntryKind::Directory { mode }
                 }
-                FileType::RegularFile => match first_index(&mut seen, &stat, index) {
+                FileType::RegularFile => match index_of_first_name(&mut seen, &stat, index) {
                     Some(index) => EntryKind::HardLink { index },
                     None => EntryKind::File {
                         mode,
@@ -107,7 +107,7 @@ pub fn walk_tree<E: From<Errno>>(
 }
 
 /// The index under which a file with several names was reported first; none if this is its first name.
-fn first_index(seen: &mut HashMap<(u64, u64), u32>, stat: &rustix::fs::Stat, index: u32) -> Option<u32> {
+fn index_of_first_name(seen: &mut HashMap<(u64, u64), u32>, stat: &rustix::fs::Stat, index: u32) -> Option<u32> {
     if stat.st_nlink < 2 {
         return None;
     }

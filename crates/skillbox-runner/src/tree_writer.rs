@@ -150,7 +150,7 @@ impl TreeWriter {
         self.current_file.is_some()
     }
 
-    /// Sets the modes of the directory_modes.
+    /// Sets the modes of the directories.
     pub fn finish(&mut self) -> Result<(), TreeWriteError> {
         while let Some((path, mode)) = self.directory_modes.pop() {
             let set = open_parent(self.root.as_fd(), &path).and_then(|(parent, name)| {

@@ -7,6 +7,7 @@ use skillbox_executor::snapshot::SnapshotError;
 use skillbox_executor::workspace::WorkspaceError;
 use skillbox_model::{ErrorBody, ErrorCode, SkillName, with_causes};
 use skillbox_repository::SkillReadError;
+use skillbox_trust::{ManifestError, Refusal, TrustError};
 
 use crate::session::SessionError;
 
@@ -24,6 +25,34 @@ pub enum RunError {
         /// The cause.
         source: SkillReadError,
     },
+    /// The files of the skill cannot be listed.
+    #[error("the files of the skill {skill} cannot be listed")]
+    UnlistableSkill {
+        /// The skill.
+        skill: SkillName,
+        /// The cause.
+        source: ManifestError,
+    },
+    /// The host does not let the skill run.
+    #[error("{refusal}{}", comparison.as_ref().map(|text| format!("; {text}")).unwrap_or_default())]
+    Refused {
+        /// The reason.
+        refusal: Box<Refusal>,
+        /// The nearest version that may run, and the first file that differs.
+        comparison: Option<String>,
+    },
+    /// An approval, the lock file, the host key or the audit log cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The command of a hook is not in the version of the skill that may run.
+    #[error("the agent has loaded a hook of the skill {skill} that the current version of the skill does not have")]
+    StaleHook {
+        /// The skill.
+        skill: SkillName,
+    },
+    /// An input cannot be read for its audit record.
+    #[error("the inputs cannot be read for the audit log")]
+    InputDigest(#[source] std::io::Error),
     /// The session cannot be used.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -39,6 +68,9 @@ pub enum RunError {
     /// The outputs cannot be collected.
     #[error("the outputs cannot be collected")]
     Collect(#[source] std::io::Error),
+    /// The state directory cannot be read.
+    #[error("the state directory cannot be read")]
+    State(#[source] std::io::Error),
     /// The executor refused the run or failed.
     #[error(transparent)]
     Execution(#[from] ExecutorError),
@@ -57,11 +89,20 @@ impl RunError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Request(error) => error.code,
-            Self::Skill { .. } => ErrorCode::SkillUnreadable,
+            Self::Skill {
+                source: SkillReadError::Cancelled(_),
+                ..
+            } => ErrorCode::Cancelled,
+            Self::Skill { .. } | Self::UnlistableSkill { .. } => ErrorCode::SkillUnreadable,
+            Self::Refused { refusal, .. } => refusal.code(),
+            Self::Trust(error) => error.code(),
+            Self::StaleHook { .. } => ErrorCode::NotApproved,
             Self::Session(error) => error.code(),
             Self::Store(error) => error.code(),
             Self::Workspace(error) if error.is_full() => ErrorCode::LimitExceeded,
-            Self::Snapshot(_) | Self::Workspace(_) | Self::Collect(_) => ErrorCode::Storage,
+            Self::Snapshot(_) | Self::Workspace(_) | Self::Collect(_) | Self::State(_) | Self::InputDigest(_) => {
+                ErrorCode::Storage
+            }
             Self::Execution(error) => error.code(),
             Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
         }
@@ -82,6 +123,8 @@ impl RunError {
             }
             Self::Store(error) => body.hint = error.hint().map(str::to_owned).or(body.hint),
             Self::ExecutorNotConfigured { hint, .. } => body.hint = Some(hint.clone()),
+            Self::StaleHook { .. } => body.hint = Some("load the skill again".to_owned()),
+            Self::Refused { refusal, .. } => body.hint = Some(refusal.fix()),
             _ => {}
         }
         body

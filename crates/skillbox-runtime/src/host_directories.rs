@@ -11,7 +11,7 @@ use skillbox_executor::job::RequestError;
 use skillbox_executor::workspace::InputSource;
 use skillbox_model::ErrorCode;
 
-use crate::refusals::input_missing;
+use crate::request_checks::input_source_error;
 
 /// An allow-list of directories. They are opened once, so replacing a path later does not change what is allowed.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl HostDirectories {
         };
         open_beneath(directory, below).map_err(|error| match error {
             Errno::XDEV => not_allowed(format!("{reference} is a link that leaves the allowed directories")),
-            error => input_missing(field, &reference, error),
+            error => input_source_error(field, &reference, error),
         })
     }
 }

@@ -11,7 +11,7 @@ use skillbox_executor::snapshot::Snapshot;
 use skillbox_executor::workspace::{InputSource, OpenInput, Workspace, open_in_workspace};
 use skillbox_model::{ErrorCode, InputMode, RelPath};
 
-use crate::refusals::input_missing;
+use crate::request_checks::input_source_error;
 use crate::session::Pins;
 use crate::{HostDirectories, RunError};
 
@@ -40,7 +40,7 @@ impl InputSources<'_> {
     }
 
     fn open(&mut self, input: &JobInput, field: &str) -> Result<OpenInput, RunError> {
-        let missing = |error| RunError::from(input_missing(field, &input.display_text, error));
+        let missing = |error| RunError::from(input_source_error(field, &input.display_text, error));
         let mut from = input.display_text.clone();
         let source = match &input.from {
             InputRef::Artifact(text) => {

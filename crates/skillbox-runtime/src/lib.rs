@@ -5,34 +5,60 @@
 //! with a stable code. This crate prints nothing and reads no environment variables.
 
 mod agent;
+mod ended_run;
 mod error;
 mod export;
+mod extracted_skills;
 mod freeze;
+mod hint;
+mod history;
 mod host_directories;
 mod inputs;
+mod kept_output;
+mod network;
+mod output_limits;
 mod pipeline;
-mod refusals;
 mod report;
+mod request_checks;
+mod request_digest;
+mod run_id;
+mod run_records;
 mod run_workspace;
 mod runtime;
 mod save;
 pub mod session;
 mod settings;
+mod state_usage;
+mod stored_bytes;
 mod tools;
+mod trust;
 
 pub use agent::{AgentOptions, AgentSession, HookRunner, RefreshPolicy, ToolError};
+pub use ended_run::{EndedRun, PhaseDurations, RunOrigin};
 pub use error::RunError;
+pub use export::{ExistingFiles, ExportTarget};
+pub use history::{
+    HistoryError, HistoryLimits, PastRun, RunFilter, RunHistory, RunList, RunStatus, RunSummary, TenantFilter,
+};
 pub use host_directories::HostDirectories;
-pub use pipeline::{CompletedRun, RunContext, new_run_id};
+pub use kept_output::KeptOutput;
+pub use network::{network_access, select_profile};
+pub use pipeline::{CompletedRun, RunContext};
+pub use request_digest::{RequestDigest, RequestDigests};
+pub use run_id::new_run_id;
 pub use run_workspace::Cleanup;
 pub use runtime::{CollectedGarbage, Runtime};
 pub use settings::{DEFAULT_SESSION_LOCK_TIMEOUT, RuntimeSettings};
-pub use tools::{HookOutcome, HookRun, HookStatus, HostMethod, ToolCall, ToolOutcome};
+pub use state_usage::{StateKind, StateUsage};
+pub use tools::{HookOutcome, HookRun, HookStatus, HostMethod, ToolCall, ToolOutcome, shorten_run_result};
+pub use trust::{SkillFiles, Trust, TrustSettings, declared_needs, read_skill_files};
 
 // The types of the agent interface, so that a backend depends on this crate alone.
 pub use skillbox_loader::{
-    AgentName, AgentNameError, AgentSpec, AtLimit, Caller, Delivery, Dialect, DocSelection, DynamicTools,
-    HistoryCompleteness, HookEvent, HookHandler, Inheritance, LoadInput, LoadMode, MatchedHook, PolicyKind,
-    PromptFrame, PromptSection, PromptTemplate, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta,
-    StateOperation, Tool, ToolDefinition, ToolFormat, find_invalid_field, render_state,
+    AgentName, AgentNameError, AgentSpec, AtLimit, BlockingExit, Caller, Delivery, Dialect, DocSelection, DynamicTools,
+    FiredBy, ForkedSession, ForkedSkills, HistoryCompleteness, HookEvent, HookHandler, HostTool, HostToolError,
+    Inheritance, LoadInput, LoadMode, LoaderError, MatchedHook, PolicyKind, PromptFrame, PromptSection, PromptTemplate,
+    RegisterToolsInput, Settings, ShownPaths, SkillFilter, SkillsState, SourceView, StateDelta, StateOperation,
+    TemplateError, Tool, ToolDefinition, ToolFormat, ToolOwner, accept_error, find_invalid_field, hook_diagnostics,
+    make_portable, render_state,
 };

@@ -1,21 +1,28 @@
 //! The runtime: the parts that all runs share.
 
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_artifacts::{FreedContent, Scope, Store};
 use skillbox_executor::job::RequestError;
-use skillbox_executor::snapshot::{Snapshot, SnapshotStore};
+use skillbox_executor::snapshot::{Snapshot, SnapshotStore, SnapshotUsage};
 use skillbox_executor::workspace::{InputSource, Owner, open_in_workspace};
-use skillbox_executor::{Executor, ExecutorError};
-use skillbox_loader::{SkillsState, SnapshotCache};
-use skillbox_model::{ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName, with_causes};
-use skillbox_repository::{Catalog, Repository, SkillEntry};
+use skillbox_executor::{CancelToken, Executor, ExecutorError};
+use skillbox_loader::{CatalogSnapshotCache, SkillsState};
+use skillbox_model::{Digest, ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName, with_causes};
+use skillbox_repository::{Catalog, Diagnostic, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
+use crate::ended_run::{EndedRun, RunObserver};
+use crate::extracted_skills::ExtractedSkills;
 use crate::freeze::SkillFreezer;
-use crate::session::{SessionError, SessionStore, read_skills_state};
+use crate::history::RunHistory;
+use crate::network::{network_access, select_profile};
+use crate::session::{Fork, SessionError, SessionStore, list_forks, read_skills_state};
+use crate::stored_bytes::StoredBytes;
+use crate::trust::Trust;
 use crate::{RunError, RuntimeSettings};
 
 /// Unused state that was removed.
@@ -25,6 +32,8 @@ pub struct CollectedGarbage {
     pub sessions: Vec<SessionId>,
     /// Content that no artifact refers to.
     pub artifacts: FreedContent,
+    /// Frozen skills that were not used for long.
+    pub snapshots: SnapshotUsage,
 }
 
 /// The fixed parts of the pipeline, shared by all front ends. Runs do not see each other.
@@ -38,9 +47,18 @@ pub struct Runtime {
     pub(crate) freezer: Arc<SkillFreezer>,
     pub(crate) sessions: SessionStore,
     /// The catalog as agents see it, computed once for all agents.
-    pub(crate) catalog_snapshots: Arc<SnapshotCache>,
+    pub(crate) catalog_snapshots: Arc<CatalogSnapshotCache>,
+    /// The files of embedded skills, for hosts that read skills by path.
+    pub(crate) extracted_skills: Arc<ExtractedSkills>,
     /// Workspaces on disk for runs without a session, each a session of a single run.
     pub(crate) scratch_sessions: SessionStore,
+    /// The tenant whose sessions and artifacts these are; none for the host's own.
+    pub(crate) tenant: Option<TenantName>,
+    /// Receives every run that has ended.
+    pub(crate) observer: RunObserver,
+    stored_bytes: StoredBytes,
+    pub(crate) trust: Arc<Trust>,
+    pub(crate) history: Arc<RunHistory>,
 }
 
 impl Runtime {
@@ -53,17 +71,30 @@ impl Runtime {
     ) -> Self {
         let below = |name: &str| settings.state_dir.join(name);
         let owner = executors.iter().find_map(script_owner);
+        let extracted_skills = ExtractedSkills::new(&below("built-in"));
+        let snapshots = SnapshotStore::new(below("snapshots")).with_retention(settings.snapshot_retention);
         Self {
             artifacts: Store::new(below("artifacts")),
-            freezer: SkillFreezer::new(SnapshotStore::new(below("snapshots")), settings.watch_skills).into(),
+            freezer: SkillFreezer::new(snapshots, settings.watch_skills).into(),
             sessions: SessionStore::new(below("sessions"), owner),
-            catalog_snapshots: Arc::default(),
+            catalog_snapshots: CatalogSnapshotCache::with_extracted_skills(extracted_skills.root().to_owned()).into(),
+            extracted_skills: extracted_skills.into(),
             scratch_sessions: SessionStore::new(below("scratch"), owner),
+            trust: Trust::new(settings.trust.clone()).into(),
+            history: RunHistory::new(&settings.state_dir, settings.history).into(),
             repository,
             profiles: profiles.into(),
             executors: executors.into(),
             settings: settings.into(),
+            tenant: None,
+            observer: RunObserver::default(),
+            stored_bytes: StoredBytes::default(),
         }
+    }
+
+    /// The directory that stores what runs leave.
+    pub fn state_dir(&self) -> &Path {
+        &self.settings.state_dir
     }
 
     /// The same skills and executors for one tenant of a server, with sessions, artifacts and workspaces that no other
@@ -75,12 +106,18 @@ impl Runtime {
             artifacts: self.artifacts.for_tenant(tenant.as_str()),
             sessions: SessionStore::new(root.join("sessions"), owner),
             scratch_sessions: SessionStore::new(root.join("scratch"), owner),
+            trust: self.trust.clone(),
+            history: self.history.clone(),
             freezer: self.freezer.clone(),
             catalog_snapshots: self.catalog_snapshots.clone(),
+            extracted_skills: self.extracted_skills.clone(),
             repository: self.repository.clone(),
             profiles: self.profiles.clone(),
             executors: self.executors.clone(),
             settings: self.settings.clone(),
+            tenant: Some(tenant.clone()),
+            observer: self.observer.clone(),
+            stored_bytes: self.stored_bytes.clone(),
         }
     }
 
@@ -90,8 +127,17 @@ impl Runtime {
         self
     }
 
-    /// The current catalog of skills.
+    /// Sets the function that receives every run of this runtime and of its tenants when it has ended. It is called on the
+    /// thread of the run, so it must not wait. A second function is ignored.
+    pub fn observe_runs(&self, function: impl Fn(&EndedRun<'_>) + Send + Sync + 'static) {
+        self.observer.set(Box::new(function));
+    }
+
+    /// The catalog of the skills that are on disk now. In a process for one command, it is the catalog of its start.
     pub fn catalog(&self) -> Catalog {
+        if self.settings.watch_skills {
+            self.repository.refresh();
+        }
         self.repository.catalog()
     }
 
@@ -105,6 +151,26 @@ impl Runtime {
         &self.artifacts
     }
 
+    /// The approvals, the lock file and the audit log.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// The runs of the state directory.
+    pub fn history(&self) -> &RunHistory {
+        &self.history
+    }
+
+    /// Keeps a snapshot of a skill's current files, so that a later version can be compared with it.
+    pub fn keep_snapshot(&self, entry: &SkillEntry) -> Result<Arc<Snapshot>, RunError> {
+        self.freezer.freeze(entry, &|| false)
+    }
+
+    /// The snapshot with this digest, if it is still stored.
+    pub fn open_snapshot(&self, digest: &Digest) -> Option<Snapshot> {
+        self.freezer.store().open(digest).ok().flatten()
+    }
+
     /// The stored sessions.
     pub fn sessions(&self) -> &SessionStore {
         &self.sessions
@@ -115,6 +181,11 @@ impl Runtime {
         Ok(read_skills_state(&self.sessions.open(id)?)?)
     }
 
+    /// The forks of a stored session, oldest first.
+    pub fn session_forks(&self, id: &SessionId) -> Result<Vec<Fork>, RunError> {
+        Ok(list_forks(&self.sessions.open(id)?)?)
+    }
+
     /// The profiles of this host.
     pub fn profiles(&self) -> &Profiles {
         &self.profiles
@@ -123,11 +194,14 @@ impl Runtime {
     /// Creates a sandbox or containers before the first run. Failures are ignored here, because the run encounters and
     /// reports them.
     pub fn prepare_executor(&self, executor: ExecutorKind, profile: Option<&str>) {
+        let granted = &self.settings.granted_hosts;
         let Ok(profile) = self.resolve_profile(profile) else {
             return;
         };
         match self.executors.iter().find(|candidate| candidate.kind() == executor) {
-            Some(Executor::Local(local)) => local.park_sandbox(profile),
+            Some(Executor::Local(local)) => {
+                local.park_sandbox(profile, network_access(profile, granted).unwrap_or_default());
+            }
             Some(Executor::Docker(docker)) => {
                 let _ = docker.fill_pool(profile);
             }
@@ -143,9 +217,26 @@ impl Runtime {
             self.artifacts.remove_scope(&Scope::Session(id.clone()))?;
         }
         self.scratch_sessions.collect_garbage(Duration::ZERO)?;
-        self.freezer.store().remove_abandoned()?;
+        let store = self.freezer.store();
+        store.remove_abandoned()?;
+        let snapshots = store.collect(store.retention())?;
         let artifacts = self.artifacts.collect_garbage()?;
-        Ok(CollectedGarbage { sessions, artifacts })
+        Ok(CollectedGarbage {
+            sessions,
+            artifacts,
+            snapshots,
+        })
+    }
+
+    /// Closes the runs of processes that died in the records. If that fails, every run is refused with the reason.
+    pub fn close_lost_runs(&self) {
+        let closed = match self.trust.is_recording() {
+            true => self.trust.audit_log().map(drop),
+            false => Ok(()),
+        };
+        if let Err(error) = closed {
+            tracing::warn!("the audit log cannot be opened: {}", with_causes(&error));
+        }
     }
 
     /// Whether every local executor can still run jobs. An executor that cannot does not recover, and the process has to be
@@ -156,6 +247,19 @@ impl Runtime {
             Executor::Docker(_) => None,
         });
         local.all(|local| local.is_alive())
+    }
+
+    /// The number of sandboxes that wait for a run; none without a local executor.
+    pub fn parked_sandboxes(&self) -> Option<u64> {
+        self.executors.iter().find_map(|executor| match executor {
+            Executor::Local(local) => local.parked_sandboxes(),
+            Executor::Docker(_) => None,
+        })
+    }
+
+    /// The bytes in the state directory by kind, counted at most `max_age` ago.
+    pub fn stored_bytes(&self, max_age: Duration) -> Vec<(&'static str, u64)> {
+        self.stored_bytes.count(&self.settings.state_dir, max_age)
     }
 
     /// Removes containers that earlier processes left behind, and returns their number.
@@ -169,9 +273,17 @@ impl Runtime {
         Ok(removed)
     }
 
-    /// Removes a session with its workspace and artifacts, and returns what that freed in the artifact store.
+    /// Removes a session with its workspace, its artifacts and its forks, and returns what that freed in the artifact store.
     pub fn remove_session(&self, id: &SessionId) -> Result<FreedContent, RunError> {
+        let forks = list_forks(&self.sessions.open(id)?)?;
         self.sessions.remove(id)?;
+        for fork in forks {
+            match self.remove_session(&fork.session) {
+                // A fork may have been removed on its own. One that still runs is removed when it is idle.
+                Ok(_) | Err(RunError::Session(SessionError::Unknown(_) | SessionError::Busy(_))) => {}
+                Err(error) => return Err(error),
+            }
+        }
         if !self.artifacts.remove_scope(&Scope::Session(id.clone()))? {
             return Ok(FreedContent::default());
         }
@@ -197,7 +309,8 @@ impl Runtime {
     /// Opens a file of a session's workspace without following links.
     pub fn open_workspace_file(&self, id: &SessionId, path: &RelPath) -> Result<File, RunError> {
         let missing = |message: String| RequestError::new("path", ErrorCode::InputMissing, message).into();
-        let workspace = self.sessions.open(id)?.workspace()?;
+        let workspace = self.sessions.open(id)?.existing_workspace()?;
+        let workspace = workspace.ok_or_else(|| missing(format!("{path} does not exist in the workspace")))?;
         match open_in_workspace(&workspace, path) {
             Ok(InputSource::File(file)) => Ok(file),
             Ok(_) => Err(missing(format!("{path} is not a file of the workspace"))),
@@ -207,7 +320,7 @@ impl Runtime {
 
     /// The profile that a request names, if the host allows it.
     pub(crate) fn resolve_profile(&self, name: Option<&str>) -> Result<&Profile, RunError> {
-        let name = name.unwrap_or(&self.settings.default_profile);
+        let name = select_profile(name, &self.settings.default_profile, &self.settings.granted_hosts);
         let known = || {
             let names: Vec<&str> = self.profiles.iter().map(|profile| profile.name.as_str()).collect();
             names.join(", ")
@@ -239,6 +352,9 @@ impl Runtime {
         field: &str,
     ) -> Result<&'a SkillEntry, RunError> {
         catalog.get(name).ok_or_else(|| {
+            if let Some(finding) = catalog.why_not_loaded(name) {
+                return not_loaded_error(finding, name, field).into();
+            }
             let nearest: Vec<&str> = catalog
                 .nearest_names(name, 3)
                 .into_iter()
@@ -253,8 +369,28 @@ impl Runtime {
     }
 
     /// The snapshot of a skill's current files; `field` is the request field that names the skill.
-    pub(crate) fn freeze(&self, catalog: &Catalog, name: &str, field: &str) -> Result<Arc<Snapshot>, RunError> {
-        self.freezer.freeze(self.find_skill(catalog, name, field)?)
+    pub(crate) fn freeze(
+        &self,
+        catalog: &Catalog,
+        name: &str,
+        field: &str,
+        cancel: &CancelToken,
+    ) -> Result<Arc<Snapshot>, RunError> {
+        let entry = self.find_skill(catalog, name, field)?;
+        self.freezer.freeze(entry, &|| cancel.is_cancelled())
+    }
+}
+
+/// The error for a skill that exists but did not load.
+pub(crate) fn not_loaded_error(finding: &Diagnostic, name: &str, field: &str) -> RequestError {
+    let message = format!(
+        "unknown skill {name:?}: it exists but did not load: {}",
+        finding.summary()
+    );
+    let error = RequestError::new(field, ErrorCode::UnknownSkill, message);
+    match &finding.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
     }
 }
 

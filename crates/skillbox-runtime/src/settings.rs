@@ -1,13 +1,17 @@
 //! The settings of a runtime, which the host decides before it creates the runtime.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use skillbox_model::ExecutorKind;
+use skillbox_executor::job::RequestCaps;
+use skillbox_executor::snapshot::SnapshotRetention;
+use skillbox_model::{ExecutorKind, HostPort};
 
 use crate::HostDirectories;
+use crate::history::HistoryLimits;
+use crate::trust::TrustSettings;
 
 /// How long a run waits for another run of its session by default. Equal to the default wall-clock limit of a run.
 pub const DEFAULT_SESSION_LOCK_TIMEOUT: Duration = Duration::from_secs(300);
@@ -34,13 +38,26 @@ pub struct RuntimeSettings {
     pub session_lock_timeout: Duration,
     /// Whether skills that ran are watched, so that an unchanged skill is not read again. Only useful in servers.
     pub watch_skills: bool,
+    /// The hosts that the operator grants to every run whose profile has an allow-list.
+    pub granted_hosts: BTreeSet<HostPort>,
+    /// The largest limits that requests may set.
+    pub request_caps: RequestCaps,
+    /// Which snapshots of skills are kept.
+    pub snapshot_retention: SnapshotRetention,
+    /// Which skills may run, and how runs are recorded.
+    pub trust: TrustSettings,
+    /// How many runs are kept, and for how long.
+    pub history: HistoryLimits,
 }
 
 impl RuntimeSettings {
     /// The defaults, with all state below one directory.
-    pub fn at(state_dir: impl Into<PathBuf>) -> Self {
+    pub fn with_state_dir(state_dir: impl Into<PathBuf>) -> Self {
+        let state_dir = state_dir.into();
         Self {
-            state_dir: state_dir.into(),
+            trust: TrustSettings::in_directory(state_dir.join("trust")),
+            history: HistoryLimits::default(),
+            state_dir,
             default_profile: "default".to_owned(),
             allowed_profiles: None,
             broken_profiles: BTreeMap::new(),
@@ -49,6 +66,9 @@ impl RuntimeSettings {
             host_environment: BTreeMap::new(),
             session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
             watch_skills: false,
+            granted_hosts: BTreeSet::new(),
+            request_caps: RequestCaps::default(),
+            snapshot_retention: SnapshotRetention::default(),
         }
     }
 }

@@ -32,7 +32,7 @@ impl Host {
             scope: Scope::Project,
         };
         let repository = Repository::open(vec![source], ScanOptions::default());
-        let settings = RuntimeSettings::at(scratch.path().join("state"));
+        let settings = RuntimeSettings::with_state_dir(scratch.path().join("state"));
         let runtime = Runtime::new(
             repository.into(),
             skillbox_sandbox::Profiles::shipped(),
@@ -113,7 +113,7 @@ fn concurrent_loads_all_take_effect_within_the_limit() {
 
     let limited = |session: Option<&str>| {
         let settings = Settings {
-            max_loaded: 3,
+            max_loaded: Some(3),
             ..Settings::default()
         };
         host.session(AgentOptions {
@@ -135,10 +135,10 @@ fn a_stored_session_is_resumed_and_a_detached_one_is_not_stored() {
     load(&host.stored("s"), "a").unwrap();
     let session = host.stored("s");
     assert_eq!(loaded(&session), ["a"]);
-    let detached = session.detached().unwrap();
-    load(&detached, "b").unwrap();
+    let copy = session.in_memory_copy().unwrap();
+    load(&copy, "b").unwrap();
     assert_eq!(
-        (loaded(&detached), loaded(&session)),
+        (loaded(&copy), loaded(&session)),
         (vec!["a".to_owned(), "b".to_owned()], vec!["a".to_owned()])
     );
     assert_eq!(loaded(&host.session(AgentOptions::new(Dialect::Skillbox))), [""; 0]);
@@ -293,9 +293,9 @@ fn every_call_logs_an_event_with_its_delta() {
             .any(|(_, fields)| fields.get("message").is_some_and(|text| text.contains(words)))
     };
     for words in [
-        "discovered 1 skills",
-        "skill loaded",
-        "tool blocked by allowed-tools policy",
+        "Discovered 1 skills from 1 sources",
+        "Skill 'git' loaded (0 resources discovered)",
+        "Tool 'skill_run' blocked by allowed-tools policy",
     ] {
         assert!(has_message(words), "{words}: {events:?}");
     }

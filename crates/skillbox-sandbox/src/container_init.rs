@@ -104,7 +104,7 @@ pub fn landlock_abi() -> u8 {
 /// With `files`, only the listed accesses to files are allowed; `refuse_tcp` denies to bind and connect TCP sockets;
 /// `scope` denies signals and abstract sockets to processes outside.
 pub fn restrict_self(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
-    child::restrict_self(abi, files, refuse_tcp, scope)
+    child::restrict_self(abi, files, refuse_tcp.then_some(&[]), scope)
 }
 
 /// Replaces the standard streams of this process.

@@ -10,6 +10,7 @@ mod cgroup;
 mod child;
 mod close_descriptors;
 pub mod container_init;
+mod disk_image;
 mod host;
 mod id_maps;
 mod kernel;
@@ -24,8 +25,8 @@ mod spawner_client;
 mod spawner_options;
 
 pub use profile::{
-    Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, Need,
-    NetworkPolicy, PassedVariable, Profile, ProfileLimits, Profiles, SymbolicLink, VisiblePath, WorkspaceBacking,
+    AllowedHost, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath,
+    Need, NetworkPolicy, PassedVariable, Profile, ProfileLimits, Profiles, SymbolicLink, VisiblePath, WorkspaceBacking,
     WorkspacePolicy,
 };
 
@@ -36,12 +37,19 @@ pub use seccomp::{
 
 pub use cgroup::{CgroupLimits, CgroupVersion};
 
+pub use kernel::has_open_writers;
+
+#[doc(hidden)]
+pub use protocol::decode_any_message;
+
+pub use disk_image::{DiskImage, disk_image_obstacle};
+
 pub use host::{Availability, CgroupFacts, HostFacts, MountApi, PathType, Resource, UidGid};
 
 pub use plan::{
     Bind, BindAccess, BindKind, BindOwner, Command, ConfineOp, FileRights, HOSTNAME, Job, LandlockRule, LaunchPlan,
-    Namespace, Op, Phase, PlanError, PrepareOp, ResourceLimit, RunOp, SANDBOX_IDS, SpawnOp, Step, TemplateOp,
-    UnconfinedPolicy, WorkspaceSource, plan,
+    ListeningPorts, Namespace, Op, Phase, PlanError, PrepareOp, ResourceLimit, RunOp, SANDBOX_IDS, SpawnOp, Step,
+    TemplateOp, UnconfinedPolicy, WorkspaceMount, WorkspaceSource, plan,
 };
 
 pub use spawner_options::{SpawnerKind, SpawnerOptions};
@@ -50,4 +58,4 @@ pub use spawner_client::{
     CommandEnd, LaunchError, LaunchFds, LimitHits, ParkingFailure, Sandbox, SandboxResult, Spawner, SpawnerError,
 };
 
-pub use spawner::become_spawner_if_asked;
+pub use spawner::run_spawner_if_requested;

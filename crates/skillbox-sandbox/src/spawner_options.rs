@@ -12,9 +12,9 @@ pub struct SpawnerOptions {
     /// The launches that the spawner accepts.
     pub kind: SpawnerKind,
     /// The maximum number of parked sandboxes; with 0 the spawner creates each sandbox when it is needed.
-    pub slot_limit: u8,
+    pub max_parked: u8,
     /// Whether the spawner serves a single run, so that it prepares nothing for a second one.
-    pub is_one_shot: bool,
+    pub is_single_run: bool,
 }
 
 /// The launches that a spawner accepts.
@@ -31,15 +31,15 @@ impl SpawnerOptions {
     /// The default user and group id of scripts: above every range that distributions and container engines assign.
     pub const DEFAULT_SCRIPT_ID: u32 = 1_900_001_000;
 
-    /// The default slot limit: enough for a burst on a small machine. A parked sandbox uses a few hundred KiB of
+    /// The default of `max_parked`: enough for a burst on a small machine. A parked sandbox uses a few hundred KiB of
     /// memory.
-    pub const DEFAULT_SLOT_LIMIT: u8 = 4;
+    pub const DEFAULT_MAX_PARKED: u8 = 4;
 
     /// The options for a program that starts a single run.
-    pub fn one_shot() -> Self {
+    pub fn for_single_run() -> Self {
         Self {
-            slot_limit: 0,
-            is_one_shot: true,
+            max_parked: 0,
+            is_single_run: true,
             ..Self::default()
         }
     }
@@ -61,8 +61,8 @@ impl Default for SpawnerOptions {
                 gid: Self::DEFAULT_SCRIPT_ID,
             },
             kind: SpawnerKind::Confining,
-            slot_limit: Self::DEFAULT_SLOT_LIMIT,
-            is_one_shot: false,
+            max_parked: Self::DEFAULT_MAX_PARKED,
+            is_single_run: false,
         }
     }
 }

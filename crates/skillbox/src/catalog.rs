@@ -4,22 +4,36 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use skillbox_model::{Diagnostic, ErrorCode, Severity};
-use skillbox_repository::{Catalog, Repository, Resource, ResourceKind, ScanOptions, SkillEntry, SkillReadError};
+use skillbox_model::{Diagnostic, ErrorCode, Severity, with_causes};
+use skillbox_repository::{
+    Catalog, Repository, Resource, ResourceKind, ScanCode, ScanOptions, SkillEntry, SkillLimits, SkillReadError,
+};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Progress, Terminal, plural};
-use crate::sources::skill_sources;
+use crate::sources::{NamedSkill, skill_sources, with_named_skill};
 
 /// With fewer skills, starting threads takes longer than the work that they would save.
 const MIN_SKILLS_FOR_THREADS: usize = 500;
 
 /// Scans every source of the settings.
 pub fn open_repository(context: &Context<'_>, terminal: &Terminal) -> Repository {
+    open_repository_with(context, None, terminal)
+}
+
+/// Scans every source of the settings, and the skill that the command line names.
+pub fn open_repository_with(context: &Context<'_>, named: Option<&NamedSkill>, terminal: &Terminal) -> Repository {
     let sources = skill_sources(context.settings, context.layers.environment());
+    let sources = with_named_skill(sources, named);
     let options = ScanOptions {
         max_directories: context.settings.max_directories,
+        metadata_fallback: context.settings.metadata_fallback,
+        skill_limits: SkillLimits {
+            files: context.settings.max_skill_files,
+            bytes: context.settings.max_skill_bytes as u64,
+            file_bytes: context.settings.max_skill_file_bytes as u64,
+        },
         ..ScanOptions::default()
     };
     Progress::show_during(terminal.is_stderr_terminal(), "scanning skills", |_| {
@@ -30,6 +44,15 @@ pub fn open_repository(context: &Context<'_>, terminal: &Terminal) -> Repository
 /// The skill with this name, or a failure that suggests similar names.
 pub fn find_skill<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a SkillEntry, Failure> {
     catalog.get(name).ok_or_else(|| {
+        if let Some(finding) = catalog.why_not_loaded(name) {
+            let reason = finding.summary();
+            let message = format!("unknown skill `{name}`: it exists but did not load: {reason}");
+            let failure = Failure::new(ErrorCode::UnknownSkill, message);
+            return match &finding.hint {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            };
+        }
         let failure = Failure::new(ErrorCode::UnknownSkill, format!("unknown skill `{name}`"));
         let nearest: Vec<_> = catalog
             .nearest_names(name, 3)
@@ -76,6 +99,23 @@ pub fn unreadable_skill(entry: &SkillEntry, error: &SkillReadError) -> Diagnosti
         column: None,
         message: error.to_string(),
         hint: Some(ErrorCode::SkillUnreadable.remedy().to_owned()),
+    }
+}
+
+/// The diagnostic of a directory of resources that cannot be listed.
+pub fn unlisted_resources(entry: &SkillEntry, problem: &SkillReadError) -> Diagnostic {
+    let code = ScanCode::ResourcesUnreadable;
+    Diagnostic {
+        code: code.as_str(),
+        severity: code.severity(),
+        path: match problem {
+            SkillReadError::Io { path, .. } => path.clone(),
+            _ => entry.dir().to_owned(),
+        },
+        line: None,
+        column: None,
+        message: format!("the resources cannot be listed: {}", with_causes(problem)),
+        hint: Some("grant read access to the directory".to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use skillbox_model::{ErrorBody, ErrorCode, ExitCode, with_causes};
 
 use crate::render::{Page, Span, Terminal, Tone};
-use crate::settings::SettingError;
+use crate::settings::{SettingError, UntrustedSetting};
 
 /// An error that ends the command.
 #[derive(Debug)]
@@ -33,26 +33,23 @@ impl Failure {
         }
     }
 
-    /// The failure of a run that skillbox refused or could not execute.
-    pub fn of_run(body: ErrorBody) -> Self {
-        Self {
-            body,
-            exit_code: ExitCode::REFUSED,
-        }
-    }
-
-    /// The same failure with the exit code of a refused run.
+    /// The same failure with the exit code of a refused run. Only `main` calls it, for commands that run a script.
     pub fn with_run_exit_code(mut self) -> Self {
         self.exit_code = ExitCode::REFUSED;
         self
     }
 
-    /// The failure of any command but `run`, from an error object.
+    /// The failure for an error object.
     pub fn from_body(body: ErrorBody) -> Self {
         Self {
             body,
             exit_code: ExitCode::FAILURE,
         }
+    }
+
+    /// An invalid field of a request.
+    pub fn invalid_field(field: &str, message: impl Into<String>) -> Self {
+        Self::from_body(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field))
     }
 
     /// The exit code of the command.
@@ -68,6 +65,11 @@ impl Failure {
     /// The error message.
     pub fn message(&self) -> &str {
         &self.body.message
+    }
+
+    /// The suggestion, if there is one.
+    pub fn hint(&self) -> Option<&str> {
+        self.body.hint.as_deref()
     }
 
     /// The same failure with a specific hint.
@@ -125,6 +127,20 @@ struct ErrorObject<'a> {
 impl From<SettingError> for Failure {
     fn from(error: SettingError) -> Self {
         Self::usage(with_causes(&error), error.hint())
+    }
+}
+
+impl Failure {
+    /// The failure of a command in a directory whose config file needs the user's trust. `refused` is not empty.
+    pub fn untrusted_settings(refused: &[UntrustedSetting]) -> Self {
+        let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        let mut failure = Self::new(ErrorCode::UntrustedSetting, lines.join("\n")).with_hint(
+            "read the file; if you trust it, run `skillbox config trust` in its directory. To ignore it, name another \
+             file with --config, or /dev/null",
+        );
+        failure.body.field = refused.first().map(|setting| setting.key.to_owned());
+        failure.exit_code = ExitCode::USAGE;
+        failure
     }
 }
 

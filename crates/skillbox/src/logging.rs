@@ -42,6 +42,15 @@ pub fn start(level: LogLevel, export: Option<&TraceExport>) {
     let _already_started = log.try_init();
 }
 
+/// Logs panics as events instead of text.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        let message = panic.payload_as_str().unwrap_or("panic");
+        tracing::error!(place, "internal error: {message}");
+    }));
+}
+
 /// Escapes control characters: names and paths in log lines are untrusted.
 struct EscapingWriter<W>(W);
 

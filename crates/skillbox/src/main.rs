@@ -16,6 +16,7 @@ mod runtime_setup;
 mod settings;
 mod sources;
 mod trace_export;
+mod trust_setup;
 
 use std::cell::Cell;
 use std::path::Path;
@@ -28,11 +29,11 @@ use skillbox_sandbox::{Spawner, SpawnerOptions};
 use args::CommandLine;
 use context::Context;
 use failure::Failure;
-use render::{PathShortener, Span, Terminal, Tone, Verbosity};
+use render::{PathShortener, Terminal};
 use settings::Environment;
 
 fn main() -> std::process::ExitCode {
-    skillbox_sandbox::become_spawner_if_asked();
+    skillbox_sandbox::run_spawner_if_requested();
     let spawner = fork_spawner_for_run();
     let environment = Environment::of_process();
     let shortener = PathShortener {
@@ -55,14 +56,14 @@ fn fork_spawner_for_run() -> Option<Spawner> {
         .skip(1)
         .take_while(|word| word != "--")
         .any(|word| word == "run");
-    is_run.then(|| Spawner::fork_this_process(SpawnerOptions::one_shot()).ok())?
+    is_run.then(|| Spawner::fork_this_process(SpawnerOptions::for_single_run()).ok())?
 }
 
 fn execute(line: &CommandLine, environment: Environment, spawner: Option<Spawner>, terminal: &mut Terminal) -> u8 {
     let as_json = line.options.json || line.command.always_prints_json();
     execute_command(line, environment, spawner, terminal).unwrap_or_else(|failure| {
-        // Lower exit codes of `run` are those of the script.
-        let failure = if line.command.is_run() {
+        // Lower exit codes of `run` are those of the script; those of `batch` say how its jobs ended.
+        let failure = if line.command.has_exit_codes_of_runs() {
             failure.with_run_exit_code()
         } else {
             failure
@@ -80,20 +81,29 @@ fn execute_command(
 ) -> Result<u8, Failure> {
     let options = &line.options;
     let layers = settings::read_layers(environment, options.config.as_deref())?;
+    if line.command.obeys_settings() && !layers.refusals().is_empty() {
+        return Err(Failure::untrusted_settings(layers.refusals()));
+    }
     let (settings, resolved_settings) = options.settings.resolve(&layers)?;
+    let (trust, _) = line.command.trust_flags().resolve(&layers)?;
     if !line.command.starts_logging_itself() {
         logging::start(settings.log, None);
     }
     let context = Context {
         settings: &settings,
+        trust: &trust,
         resolved_settings: &resolved_settings,
         layers: &layers,
+        config_path: options.config.as_deref(),
         as_json: options.json,
         verbosity: options.verbosity(),
         spawner: Cell::new(spawner),
         command_line: CommandLine::command,
     };
-    warn_about_misspelled_variables(&context, terminal)?;
+    // A server does this itself, when its log has started.
+    if !line.command.starts_logging_itself() {
+        commands::warn_about_misspelled_variables(&context, terminal)?;
+    }
     commands::dispatch(&line.command, &context, terminal)
 }
 
@@ -127,18 +137,4 @@ fn first_paragraph(error: &clap::Error) -> String {
     let lines = text.trim_start_matches("error: ").lines();
     let lines: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
     lines.join(" ")
-}
-
-/// Warns about environment variables that look like misspelled settings.
-fn warn_about_misspelled_variables(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    if context.verbosity == Verbosity::Quiet {
-        return Ok(());
-    }
-    for (name, meant) in context.layers.misspelled_variables() {
-        let mut page = terminal.page();
-        let text = format!("the environment variable {name} is not a setting; did you mean {meant}?");
-        page.labelled(0, Span::new(Tone::Warning, "warning:"), 9, Tone::Plain, &text);
-        terminal.print_message(page)?;
-    }
-    Ok(())
 }

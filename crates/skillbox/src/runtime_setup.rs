@@ -1,22 +1,32 @@
 //! Builds the runtime of a command from the settings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use skillbox_artifacts::{BucketOptions, Store};
-use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, LocalExecutor};
-use skillbox_model::{ErrorBody, ErrorCode, ExecutorKind};
+use skillbox_executor::job::RequestCaps;
+use skillbox_executor::snapshot::SnapshotRetention;
+use skillbox_executor::{
+    AddressSource, DockerExecutor, DockerOptions, Egress, EgressLimits, Executor, Launcher, LocalExecutor,
+};
+use skillbox_model::{ByteSize, Diagnostic, ErrorBody, ErrorCode, ExecutorKind, HostPort};
 use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
-use skillbox_runtime::{DEFAULT_SESSION_LOCK_TIMEOUT, HostDirectories, Runtime, RuntimeSettings};
+use skillbox_runtime::{
+    DEFAULT_SESSION_LOCK_TIMEOUT, HostDirectories, Runtime, RuntimeSettings, network_access, select_profile,
+};
 use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, UnconfinedPolicy};
 
 use crate::catalog;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::diagnostics::DiagnosticsStyle;
 use crate::render::{Terminal, diagnostics};
-use crate::settings::{Environment, HostSettings};
+use crate::settings::{Environment, HostSettings, LogLevel};
+use crate::sources::{NamedSkill, skills_root_directories};
+use crate::trust_setup;
 
 /// The number of idle containers that a server keeps.
 const CONTAINER_POOL_SIZE: usize = 4;
@@ -50,6 +60,8 @@ struct OpenOptions<'a> {
     lifetime: Lifetime,
     /// The profile for which the spawner prepares a sandbox at once.
     prepared_profile: Option<&'a str>,
+    /// The skill that the command line names.
+    named_skill: Option<&'a NamedSkill>,
 }
 
 /// How long the runtime is used.
@@ -72,6 +84,7 @@ pub fn open_runtime(
         profiles: load_profiles(context, terminal)?,
         lifetime: Lifetime::OneCommand,
         prepared_profile: None,
+        named_skill: None,
     };
     open(context, host, options, terminal)
 }
@@ -83,16 +96,63 @@ pub fn open_for_server(
     spawner: Spawner,
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
-    let profiles = load_profiles(context, terminal)?;
-    spawner.set_slot_limit(host.slots).map_err(spawner_failure)?;
+    let profiles = if context.settings.log == LogLevel::Off {
+        load_profiles(context, terminal)?
+    } else {
+        // A server whose log is JSON writes nothing else.
+        let (profiles, found) = read_profiles(context)?;
+        for diagnostic in found {
+            tracing::warn!(path = %diagnostic.path.display(), "{}", diagnostic.summary());
+        }
+        profiles
+    };
+    spawner.set_max_parked(host.slots).map_err(spawner_failure)?;
     let options = OpenOptions {
         input_directories: &[],
         spawner: Some(spawner),
         profiles,
         lifetime: Lifetime::Server,
         prepared_profile: None,
+        named_skill: None,
     };
     let runtime = open(context, host, options, terminal)?;
+    runtime.close_lost_runs();
+    if host.slots > 0 || host.executor == ExecutorKind::Docker {
+        runtime.prepare_executor(host.executor, None);
+    }
+    Ok(runtime)
+}
+
+/// Opens a runtime for a batch: as for a server, with a parked sandbox for each job that runs at the same time.
+pub fn open_for_batch(
+    context: &Context<'_>,
+    host: &HostSettings,
+    input_directories: &[PathBuf],
+    jobs: usize,
+    terminal: &mut Terminal,
+) -> Result<Runtime, Failure> {
+    // A host that cannot sandbox processes can still run containers.
+    let spawner = match start_server_spawner() {
+        Err(_) if host.executor == ExecutorKind::Docker => None,
+        started => Some(started?),
+    };
+    if let Some(spawner) = &spawner {
+        let slots = match host.slots {
+            0 => 0,
+            slots => slots.max(u8::try_from(jobs).unwrap_or(u8::MAX)),
+        };
+        spawner.set_max_parked(slots).map_err(spawner_failure)?;
+    }
+    let options = OpenOptions {
+        input_directories,
+        spawner,
+        profiles: load_profiles(context, terminal)?,
+        lifetime: Lifetime::Server,
+        prepared_profile: None,
+        named_skill: None,
+    };
+    let runtime = open(context, host, options, terminal)?;
+    runtime.close_lost_runs();
     if host.slots > 0 || host.executor == ExecutorKind::Docker {
         runtime.prepare_executor(host.executor, None);
     }
@@ -104,12 +164,13 @@ pub fn open_for_server(
 pub fn open_for_run(
     context: &Context<'_>,
     host: &HostSettings,
-    input_directories: &[PathBuf],
+    (input_directories, named_skill): (&[PathBuf], Option<&NamedSkill>),
     spawner: Option<Spawner>,
     (executor, profile): (ExecutorKind, Option<&str>),
     terminal: &mut Terminal,
 ) -> Result<Runtime, Failure> {
-    let profile = profile.unwrap_or(&host.profile);
+    let granted = host.allow_net.iter().cloned().collect();
+    let profile = select_profile(profile, &host.profile, &granted);
     let shipped = match &context.settings.profiles {
         None => Profiles::single_shipped(profile),
         Some(_) => None,
@@ -127,6 +188,7 @@ pub fn open_for_run(
         profiles,
         lifetime: Lifetime::OneCommand,
         prepared_profile: (executor == ExecutorKind::Local && host.slots > 0).then_some(profile),
+        named_skill,
     };
     open(context, host, options, terminal)
 }
@@ -149,17 +211,22 @@ fn open(
         })?),
         (local, _) => local,
     };
+    let egress = Egress::new(host.host_address.clone(), AddressSource::Host, EgressLimits::default());
+    let local = local.map(|local| local.with_egress(egress));
+    let granted_hosts: BTreeSet<HostPort> = host.allow_net.iter().cloned().collect();
     if let (Some(local), Some(profile)) = (&local, options.prepared_profile.and_then(|name| profiles.get(name))) {
-        local.park_sandbox(profile);
+        // The run itself reports hosts that it cannot have.
+        let network = network_access(profile, &granted_hosts).unwrap_or_default();
+        local.park_sandbox(profile, network);
     }
     // The spawner prepares the sandbox while this process scans the skills.
-    let repository = Arc::new(catalog::open_repository(context, terminal));
+    let repository = Arc::new(catalog::open_repository_with(context, options.named_skill, terminal));
     // Only a server that runs scripts in containers keeps a pool of them.
     let pool_size = match (options.lifetime, host.executor) {
         (Lifetime::Server, ExecutorKind::Docker) => CONTAINER_POOL_SIZE,
         _ => 0,
     };
-    let docker = docker_executor(context, host, pool_size);
+    let docker = docker_executor(context, host, pool_size, skills_roots(context, host)?);
     let executors = local
         .map(|local| Executor::Local(Box::new(local)))
         .into_iter()
@@ -173,7 +240,7 @@ fn open(
         .collect();
     let host_directories = HostDirectories::open(&allowed).map_err(|(path, error)| {
         let message = format!("cannot allow inputs from {}: {error}", path.display());
-        Failure::of_run(ErrorBody::new(ErrorCode::HostNotAllowed, message))
+        Failure::from_body(ErrorBody::new(ErrorCode::HostNotAllowed, message))
     })?;
     let settings = RuntimeSettings {
         state_dir: context.settings.state_dir.clone(),
@@ -185,12 +252,23 @@ fn open(
         host_environment: passed_variables(&profiles, context.layers.environment()),
         session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
         watch_skills: options.lifetime == Lifetime::Server,
+        granted_hosts,
+        request_caps: RequestCaps {
+            inputs: host.max_inputs,
+            files: host.max_output_files as u64,
+            inline_bytes: host.max_inline as u64,
+            collected_bytes: host.max_collected as u64,
+        },
+        snapshot_retention: SnapshotRetention {
+            max_age: Duration::from_secs(host.snapshot_days as u64 * 24 * 3600),
+            max_bytes: ByteSize(host.max_snapshot_bytes as u64),
+        },
+        trust: trust_setup::trust_settings(context)?,
+        history: trust_setup::history_limits(context),
     };
     let runtime = Runtime::new(repository, profiles, executors, settings);
-    Ok(match artifact_store(context) {
-        Some(store) => runtime.with_artifacts(store),
-        None => runtime,
-    })
+    let artifacts = artifact_store(context).unwrap_or_else(|| Store::new(context.settings.state_dir.join("artifacts")));
+    Ok(runtime.with_artifacts(artifacts.with_quota(host.max_artifact_bytes as u64)))
 }
 
 /// The configured artifact store, if any. It connects at its first use.
@@ -217,15 +295,8 @@ pub fn open_built_in(spawner: Option<Spawner>, directory: &Path) -> Result<Runti
         Failure::new(ErrorCode::Storage, format!("cannot open {}: {error}", path.display()))
     })?;
     let settings = RuntimeSettings {
-        state_dir: directory.join("state"),
-        default_profile: "default".to_owned(),
-        allowed_profiles: None,
-        broken_profiles: Default::default(),
-        default_executor: ExecutorKind::Local,
         host_directories,
-        host_environment: BTreeMap::new(),
-        session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
-        watch_skills: false,
+        ..RuntimeSettings::with_state_dir(directory.join("state"))
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     let executors = local
@@ -236,7 +307,12 @@ pub fn open_built_in(spawner: Option<Spawner>, directory: &Path) -> Result<Runti
 }
 
 /// The Docker executor of these settings. It connects at its first use.
-pub fn docker_executor(context: &Context<'_>, host: &HostSettings, pool_size: usize) -> Arc<DockerExecutor> {
+pub fn docker_executor(
+    context: &Context<'_>,
+    host: &HostSettings,
+    pool_size: usize,
+    skills_roots: Vec<PathBuf>,
+) -> Arc<DockerExecutor> {
     Arc::new(DockerExecutor::new(DockerOptions {
         host: host.docker_host.clone(),
         image: host.docker_image.clone(),
@@ -247,7 +323,34 @@ pub fn docker_executor(context: &Context<'_>, host: &HostSettings, pool_size: us
         } else {
             UnconfinedPolicy::Refuse
         },
+        skills_roots,
     }))
+}
+
+/// The directories of `SKILLS_ROOT` that containers see, if the operator asks for it.
+fn skills_roots(context: &Context<'_>, host: &HostSettings) -> Result<Vec<PathBuf>, Failure> {
+    if !host.mount_skills_root {
+        return Ok(Vec::new());
+    }
+    let refused = |message: String| Failure::new(ErrorCode::InvalidRequest, message);
+    let roots = skills_root_directories(context.layers.environment());
+    if roots.is_empty() {
+        return Err(refused(
+            "mount_skills_root: the variable SKILLS_ROOT names no directory".to_owned(),
+        ));
+    }
+    let resolve = |path: &PathBuf| match path.canonicalize() {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err(refused(format!(
+            "mount_skills_root: {} in SKILLS_ROOT is not a directory",
+            path.display()
+        ))),
+        Err(error) => Err(refused(format!(
+            "mount_skills_root: cannot open {} in SKILLS_ROOT: {error}",
+            path.display()
+        ))),
+    };
+    roots.iter().map(resolve).collect()
 }
 
 /// The local executor with this spawner, and with a second one for unconfined runs if they are allowed.
@@ -263,7 +366,7 @@ pub fn local_executor(spawner: Spawner, profiles: &Profiles, allow_unconfined: b
 }
 
 fn spawner_failure(error: SpawnerError) -> Failure {
-    Failure::from_error(ErrorCode::ExecutorUnavailable, &error).with_run_exit_code()
+    Failure::from_error(ErrorCode::ExecutorUnavailable, &error)
 }
 
 /// The environment variables that profiles pass to scripts; no others leave this crate.
@@ -276,23 +379,31 @@ fn passed_variables(profiles: &Profiles, environment: &Environment) -> BTreeMap<
 
 /// Loads the shipped profiles and those of the settings, and prints the diagnostics of broken ones.
 pub fn load_profiles(context: &Context<'_>, terminal: &mut Terminal) -> Result<LoadedProfiles, Failure> {
+    let (profiles, found) = read_profiles(context)?;
+    diagnostics::print_diagnostics(&found, DiagnosticsStyle::Complete, context.verbosity, terminal)?;
+    Ok(profiles)
+}
+
+/// Reads the shipped profiles and those of the settings, with the diagnostics of broken ones.
+fn read_profiles(context: &Context<'_>) -> Result<(LoadedProfiles, Vec<Diagnostic>), Failure> {
     let Some(directory) = &context.settings.profiles else {
-        return Ok(LoadedProfiles {
+        let shipped = LoadedProfiles {
             usable: Profiles::shipped(),
             broken: BTreeMap::new(),
-        });
+        };
+        return Ok((shipped, Vec::new()));
     };
     let (usable, found) = Profiles::with_directory(directory).map_err(|error| {
         let message = format!("cannot read the profiles in {}: {error}", directory.display());
         Failure::new(ErrorCode::ProfileInvalid, message)
     })?;
-    diagnostics::print_diagnostics(&found, context.verbosity, terminal)?;
     let broken = found.iter().filter_map(|diagnostic| {
         let name = diagnostic.path.file_stem()?.to_str()?.to_owned();
         Some((name, format!("{}: {}", diagnostic.path.display(), diagnostic.message)))
     });
-    Ok(LoadedProfiles {
+    let profiles = LoadedProfiles {
         broken: broken.collect(),
         usable,
-    })
+    };
+    Ok((profiles, found))
 }

@@ -32,14 +32,37 @@ pub fn skill_sources(settings: &GlobalSettings, environment: &Environment) -> Ve
     let default_sources = directories
         .into_iter()
         .map(|(path, scope)| Source::OptionalDirectory { path, scope });
-    let roots = environment
-        .get("SKILLS_ROOT")
-        .map(|list| std::env::split_paths(list).collect::<Vec<_>>());
-    let roots = roots.into_iter().flatten().filter(|path| !path.as_os_str().is_empty());
+    let roots = skills_root_directories(environment).into_iter();
     std::iter::once(Source::Embedded(&BUILT_IN_SKILLS))
         .chain(default_sources)
         .chain(roots.map(project_directory))
         .collect()
+}
+
+/// A skill that a command line names, which need not be in a configured source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamedSkill {
+    /// The skill in this directory, whatever the sources contain.
+    At(PathBuf),
+    /// The skill in this directory, unless a source has a skill of its name.
+    Otherwise(PathBuf),
+}
+
+/// The sources with the skill that the command line names.
+pub fn with_named_skill(mut sources: Vec<Source>, named: Option<&NamedSkill>) -> Vec<Source> {
+    match named {
+        Some(NamedSkill::At(path)) => sources.push(project_directory(path.clone())),
+        Some(NamedSkill::Otherwise(path)) => sources.insert(0, project_directory(path.clone())),
+        None => {}
+    }
+    sources
+}
+
+/// The directories of the path list `SKILLS_ROOT`.
+pub fn skills_root_directories(environment: &Environment) -> Vec<PathBuf> {
+    let roots = environment.get("SKILLS_ROOT").map(std::env::split_paths);
+    let roots = roots.into_iter().flatten();
+    roots.filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 fn project_directory(path: PathBuf) -> Source {
@@ -66,7 +89,11 @@ mod tests {
             artifacts: None,
             artifacts_endpoint: None,
             artifacts_region: None,
+            max_skill_files: 1,
+            max_skill_bytes: 1,
+            max_skill_file_bytes: 1,
             max_directories: 1,
+            metadata_fallback: false,
             log: Default::default(),
         };
         let variables = variables

@@ -60,6 +60,45 @@ fn definitions_are_valid_schemas_of_draft_2020_12() {
 }
 
 /// The schema of a `tools` array for OpenAI.
+/// What only some validators and generators of code know: formats of numbers, and `true` in place of a schema.
+fn find_unportable(schema: &Value, path: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let path = format!("{path}/{key}");
+                let is_flag = ["default", "const", "readOnlyHint", "openWorldHint"].contains(&key.as_str());
+                if (key == "format" && value.is_string()) || (*value == Value::Bool(true) && !is_flag) {
+                    found.push(path.clone());
+                }
+                find_unportable(value, &path, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_unportable(item, path, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn definitions_are_portable() {
+    let mut found = Vec::new();
+    find_unportable(
+        &json!({"properties": {"a": true, "b": {"format": "uint64"}}}),
+        "",
+        &mut found,
+    );
+    assert_eq!(found, ["/properties/a", "/properties/b/format"], "the check can fail");
+    let cli = cli_with_skills();
+    for (dialect, _) in DIALECTS {
+        let mut found = Vec::new();
+        for tool in definitions(&cli, &format!("--dialect {dialect}")) {
+            for schema in ["inputSchema", "outputSchema"] {
+                find_unportable(&tool[schema], tool["name"].as_str().unwrap(), &mut found);
+            }
+        }
+        assert_eq!(found, [""; 0], "{dialect}");
+    }
+}
+
 fn openai_schema() -> Value {
     json!({
         "type": "array",

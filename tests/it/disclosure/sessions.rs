@@ -281,9 +281,16 @@ fn at_the_limit_a_load_is_refused_or_evicts() {
 }
 
 #[test]
-fn changes_on_disk_appear_in_a_session() {
+fn changes_on_disk_appear_at_the_start_of_a_turn() {
     let cli = cli_with_skills();
-    call_ok(&cli, "skill_load", &json!({"skill": "pdf"}), "--session s");
+    let load = json!({"skill": "pdf", "docs": ["references/forms.md"]});
+    call_ok(&cli, "skill_load", &load, "--session s");
+    let before = prompt(&cli, "--session s");
+    assert!(
+        before.contains("The body of pdf.") && before.contains("All about forms."),
+        "{before}"
+    );
+    cli.write_file("skills/pdf/references/forms.md", "Nothing about forms.\n");
     write_skill(&cli, "new", "description: Just made.", "Fresh.\n");
     write_skill(
         &cli,
@@ -292,11 +299,24 @@ fn changes_on_disk_appear_in_a_session() {
         "# PDF\n\nAnother body.\n",
     );
     std::fs::remove_dir_all(cli.work_dir().join("skills/git")).unwrap();
+    assert_eq!(prompt(&cli, "--session s"), before, "a turn's prompt keeps its bytes");
+    let error = call_refused(&cli, "skill_load", &json!({"skill": "new"}), "--session s");
+    assert_eq!(error["code"], "unknown_skill");
+    assert_eq!(error["hint"], "it can be used in the next turn");
+    assert!(
+        prompt(&cli, "").contains("- new"),
+        "without a session, a command sees the current skills"
+    );
+    assert_eq!(
+        call_ok(&cli, "before_agent", &json!({}), "--session s")["changed"],
+        true
+    );
     let shown = prompt(&cli, "--session s");
     assert!(
         shown.contains("- pdf [Loaded]: Reads PDFs better.") && shown.contains("Another body."),
         "{shown}"
     );
+    assert!(shown.contains("Nothing about forms."), "{shown}");
     assert!(
         shown.contains("- new: Just made.") && !shown.contains("- git"),
         "{shown}"

@@ -5,6 +5,7 @@ mod commands;
 mod containers;
 mod daemon_errors;
 mod pool;
+mod unresponsive_runner;
 
 use std::fs;
 use std::time::Duration;

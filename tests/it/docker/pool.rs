@@ -13,18 +13,19 @@ use super::{daemon, docker_fixture, end_daemon, wait_for_daemon};
 use crate::harness::Fixture;
 
 /// The runtime of a server in this process, with a pool of containers.
-fn server(fixture: &Fixture, pool_size: usize) -> (Runtime, Arc<DockerExecutor>) {
+pub(super) fn server(fixture: &Fixture, pool_size: usize) -> (Runtime, Arc<DockerExecutor>) {
     let docker = Arc::new(DockerExecutor::new(DockerOptions {
         host: daemon(fixture).host(),
         image: format!("skillbox-runner:{}", env!("CARGO_PKG_VERSION")),
         pool_size,
         scratch: fixture.path("state/scratch"),
         unconfined: UnconfinedPolicy::Refuse,
+        skills_roots: Vec::new(),
     }));
     let settings = RuntimeSettings {
         default_executor: ExecutorKind::Docker,
         watch_skills: true,
-        ..RuntimeSettings::at(fixture.path("state"))
+        ..RuntimeSettings::with_state_dir(fixture.path("state"))
     };
     let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     let executors = vec![Executor::Docker(docker.clone())];
@@ -44,12 +45,14 @@ fn run(runtime: &Runtime, command: &str) -> RunReport {
         session: None,
         events: EventSink::silent(),
         cancel: CancelToken::new().unwrap(),
-        export_dir: None,
+        export: None,
+        origin: Default::default(),
+        keep_files: false,
     };
     runtime.run(&request, context).unwrap()
 }
 
-fn wait_for_full_pool(fixture: &Fixture, docker: &DockerExecutor, size: usize) {
+pub(super) fn wait_for_full_pool(fixture: &Fixture, docker: &DockerExecutor, size: usize) {
     fixture.wait_for("a full pool", || (docker.idle_containers() == size).then_some(()));
 }
 

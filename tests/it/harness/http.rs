@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -39,16 +39,26 @@ pub struct HttpResponse {
 impl HttpServer {
     /// Starts a server on the shipped skills with these arguments. Returns it with a token for each of the tenants.
     pub fn start(arguments: &[&str], tenants: &[&str]) -> (Self, Vec<String>) {
+        Self::start_under(&[], arguments, tenants)
+    }
+
+    /// Does the same with a launcher, such as a shell that sets limits and executes its arguments.
+    pub fn start_under(launcher: &[&str], arguments: &[&str], tenants: &[&str]) -> (Self, Vec<String>) {
         let dir = tempfile::Builder::new().prefix("skillbox-http-").tempdir().unwrap();
-        let (tokens, lines): (Vec<_>, Vec<_>) = tenants.iter().map(|tenant| create_token(tenant)).unzip();
+        let (tokens, lines): (Vec<_>, Vec<_>) = {
+            let state_dir = dir.path().join("state");
+            tenants.iter().map(|tenant| create_token(tenant, &state_dir)).unzip()
+        };
         let config = if lines.is_empty() {
             String::new()
         } else {
             format!("tokens = {lines:?}\n")
         };
         fs::write(dir.path().join("skillbox.toml"), config).unwrap();
-        let mut command = program(SKILLBOX);
+        let mut words = launcher.iter().copied().chain([SKILLBOX]);
+        let mut command = program(words.next().unwrap_or(SKILLBOX));
         command
+            .args(words)
             .args(["serve", "--listen", "127.0.0.1:0", "--skills"])
             .arg(root().join("skills"))
             .arg("--state-dir")
@@ -68,14 +78,18 @@ impl HttpServer {
                 0,
                 "it does not serve: {earlier_lines}"
             );
-            // Log lines may precede the address.
-            if let Some(address) = line.trim().strip_prefix("serving http://") {
-                break address.to_owned();
-            }
+            // Log lines may precede the address; with a log, it is in one of them.
+            let logged = serde_json::from_str::<Value>(&line).ok();
+            let logged = logged.as_ref().and_then(|event| event["address"].as_str());
+            let address = logged.or(line.trim().strip_prefix("serving "));
+            let address = address.and_then(|address| address.strip_prefix("http://").map(str::to_owned));
             earlier_lines.push_str(&line);
+            if let Some(address) = address {
+                break address;
+            }
         };
         // The pipe is read until the end, so that it never blocks the server.
-        let log = Arc::new(Mutex::new(String::new()));
+        let log = Arc::new(Mutex::new(earlier_lines));
         std::thread::spawn({
             let log = log.clone();
             move || {
@@ -99,7 +113,7 @@ impl HttpServer {
         self.server.id()
     }
 
-    /// What it has written to standard error since it serves.
+    /// What it has written to standard error.
     pub fn log_text(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -107,6 +121,11 @@ impl HttpServer {
     /// A path below the state directory.
     pub fn state_path(&self, name: &str) -> PathBuf {
         self.dir.path().join("state").join(name)
+    }
+
+    /// Its config file.
+    pub fn config_path(&self) -> PathBuf {
+        self.dir.path().join("skillbox.toml")
     }
 
     /// Opens a connection.
@@ -182,10 +201,12 @@ impl Drop for HttpServer {
     }
 }
 
-/// A new token, and its line for the configuration.
-fn create_token(tenant: &str) -> (String, String) {
+/// A new token, and its line for the configuration. After the name of the tenant may be options.
+fn create_token(tenant: &str, state_dir: &Path) -> (String, String) {
     let output = program(SKILLBOX)
-        .args(["serve", "token", tenant, "--json"])
+        .args(["serve", "token", "--json", "--state-dir"])
+        .arg(state_dir)
+        .args(tenant.split(' '))
         .output()
         .unwrap();
     let token: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -144,6 +144,16 @@ impl<'f> Invocation<'f> {
         child
     }
 
+    /// Starts skillbox with open pipes to its standard input and output.
+    pub fn spawn_with_stdin(self) -> Child {
+        let mut command = self.command();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        spawn_tracked(&mut command)
+    }
+
     fn command(&self) -> Command {
         let mut command = launched_command(&self.launcher, self.fixture.binary());
         command.args(&self.args).current_dir(&self.directory).env_clear();

@@ -23,7 +23,7 @@ pub use host::{cgroup_version, need, need_root, ordinary_user};
 pub use host_inventory::HostInventory;
 pub use host_targets::{AbstractListener, CanaryProcess, TcpListeners};
 pub use http::{HttpResponse, HttpServer};
-pub use invocation::{Answer, is_refusal};
+pub use invocation::{Answer, Invocation, is_refusal};
 pub use json_match::collect_mismatches;
 pub use machine_load::{assert_within, is_too_slow, wait_until};
 pub use object_servers::{AzuriteServer, S3Server, store_at};

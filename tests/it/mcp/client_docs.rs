@@ -163,6 +163,53 @@ fn the_langchain_and_deepagents_page_works_as_printed() {
 }
 
 #[test]
+fn the_pages_of_other_python_clients_work_as_printed() {
+    for (page, peer) in [
+        ("fastmcp.md", Peer::FastMcp),
+        ("pydantic-ai.md", Peer::PydanticAi),
+        ("openai-agents.md", Peer::OpenAiAgents),
+    ] {
+        let Some(python) = python_for(peer) else { continue };
+        let fixture = ReaderFixture::new();
+        let server = fixture.serve();
+        assert_eq!(fixture.run_page(page, &python, Some(&server)).len(), 1, "{page}");
+        server.stop(&fixture.mcp);
+    }
+}
+
+#[test]
+fn the_typescript_and_inspector_pages_work_as_printed() {
+    let Some(modules) = python_for(Peer::Npm) else { return };
+    let fixture = ReaderFixture::new();
+    let server = fixture.serve();
+    let work = fixture.mcp.path("work");
+    std::os::unix::fs::symlink(&modules, work.join("node_modules")).unwrap();
+    for page in ["typescript.md", "inspector.md"] {
+        let mut printed: Vec<String> = Vec::new();
+        for block in blocks(page) {
+            let snippet = adapt_snippet(&block.text, Some(&server));
+            let programs = "PATH=$PWD/node_modules/.bin:$PATH";
+            match block.language.as_str() {
+                "js" => {
+                    fs::write(work.join("snippet.mjs"), snippet).unwrap();
+                    let words = format!("{programs} exec node snippet.mjs");
+                    printed.push(fixture.run(program("bash").args(["-c", &words]), ""));
+                }
+                "sh" => {
+                    // `npx` would ask the registry for a program that is installed already.
+                    let words = format!("export {programs}\n{}", snippet.replace("npx ", ""));
+                    printed.push(fixture.run(program("bash").args(["-eu", "-c", &words]), ""));
+                }
+                "text" => assert_eq!(printed.last(), Some(&block.text), "{page}"),
+                _ => {}
+            }
+        }
+        assert!(!printed.is_empty(), "{page}");
+    }
+    server.stop(&fixture.mcp);
+}
+
+#[test]
 fn the_function_calling_page_works_as_printed() {
     let Some(python) = python_for(Peer::Agents) else {
         return;

@@ -23,6 +23,14 @@ pub enum Peer {
     Sdk,
     /// `langchain-mcp-adapters`, `deepagents` and `openai`.
     Agents,
+    /// `fastmcp`.
+    FastMcp,
+    /// `pydantic-ai-slim`.
+    PydanticAi,
+    /// `openai-agents`.
+    OpenAiAgents,
+    /// Not Python: the `node_modules` of the TypeScript SDKs and the MCP Inspector, with Node.js.
+    Npm,
 }
 
 impl Peer {
@@ -30,6 +38,10 @@ impl Peer {
         match self {
             Self::Sdk => ("SKILLBOX_MCP_PYTHON", "mcp"),
             Self::Agents => ("SKILLBOX_AGENTS_PYTHON", "deepagents"),
+            Self::FastMcp => ("SKILLBOX_FASTMCP_PYTHON", "fastmcp"),
+            Self::PydanticAi => ("SKILLBOX_PYDANTIC_AI_PYTHON", "pydantic-ai-slim"),
+            Self::OpenAiAgents => ("SKILLBOX_OPENAI_AGENTS_PYTHON", "openai-agents"),
+            Self::Npm => ("SKILLBOX_MCP_MODULES", "@modelcontextprotocol/inspector"),
         }
     }
 }
@@ -46,7 +58,7 @@ pub fn python_for(peer: Peer) -> Option<OsString> {
     let (variable, package) = peer.variable();
     let python = env::var_os(variable);
     if python.is_none() {
-        let reason = format!("{variable} does not name a Python with the package {package}");
+        let reason = format!("{variable} does not name an installation of {package}");
         let is_ci = env::var_os("CI").is_some_and(|value| value == "true");
         assert!(!is_ci, "not skipped in CI: {reason}");
         eprintln!("skipped: {reason}");

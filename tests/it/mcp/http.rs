@@ -40,6 +40,63 @@ fn s27_http_clients_have_a_session_or_carry_a_handle() {
 }
 
 #[test]
+fn s27_a_session_is_named_by_address_header_or_argument() {
+    let Some(python) = python() else { return };
+    let fixture = McpFixture::new();
+    let server = McpHttpServer::start(&fixture);
+    let run = |name: &str, mode: &str, word: &str| {
+        let address = format!("{}/s/{name}", server.address);
+        fixture.run_scenario_over_http(&python, &address, "named", mode, &[word])
+    };
+    let (ours, other) = ("our-session-7f2c1d9e8b3a4f60", "their-session-03b1c9a7e5d24f68");
+    // Each call is a client of its own.
+    for (mode, word, words) in [
+        ("legacy", "one", "one\n"),
+        ("auto", "two", "one\ntwo\n"),
+        ("legacy", "three", "one\ntwo\nthree\n"),
+    ] {
+        let result = run(ours, mode, word);
+        assert_eq!(
+            (&result["words"], &result["read"]),
+            (&json!(words), &json!(words)),
+            "{mode}"
+        );
+        assert_eq!(
+            result["link"], "workspace://out/words",
+            "the address leads to the session"
+        );
+    }
+    assert_eq!(
+        run(other, "auto", "apart")["words"],
+        "apart\n",
+        "another name, another session"
+    );
+
+    let result = fixture.run_scenario_over_http(&python, &server.address, "argument", "auto", &[]);
+    for key in ["later", "read", "by_input"] {
+        assert_eq!(result[key], "kept\n", "{key}: {result}");
+    }
+    assert_eq!(
+        (&result["in_text"], &result["declared"]),
+        (&json!(true), &json!(true)),
+        "{result}"
+    );
+    assert!(
+        result["refused"].as_str().unwrap().contains("must not be guessed"),
+        "{result}"
+    );
+
+    assert!(
+        server
+            .status_line("Host: ADDRESS\r\nSkillbox-Session: demo")
+            .contains(" 400 ")
+    );
+    let header = format!("Host: ADDRESS\r\nSkillbox-Session: {ours}");
+    assert!(server.status_line(&header).contains(" 200 "), "a long name is accepted");
+    server.stop(&fixture);
+}
+
+#[test]
 fn s29_foreign_origins_and_host_names_are_refused() {
     let fixture = McpFixture::new();
     let server = McpHttpServer::start(&fixture);

@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fixture::{MODES, McpFixture, SCENARIO_DEADLINE, SKILLBOX, client, python, shipped_skills};
-use crate::harness::{assert_within, kill_and_reap, program, run_to_completion, spawn_tracked, wait_until};
+use crate::harness::{
+    assert_within, kill_and_reap, pids_with_argument, program, run_to_completion, spawn_tracked, wait_until,
+};
 
 #[test]
 fn skills_are_described_loaded_and_read() {
@@ -182,21 +184,22 @@ fn an_added_skill_is_announced() {
 fn s28_a_killed_client_leaves_no_process_and_no_workspace() {
     let Some(python) = python() else { return };
     let fixture = McpFixture::new();
+    // The length of the sleep names the process of this test.
+    let seconds = format!("600.0{}", std::process::id());
     let mut command = client(&python);
     command
-        .args(fixture.scenario_args("forever", "auto", &["$WORK_DIR/mark"], &shipped_skills()))
+        .args(fixture.scenario_args("forever", "auto", &["$WORK_DIR/mark", &seconds], &shipped_skills()))
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut client = spawn_tracked(&mut command);
     let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), r#"{"running": true}"#);
-    let sessions: Vec<_> = fs::read_dir(fixture.path("state/sessions"))
-        .unwrap()
-        .flatten()
-        .collect();
-    let mark = sessions[0].path().join("workspace/work/mark");
-    wait_until("the run is running in the workspace of the session", || mark.exists());
+    wait_until("the run is running", || !pids_with_argument(&seconds).is_empty());
+    let sessions = fs::read_dir(fixture.path("state/sessions")).unwrap().flatten();
+    let is_session = |entry: &fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
+    assert_eq!(sessions.filter(is_session).count(), 1);
     kill_and_reap(&mut client);
+    wait_until("the run is killed", || pids_with_argument(&seconds).is_empty());
     fixture.assert_clean();
 }
 
@@ -270,6 +273,27 @@ fn script_output_never_reaches_the_protocol_stream() {
     assert_eq!(responses, 2);
     let stdout = &lines.last().unwrap()["result"]["structuredContent"]["stdout"];
     assert!(stdout.as_str().unwrap().contains("plain\n"), "{stdout}");
+    fixture.assert_clean();
+}
+
+#[test]
+fn a_skill_that_did_not_load_is_refused_with_the_reason() {
+    let fixture = McpFixture::new();
+    let skills = fixture.path("unloaded");
+    fs::create_dir_all(skills.join("broken")).unwrap();
+    fs::write(
+        skills.join("broken/SKILL.md"),
+        "---\nname: broken\ndescription: [never closed\n---\n",
+    )
+    .unwrap();
+    let call = |id: u32, tool: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let load = call(1, "skill_load", json!({"skill": "broken"}));
+    let run = call(2, "skill_run", json!({"skill": "broken", "command": "true"}));
+    let messages = messages_for(&fixture, &skills, &[load, run]);
+    for id in [1, 2] {
+        let response = messages.iter().find(|message| message["id"] == id).unwrap();
+        assert!(response.to_string().contains("broken/SKILL.md:3:14"), "{response}");
+    }
     fixture.assert_clean();
 }
 

@@ -1,5 +1,8 @@
 //! Errors about inputs: missing, colliding, or outside the allowed directories.
 
+use std::io::Read;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::assert_request_refused;
@@ -122,9 +125,26 @@ fn inputs_that_collide_or_are_missing_are_refused() {
 fn inputs_larger_than_the_workspace_are_refused() {
     let fixture = Fixture::new();
     let large = fixture.path("host/large");
-    std::fs::File::create(&large).unwrap().set_len(600 << 20).unwrap();
+    write_bytes(&large, 520 << 20);
     let request = json!({"command": "echo it ran", "inputs": [{"from": format!("host://{}", large.display())}]});
     assert_request_refused(&fixture, request, "limit_exceeded", "inputs[0].from");
+}
+
+/// A hole takes no space in the workspace.
+#[test]
+fn inputs_with_holes_take_the_space_of_their_data() {
+    let fixture = Fixture::new();
+    let sparse = fixture.path("host/sparse");
+    std::fs::File::create(&sparse).unwrap().set_len(520 << 20).unwrap();
+    let request = json!({"command": "stat -c %s work/inputs/sparse", "cwd": "$WORKSPACE_DIR", "inputs": [{"from": format!("host://{}", sparse.display())}]});
+    let answer = fixture.request(request).allow_host_inputs().run().expect_report();
+    assert_eq!(answer.stdout(), "545259520\n", "{}", answer.describe());
+}
+
+/// Writes a file without holes.
+fn write_bytes(path: &Path, bytes: u64) {
+    let mut file = std::fs::File::create(path).unwrap();
+    std::io::copy(&mut std::io::repeat(b'x').take(bytes), &mut file).unwrap();
 }
 
 #[test]

@@ -34,16 +34,20 @@ pub fn h056_no_variable_of_the_host_is_visible() {
         .collect();
     names.sort_unstable();
     let expected = [
+        "CLAUDE_SKILL_DIR",
         "GIVEN",
         "HOME",
         "LANG",
+        "LOGNAME",
         "OUTPUT_DIR",
         "PATH",
         "RUN_DIR",
         "SKILLS_DIR",
         "SKILL_DIR",
         "SKILL_NAME",
+        "TERM",
         "TMPDIR",
+        "USER",
         "WORKSPACE_DIR",
         "WORK_DIR",
     ];

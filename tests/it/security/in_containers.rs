@@ -53,6 +53,12 @@ in_containers! {
         h023_globs_stay_in_the_workspace_and_are_matched_quickly,
         h025_a_working_directory_stays_in_the_workspace,
         h026_variables_reach_the_script_only;
+    kernel_tables:
+        h150_asynchronous_requests_of_the_host_cannot_be_taken,
+        h151_the_core_limit_cannot_be_changed,
+        h152_a_script_cannot_fill_the_audit_log,
+        h153_packet_filters_cannot_take_the_hosts_memory_for_machine_code,
+        h154_message_queues_signals_and_timers_are_bounded;
     kernel_interfaces:
         h048_kernel_secrets_are_masked,
         h049_kernel_settings_cannot_be_written,

@@ -398,16 +398,21 @@ pub fn h078_killing_skillbox_kills_the_script() {
 fn a_session_counts_a_killed_run_and_stays_usable() {
     let fixture = Fixture::new();
     let token = format!("{}-token", fixture.canary());
-    let request = json!({"argv": ["bash", "-c", "touch $RUN_DIR/left; sleep 300; true", token], "timeout": 300});
-    let mut child = fixture.request(request).in_session("killed").spawn();
+    // The argument of `sleep` shows that the file before it exists: the workspace may be a file system that only the
+    // sandbox has mounted.
+    let seconds = format!("300.0{}", std::process::id());
+    let line = format!("touch $RUN_DIR/left; sleep {seconds}; true");
+    let mut child = fixture
+        .request(json!({"argv": ["bash", "-c", line, token], "timeout": 300}))
+        .in_session("killed")
+        .spawn();
     let runs = || {
         let shown = fixture.command(&["session", "show", "killed", "--json"]).run();
         assert_eq!(shown.code, Some(0), "{}", shown.describe());
         shown["runs"].as_u64().unwrap()
     };
     fixture.wait_for("the file of the script", || {
-        let files = crate::workspace::files_below(&fixture.path("state"));
-        files.into_iter().find(|path| path.ends_with("left"))
+        (!fixture.host_pids_with(&seconds).is_empty()).then_some(())
     });
     assert_eq!(runs(), 1, "a run counts while it is running");
     kill_and_reap(&mut child);

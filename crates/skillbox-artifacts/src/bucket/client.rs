@@ -10,7 +10,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 
 use super::options::BucketOptions;
-use crate::{Bucket, Provider, StoreError};
+use crate::{Bucket, Endpoint, Provider, StoreError};
 
 /// The connect timeout of requests to the store. A reachable server accepts a connection much faster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<A
                 builder = builder.with_config(key, value);
             }
             if let Some(endpoint) = &options.endpoint {
-                builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
+                builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint.as_str());
             }
             if let Some(region) = &options.region {
                 builder = builder.with_region(region);
@@ -55,7 +55,7 @@ pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<A
                 builder = builder.with_config(key, value);
             }
             if let Some(endpoint) = &options.endpoint {
-                builder = builder.with_config(GoogleConfigKey::BaseUrl, endpoint);
+                builder = builder.with_config(GoogleConfigKey::BaseUrl, endpoint.as_str());
             }
             let built = builder.with_retry(retry).with_http_connector(connector).build();
             built.map(|client| Arc::new(client) as _)
@@ -71,7 +71,7 @@ pub(super) fn build_client(bucket: &Bucket, options: &BucketOptions) -> Result<A
                 }
             }
             if let Some(endpoint) = &options.endpoint {
-                builder = builder.with_endpoint(endpoint.clone());
+                builder = builder.with_endpoint(endpoint.to_string());
             }
             let built = builder.with_retry(retry).with_http_connector(connector).build();
             built.map(|client| Arc::new(client) as _)
@@ -104,35 +104,31 @@ fn provider_variables<K: std::str::FromStr + AsRef<str>>(options: &BucketOptions
 /// it.
 fn is_http_allowed(bucket: &Bucket, options: &BucketOptions) -> Result<bool, StoreError> {
     let variable = |name: &str| options.variables.get(name).map(String::as_str);
-    let endpoint = options.endpoint.as_deref().or_else(|| match bucket.provider {
-        Provider::S3 => variable("AWS_ENDPOINT_URL_S3")
-            .or_else(|| variable("AWS_ENDPOINT_URL"))
-            .or_else(|| variable("AWS_ENDPOINT")),
-        Provider::Google => variable("GOOGLE_BASE_URL"),
-        Provider::Azure => variable("AZURE_STORAGE_ENDPOINT").or_else(|| variable("AZURE_ENDPOINT")),
-    });
     let setup = |message: String, hint| StoreError::Setup {
         location: bucket.to_string(),
         message,
         hint,
     };
-    let Some(endpoint) = endpoint else { return Ok(false) };
-    if endpoint.starts_with("https://") {
+    let endpoint_variable = match bucket.provider {
+        Provider::S3 => variable("AWS_ENDPOINT_URL_S3")
+            .or_else(|| variable("AWS_ENDPOINT_URL"))
+            .or_else(|| variable("AWS_ENDPOINT")),
+        Provider::Google => variable("GOOGLE_BASE_URL"),
+        Provider::Azure => variable("AZURE_STORAGE_ENDPOINT").or_else(|| variable("AZURE_ENDPOINT")),
+    };
+    let endpoint = match (&options.endpoint, endpoint_variable) {
+        (Some(endpoint), _) => endpoint.clone(),
+        (None, Some(text)) => Endpoint::parse(text)
+            .map_err(|error| setup(error.to_string(), "correct the provider's endpoint variable"))?,
+        (None, None) => return Ok(false),
+    };
+    if endpoint.is_encrypted() {
         return Ok(false);
     }
-    let Some(rest) = endpoint.strip_prefix("http://") else {
-        let message = format!("the endpoint {endpoint:?} is not an http:// or https:// URL");
-        return Err(setup(
-            message,
-            "correct `artifacts_endpoint`, or the provider's endpoint variable",
-        ));
-    };
-    let host = rest.split(['/', ':']).next().unwrap_or_default();
-    let is_this_host = host == "localhost" || host == "[" || host.starts_with("127.");
     let is_allowed = ["AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP"]
         .iter()
         .any(|name| variable(name) == Some("true"));
-    if is_this_host || is_allowed {
+    if endpoint.is_loopback() || is_allowed {
         return Ok(true);
     }
     let message = format!("the endpoint {endpoint} would be used without encryption");
@@ -232,7 +228,7 @@ mod tests {
             .map(|(name, value)| (name.to_string(), value.to_string()));
         let options = BucketOptions {
             variables: variables.collect(),
-            endpoint: endpoint.map(str::to_owned),
+            endpoint: endpoint.map(|text| Endpoint::parse(text).unwrap()),
             ..BucketOptions::new("")
         };
         build_client(&bucket, &options).map(|client| client.to_string())
@@ -288,6 +284,12 @@ mod tests {
         assert!(client_description("s3://bucket", &by_variable, None).is_err());
         let allowed = [KEYS[0], KEYS[1], ("AWS_ALLOW_HTTP", "true")];
         assert!(client_description("s3://bucket", &allowed, Some("http://store.example")).is_ok());
-        assert!(client_description("s3://bucket", &KEYS, Some("store.example")).is_err());
+        let by_invalid_variable = [KEYS[0], KEYS[1], ("AWS_ENDPOINT_URL", "store.example")];
+        assert!(client_description("s3://bucket", &by_invalid_variable, None).is_err());
+        let not_this_host = client_description("s3://bucket", &KEYS, Some("http://127.example.com")).unwrap_err();
+        assert!(
+            not_this_host.to_string().contains("without encryption"),
+            "{not_this_host}"
+        );
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Endpoint;
+
 /// The options that the caller passes for an object store. Values of variables may be secrets and are never shown.
 #[derive(Clone)]
 pub struct BucketOptions {
@@ -12,7 +14,7 @@ pub struct BucketOptions {
     /// `AZURE_STORAGE_ACCOUNT_KEY`, and the proxy variables. Others are ignored.
     pub variables: BTreeMap<String, String>,
     /// The URL of a server that is compatible with the provider's API.
-    pub endpoint: Option<String>,
+    pub endpoint: Option<Endpoint>,
     /// The region of the bucket.
     pub region: Option<String>,
     /// A directory of this host for large uploads, and for content that is mounted into workspaces.
@@ -49,7 +51,7 @@ impl fmt::Debug for BucketOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BucketOptions")
             .field("variables", &self.variables.keys())
-            .field("endpoint", &self.endpoint)
+            .field("endpoint", &self.endpoint.as_ref().map(Endpoint::as_str))
             .field("region", &self.region)
             .field("scratch", &self.scratch)
             .finish_non_exhaustive()

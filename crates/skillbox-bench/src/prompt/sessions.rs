@@ -4,7 +4,9 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use skillbox_loader::{AgentSpec, LoadMode, Session, Settings, SkillView, SkillsState, SnapshotCache, StateOperation};
+use skillbox_loader::{
+    AgentSpec, CatalogSnapshotCache, LoadMode, Session, Settings, SkillView, SkillsState, StateOperation,
+};
 use skillbox_model::SkillName;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
 use tempfile::TempDir;
@@ -20,7 +22,11 @@ pub(crate) fn session_with_skills(settings: Settings, skills: usize) -> anyhow::
         }
         .into(),
     );
-    Ok(Session::resume(settings, Arc::new(SnapshotCache::default()), state))
+    Ok(Session::resume(
+        settings,
+        Arc::new(CatalogSnapshotCache::default()),
+        state,
+    ))
 }
 
 /// Returns a session with ten loaded skills that declare ten tools each.
@@ -50,7 +56,11 @@ pub(crate) fn session_with_loaded_skills(settings: Settings) -> anyhow::Result<S
         };
         state.apply(&load.into());
     }
-    Ok(Session::resume(settings, Arc::new(SnapshotCache::default()), state))
+    Ok(Session::resume(
+        settings,
+        Arc::new(CatalogSnapshotCache::default()),
+        state,
+    ))
 }
 
 fn skill_view(n: usize, tools: &[String]) -> anyhow::Result<Arc<SkillView>> {
@@ -132,7 +142,7 @@ pub(crate) fn write_large_skill(bytes: usize) -> anyhow::Result<(TempDir, Catalo
 
 /// Starts a session and its first turn.
 pub(crate) fn start_session(catalog: &Catalog) -> Session {
-    let session = Session::new(Settings::default(), Arc::new(SnapshotCache::default()));
+    let session = Session::new(Settings::default(), Arc::new(CatalogSnapshotCache::default()));
     session.before_agent(catalog, &AgentSpec::main());
     session
 }

@@ -2,6 +2,7 @@
 //! of a local run.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, ResourcesUlimits,
@@ -13,6 +14,7 @@ use skillbox_sandbox::{
 };
 
 use super::labels::{OWNER_LABEL, VERSION_LABEL};
+use super::skills_root::skills_root_mounts;
 use crate::embedded_runner::RUNNER_PATH;
 use crate::layout;
 
@@ -45,6 +47,9 @@ const MASKED_SYS_PATHS: [&str; 23] = [
 /// No run has a terminal. `/dev/tty` is not listed: masking a file replaces it with the null device, and opening that
 /// would succeed.
 const MASKED_DEV_PATHS: [&str; 1] = ["/dev/pts"];
+/// Devices of a profile that containers do not have: Docker sets no limit for the pseudo-terminals of a container, and
+/// all containers share those of the host (`kernel.pty.max`).
+const TERMINAL_DEVICES: [&str; 2] = ["tty", "pts"];
 /// Paths that Docker masks by default. They are listed here because our list replaces the default list.
 const MASKED_PROC_PATHS: [&str; 5] = [
     "/proc/acpi",
@@ -56,7 +61,13 @@ const MASKED_PROC_PATHS: [&str; 5] = [
 const READ_ONLY_PROC_PATHS: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
 /// The request to create the container.
-pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, owner: &str) -> ContainerCreateBody {
+pub(super) fn container_body(
+    profile: &Profile,
+    limits: &Limits,
+    image: &str,
+    owner: &str,
+    skills_roots: &[PathBuf],
+) -> ContainerCreateBody {
     let is_requested = |layer| profile.need_in_container(layer) != Need::Off;
     let text = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
     let user = format!("{}:{}", SANDBOX_IDS.uid, SANDBOX_IDS.gid);
@@ -80,6 +91,8 @@ pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, ow
         stop_signal: Some("SIGKILL".to_owned()),
         host_config: Some(HostConfig {
             network_mode: Some("none".to_owned()),
+            // The container's own name resolves, as in a local sandbox.
+            extra_hosts: Some(vec![format!("{HOSTNAME}:127.0.0.1")]),
             readonly_rootfs: Some(true),
             cap_drop: text(&["ALL"]),
             security_opt: Some(security_options(profile, is_requested(Layer::Seccomp))),
@@ -96,6 +109,7 @@ pub(super) fn container_body(profile: &Profile, limits: &Limits, image: &str, ow
             ulimits: Some(ulimits(limits)),
             shm_size: Some(saturate_to_i64(profile.filesystem.shm.bytes())),
             tmpfs: Some(tmpfs_mounts(limits)),
+            mounts: (!skills_roots.is_empty()).then(|| skills_root_mounts(skills_roots)),
             masked_paths: Some(masked_paths(profile)),
             readonly_paths: text(&READ_ONLY_PROC_PATHS),
             log_config: Some(HostConfigLogConfig {
@@ -113,7 +127,9 @@ pub(super) fn confinement(profile: &Profile, landlock_abi: u8) -> LandlockConfin
     let is_requested = |layer, since| profile.need_in_container(layer) != Need::Off && landlock_abi >= since;
     LandlockConfinement {
         files: is_requested(Layer::LandlockFiles, 1).then(|| file_rules(profile)),
-        refuse_tcp: is_requested(Layer::LandlockNetwork, 4) && profile.network == NetworkPolicy::None,
+        // A container reaches no allowed host, so an allow-list is no network there.
+        refuse_tcp: is_requested(Layer::LandlockNetwork, 4)
+            && matches!(profile.network, NetworkPolicy::None | NetworkPolicy::AllowList),
         scope: is_requested(Layer::LandlockScope, 6),
     }
 }
@@ -141,6 +157,7 @@ fn file_rules(profile: &Profile) -> Vec<LandlockRule> {
         rule(layout::ROOT, FileRights::Everything),
     ]);
     let devices = profile.filesystem.devices.iter();
+    let devices = devices.filter(|device| !TERMINAL_DEVICES.contains(&device.name.as_str()));
     rules.extend(devices.map(|device| rule(&format!("/dev/{}", device.name), FileRights::Devices)));
     rules
 }
@@ -226,7 +243,7 @@ mod tests {
     fn redacted_body(profile: &str) -> serde_json::Value {
         let profiles = Profiles::shipped();
         let profile = profiles.get(profile).unwrap();
-        let body = container_body(profile, &profile.limits.default, "sha256:0", "owner");
+        let body = container_body(profile, &profile.limits.default, "sha256:0", "owner", &[]);
         let mut redacted = serde_json::to_value(body).unwrap();
         for option in redacted["HostConfig"]["SecurityOpt"].as_array_mut().unwrap() {
             let text = option.as_str().unwrap();

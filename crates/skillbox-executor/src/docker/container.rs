@@ -123,17 +123,46 @@ async fn forward_bytes(attached: AttachContainerResults, socket: UnixStream, run
     }
 }
 
-/// Kills and removes a container, with retries. It is no error if the container does not exist.
+/// Kills and removes a container, with retries. It is no error if the container does not exist. A container that could
+/// not be removed is removed by a later search for abandoned containers.
 pub(super) async fn remove_container(docker: Docker, id: String) {
-    for _ in 0..20 {
+    if let Err(error) = try_remove_container(&docker, &id).await {
+        tracing::warn!(%error, container = id, "cannot remove a container");
+    }
+}
+
+/// Kills a container, and returns when it is removed, or at least has no process left.
+pub(super) async fn kill_container(docker: Docker, id: String) -> Result<(), Error> {
+    let Err(error) = try_remove_container(&docker, &id).await else {
+        return Ok(());
+    };
+    match docker.inspect_container(&id, None::<InspectContainerOptions>).await {
+        Ok(inspected)
+            if inspected
+                .state
+                .as_ref()
+                .is_some_and(|state| state.running == Some(false)) =>
+        {
+            Ok(())
+        }
+        Err(Error::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
+        Ok(_) | Err(_) => Err(error),
+    }
+}
+
+/// The daemon kills the processes of the container and waits for their end before it removes the container.
+async fn try_remove_container(docker: &Docker, id: &str) -> Result<(), Error> {
+    let mut attempts_left = 20;
+    loop {
         let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
-        match docker.remove_container(&id, Some(options)).await {
-            Ok(()) => return,
-            Err(Error::DockerResponseServerError { status_code: 404, .. }) => return,
+        match docker.remove_container(id, Some(options)).await {
+            Ok(()) | Err(Error::DockerResponseServerError { status_code: 404, .. }) => return Ok(()),
             // The daemon is already removing the container. A 404 confirms the removal.
-            Err(Error::DockerResponseServerError { .. }) => tokio::time::sleep(Duration::from_millis(50)).await,
-            // Without the daemon nothing can be removed. The next search for abandoned containers retries.
-            Err(_) => return,
+            Err(Error::DockerResponseServerError { .. }) if attempts_left > 1 => {
+                attempts_left -= 1;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Err(error) => return Err(error),
         }
     }
 }

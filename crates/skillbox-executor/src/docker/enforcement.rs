@@ -2,6 +2,7 @@
 //! description of the container, and what the runner observes inside. If the two differ, the worse one counts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use bollard::models::{ContainerInspectResponse, HostConfig, HostConfigCgroupnsModeEnum, SystemInfo};
 use skillbox_model::{Enforcement, Layer, LayerState, Limits, Tier};
@@ -9,6 +10,7 @@ use skillbox_runner::{ContainerFacts, LandlockConfinement};
 use skillbox_sandbox::{HOSTNAME, Need, PlanError, Profile, SANDBOX_IDS};
 
 use super::DockerError;
+use super::skills_root::has_only_these_mounts;
 
 /// Everything that is known about a container.
 pub(super) struct ContainerEvidence<'a> {
@@ -17,6 +19,8 @@ pub(super) struct ContainerEvidence<'a> {
     pub facts: &'a ContainerFacts,
     pub confinement: &'a LandlockConfinement,
     pub limits: &'a Limits,
+    /// The directories of the host that the operator mounts.
+    pub skills_roots: &'a [PathBuf],
 }
 
 /// The state of a layer, and how to fix it if it is incomplete.
@@ -64,6 +68,7 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
         facts,
         confinement,
         limits,
+        skills_roots,
     } = evidence;
     let empty_config = HostConfig::default();
     let host = inspected.host_config.as_ref().unwrap_or(&empty_config);
@@ -80,9 +85,9 @@ fn check_layer(layer: Layer, profile: &Profile, evidence: &ContainerEvidence<'_>
             host.readonly_rootfs == Some(true)
                 && facts.read_only_root
                 && host.binds.as_ref().is_none_or(Vec::is_empty)
-                && host.mounts.as_ref().is_none_or(Vec::is_empty)
+                && has_only_these_mounts(host.mounts.as_deref().unwrap_or_default(), skills_roots)
                 && host.privileged != Some(true),
-            "the root file system is writable, or a directory of the host is mounted",
+            "the root file system is writable, or a directory of the host is mounted that the operator did not name",
         ),
         Layer::PidNamespace => enforced_if(
             is_empty(&host.pid_mode) && facts.pid == 1,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerCreateBody, ContainerInspectResponse};
 use rustix::io::Errno;
-use skillbox_model::{ByteSize, Enforcement, Limits, ProfileName, ResourceUsage, RunEvent};
+use skillbox_model::{ByteSize, Enforcement, Limits, ProfileName, ResourceUsage, RunEvent, with_causes};
 use skillbox_runner::{ContainerFacts, PROTOCOL_VERSION, ToExecutor};
 use skillbox_sandbox::{PlanError, Profile, UnconfinedPolicy};
 
@@ -19,6 +19,7 @@ use super::image::{self, BuildOptions};
 use super::pool::Pool;
 use super::runner_connection::{ConnectionEvent, RunnerConnection};
 use super::send_job::send_job;
+use super::skills_root::skills_root_value;
 use super::supervise::{SupervisionResult, supervise, wait_for_start, with_runner_stderr};
 use super::{DockerError, abandoned, configuration, enforcement};
 use crate::job::JobSpec;
@@ -29,6 +30,8 @@ use crate::{CancelToken, EventSink, ExecutionResult, StagedJob};
 
 /// The runner of a container must report that it is ready within this time. Otherwise the image is unusable.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// The daemon must kill and remove a container within this time. The kernel can need a moment for a large process tree.
+const CONTAINER_KILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long dropping the executor waits for the removal of containers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,6 +48,8 @@ pub struct DockerOptions {
     pub scratch: PathBuf,
     /// Whether profiles without isolation are allowed.
     pub unconfined: UnconfinedPolicy,
+    /// Directories of skills, as absolute paths on the daemon's host, that containers see read-only.
+    pub skills_roots: Vec<PathBuf>,
 }
 
 /// Runs jobs in containers. It connects to the daemon when the first job arrives.
@@ -61,6 +66,7 @@ struct DaemonState {
     pool: Pool,
     /// The identity of this process.
     owner: String,
+    skills_roots: Vec<PathBuf>,
     /// The id of the image, once it is known.
     image_id: Mutex<Option<String>>,
     /// A cache of create requests, most recent last. Building one for every run would be slow, because it contains the
@@ -134,8 +140,14 @@ impl DockerExecutor {
         )
         .map_err(explain)?;
         let mut warnings = match supervised.end {
-            Some(_) => fetch(&mut lease.connection, workspace, files_to_fetch, &spec.limits).map_err(explain)?,
-            None => vec!["the container did not answer and was killed: its files are lost".to_owned()],
+            Some(_) => {
+                lease.may_have_processes = false;
+                fetch(&mut lease.connection, workspace, files_to_fetch, &spec.limits).map_err(explain)?
+            }
+            None => {
+                lease.kill_container()?;
+                vec!["the container did not answer and was killed: its files are lost".to_owned()]
+            }
         };
         // Only the runner is left in the container. Its removal happens in the background.
         drop(lease);
@@ -170,10 +182,13 @@ impl DockerExecutor {
                 facts: &lease.facts,
                 confinement: &confinement,
                 limits: &spec.limits,
+                skills_roots: &self.options.skills_roots,
             },
         )?;
         let runner_stderr = lease.runner_stderr();
-        send_job(&mut lease.connection, spec, job, workspace, confinement)?;
+        lease.may_have_processes = true;
+        let skills_root = skills_root_value(&self.options.skills_roots);
+        send_job(&mut lease.connection, spec, job, workspace, confinement, skills_root)?;
         let exec_error = wait_for_start(&mut lease.connection, &|| runner_stderr.text())?;
         Ok(StartedCommand {
             lease,
@@ -243,6 +258,7 @@ impl DockerExecutor {
             daemon: Daemon::connect(&self.options.host)?,
             pool: Pool::new(self.options.pool_size),
             owner: process_identity::current_process_identity(),
+            skills_roots: self.options.skills_roots.clone(),
             image_id: Mutex::default(),
             body_cache: Mutex::default(),
         });
@@ -277,24 +293,48 @@ struct StartedCommand {
     exec_error: Option<i32>,
 }
 
-/// A container for one run. Dropping the lease kills and removes it.
+/// A container for one run. Dropping the lease kills and removes it: at once if processes of the run may be alive, and
+/// in the background otherwise.
 struct Lease {
     daemon_state: Arc<DaemonState>,
     /// None only while the lease is dropped.
     container: Option<StartedContainer>,
     connection: RunnerConnection,
     facts: ContainerFacts,
+    /// Whether a process of the run may be alive: from the request to start it until the runner reports the end of all.
+    may_have_processes: bool,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(container) = self.container.take() {
+        if self.may_have_processes {
+            if let Err(error) = self.kill_container() {
+                tracing::error!(error = with_causes(&error), "cannot kill the container of a failed run");
+            }
+        } else if let Some(container) = self.container.take() {
             self.daemon_state.pool.return_used(&self.daemon_state.daemon, container);
         }
     }
 }
 
 impl Lease {
+    /// Kills the container, and returns when it has no process left.
+    fn kill_container(&mut self) -> Result<(), DockerError> {
+        let Some(container) = self.container.take() else {
+            return Ok(());
+        };
+        let id = container.id.clone();
+        let daemon = &self.daemon_state.daemon;
+        let killed = daemon.send_request_with_timeout(CONTAINER_KILL_TIMEOUT, "kill the container", |docker| {
+            container::kill_container(docker, id)
+        });
+        if killed.is_err() {
+            // The pool tries again to remove it, in the background.
+            self.daemon_state.pool.return_used(daemon, container);
+        }
+        killed
+    }
+
     /// The beginning of the runner's standard error.
     fn runner_stderr(&self) -> RunnerStderr {
         self.container
@@ -337,6 +377,7 @@ impl DaemonState {
             container: Some(container),
             connection,
             facts: ContainerFacts::default(),
+            may_have_processes: false,
         };
         lease.facts = receive_ready_message(&mut lease, &options.image)?;
         Ok(lease)
@@ -358,7 +399,13 @@ impl DaemonState {
         if let Some((.., container_body)) = cached {
             return container_body.clone();
         }
-        let container_body = Arc::new(configuration::container_body(profile, &limits, image, &self.owner));
+        let container_body = Arc::new(configuration::container_body(
+            profile,
+            &limits,
+            image,
+            &self.owner,
+            &self.skills_roots,
+        ));
         if body_cache.len() >= BODY_CACHE_CAPACITY {
             body_cache.remove(0);
         }
@@ -465,8 +512,8 @@ fn build_result(
             None => end.exit_code,
         },
         signal: end.signal,
-        memory_hit: end.memory_hit,
-        pids_hit: end.pids_hit,
+        memory_limit_hit: end.memory_limit_hit,
+        pids_limit_hit: end.pids_limit_hit,
         workspace_full: end.workspace_full,
     });
     warnings.splice(0..0, outcome_warnings);
@@ -484,6 +531,7 @@ fn build_result(
             peak_memory_bytes: end.peak_memory,
         },
         enforcement,
+        network: None,
         warnings: std::mem::take(warnings),
     }
 }

@@ -17,6 +17,7 @@ mod labels;
 mod pool;
 mod runner_connection;
 mod send_job;
+mod skills_root;
 mod supervise;
 mod tar;
 

@@ -1,5 +1,6 @@
 //! Sends a job to its container: the staged skills and inputs, then the command.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,6 +14,7 @@ use skillbox_runner::{
 
 use super::DockerError;
 use super::runner_connection::RunnerConnection;
+use super::skills_root::SKILLS_ROOT_VARIABLE;
 use crate::StagedJob;
 use crate::job::JobSpec;
 use crate::layout::{self, SKILL_LINKS};
@@ -30,14 +32,18 @@ pub(super) fn send_job(
     job: &StagedJob,
     workspace: &Workspace,
     confinement: LandlockConfinement,
+    skills_root: Option<String>,
 ) -> Result<(), DockerError> {
-    let unhashed_names: Vec<String> = SKILL_LINKS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let names_outside_digest: Vec<String> = SKILL_LINKS.iter().map(|(name, _)| (*name).to_owned()).collect();
     let skills = job.skills.iter().map(|(name, snapshot)| SkillTree {
         path: layout::skill_directory(name).into_bytes(),
         digest: snapshot.visible_digest(),
-        unhashed_names: unhashed_names.clone(),
+        names_outside_digest: names_outside_digest.clone(),
     });
     let bytes = |text: &std::ffi::OsString| text.as_bytes().to_vec();
+    let skills_root = skills_root
+        .filter(|_| !job.env.contains_key(OsStr::new(SKILLS_ROOT_VARIABLE)))
+        .map(|value| (SKILLS_ROOT_VARIABLE.as_bytes().to_vec(), value.into_bytes()));
     let message = Job {
         skills: skills.collect(),
         argv: job.argv.iter().map(bytes).collect(),
@@ -45,6 +51,7 @@ pub(super) fn send_job(
             .env
             .iter()
             .map(|(name, value)| (bytes(name), bytes(value)))
+            .chain(skills_root)
             .collect(),
         cwd: job.cwd.clone().into_bytes(),
         has_stdin: !spec.stdin.is_empty(),

@@ -23,6 +23,7 @@ pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &s
             let resolved = match variables::resolve_prefix(typed, run_id) {
                 ResolvedPath::Plain(plain) => match plain.strip_prefix("inputs/") {
                     Some(rest) => variables::join(layout::INPUTS, rest),
+                    None if is_plain_name(plain) => variables::join(layout::INPUTS, plain),
                     None => plain.to_owned(),
                 },
                 ResolvedPath::Below { directory, rest } => variables::join(&directory, rest),
@@ -68,6 +69,14 @@ pub(super) fn parse(to: Option<&str>, from: &InputRef, run_id: &RunId, field: &s
     Ok(path)
 }
 
+/// Whether a destination is a name without a directory, such as `data.csv` or `venv/`. The names of the workspace's own
+/// directories are not.
+fn is_plain_name(text: &str) -> bool {
+    let name = text.strip_suffix('/').unwrap_or(text);
+    let is_directory = WRITABLE_DIRECTORIES.contains(&name) || name == layout::SKILLS;
+    !is_directory && !name.contains('/') && !matches!(name, "" | "." | "..")
+}
+
 /// Rejects two inputs with the same destination, and a destination below the destination of another input.
 pub(super) fn refuse_collisions(destinations: &[&RelPath]) -> Result<(), RequestError> {
     for (index, path) in destinations.iter().enumerate() {
@@ -100,6 +109,8 @@ mod tests {
             (None, "work/inputs/notes.txt"),
             (Some("inputs"), "work/inputs/notes.txt"),
             (Some("inputs/m.txt"), "work/inputs/m.txt"),
+            (Some("venv"), "work/inputs/venv"),
+            (Some("data/"), "work/inputs/data/notes.txt"),
             (Some("work/a/b"), "work/a/b"),
             (Some("work/a/"), "work/a/notes.txt"),
             (Some("$WORK_DIR/x"), "work/x"),
@@ -118,8 +129,10 @@ mod tests {
             "work/../../x",
             "a//../..//x",
             "work/x/..",
+            "skills",
             "skills/x",
             "$SKILLS_DIR/x",
+            "..",
             "/workspace/../x",
         ] {
             assert_eq!(to(Some(text)).unwrap_err().code, ErrorCode::PathEscape, "{text}");
@@ -127,6 +140,7 @@ mod tests {
         for text in [
             "",
             "work",
+            "out",
             "work/inputs",
             "elsewhere/x",
             "$HOME/x",

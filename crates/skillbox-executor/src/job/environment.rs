@@ -9,7 +9,7 @@ use crate::layout;
 
 /// Variables that name the skill and the directories of the workspace. A request cannot change them, because their
 /// values would then be wrong.
-const RESERVED_VARIABLES: [&str; 7] = [
+const RESERVED_VARIABLES: [&str; 8] = [
     "WORKSPACE_DIR",
     "SKILLS_DIR",
     "WORK_DIR",
@@ -17,6 +17,7 @@ const RESERVED_VARIABLES: [&str; 7] = [
     "RUN_DIR",
     "SKILL_NAME",
     "SKILL_DIR",
+    "CLAUDE_SKILL_DIR",
 ];
 
 /// The longest `NAME=value` that the kernel accepts (MAX_ARG_STRLEN, execve(2)).
@@ -68,6 +69,7 @@ pub(crate) fn base_environment(skill: &SkillName, run_id: &RunId) -> BTreeMap<St
         ("RUN_DIR", below(&layout::run_directory(run_id))),
         ("SKILL_NAME", skill.to_string()),
         ("SKILL_DIR", below(&layout::skill_directory(skill))),
+        ("CLAUDE_SKILL_DIR", below(&layout::skill_directory(skill))),
         ("HOME", below(layout::HOME)),
         ("TMPDIR", below(layout::TMP)),
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),

@@ -71,6 +71,14 @@ impl Invocation {
         }
     }
 
+    /// The program that the request names; none for a command line and for a script, whose interpreter is looked up later.
+    pub fn program(&self) -> Option<&str> {
+        match self {
+            Self::Argv(argv) => argv.first().map(String::as_str),
+            Self::Shell(_) | Self::Script { .. } => None,
+        }
+    }
+
     /// Returns the argv of the process. `head` is the beginning of the script file.
     pub(crate) fn to_argv(&self, skill: &SkillName, head: &[u8]) -> Result<Vec<Vec<u8>>, RequestError> {
         match self {

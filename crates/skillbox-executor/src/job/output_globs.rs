@@ -17,6 +17,8 @@ pub struct OutputGlobs {
     matcher: Matcher,
     /// The directories where the search starts. The empty text is the workspace itself.
     roots: BTreeSet<String>,
+    /// The globs without a wildcard: each names one file.
+    exact_names: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,6 +33,7 @@ impl OutputGlobs {
     pub fn parse(lists: &[(&str, &[String])], run_id: &RunId) -> Result<Self, RequestError> {
         let mut builder = GlobSetBuilder::new();
         let mut roots = BTreeSet::new();
+        let mut exact_names = BTreeSet::new();
         for (field, globs) in lists {
             if globs.len() > MAX_GLOBS {
                 return Err(RequestError::invalid(*field, format!("more than {MAX_GLOBS} globs")));
@@ -47,6 +50,9 @@ impl OutputGlobs {
                     })?;
                 builder.add(compiled);
                 roots.insert(literal_root(&text));
+                if !text.contains(['*', '?', '[', '{', '\\']) {
+                    exact_names.insert(text);
+                }
             }
         }
         let set = builder
@@ -61,6 +67,7 @@ impl OutputGlobs {
         Ok(Self {
             matcher: Matcher::Globs(set),
             roots,
+            exact_names,
         })
     }
 
@@ -69,6 +76,7 @@ impl OutputGlobs {
         Self {
             matcher: Matcher::Everything,
             roots: BTreeSet::new(),
+            exact_names: BTreeSet::new(),
         }
     }
 
@@ -77,6 +85,7 @@ impl OutputGlobs {
         Self {
             matcher: Matcher::Everything,
             roots: BTreeSet::from([directory.to_owned()]),
+            exact_names: BTreeSet::new(),
         }
     }
 
@@ -87,6 +96,11 @@ impl OutputGlobs {
             // Callers pass only paths below the roots.
             Matcher::Everything => true,
         }
+    }
+
+    /// Whether a glob without a wildcard names exactly this path.
+    pub fn names_exactly(&self, path: &RelPath) -> bool {
+        path.to_str().is_some_and(|path| self.exact_names.contains(path))
     }
 
     /// Whether nothing can match.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use skillbox_model::{ErrorCode, InputMode, Limits, OutputSpec, RelPath, RunId, RunRequest, SkillName};
 
 use super::variables::{self, ResolvedPath};
-use super::{InputRef, Invocation, OutputGlobs, RequestError, destination, environment};
+use super::{InputRef, Invocation, OutputGlobs, RequestCaps, RequestError, destination, environment};
 use crate::layout;
 
 /// The bounds that a profile sets for requests.
@@ -16,6 +16,8 @@ pub struct ProfileBounds {
     pub limits: Limits,
     /// The longest wall-clock time that a request may set.
     pub max_wall: Duration,
+    /// The bounds that the host sets.
+    pub caps: RequestCaps,
 }
 
 /// A parsed request, within the limits of its profile.
@@ -88,6 +90,8 @@ pub struct CollectionSpec {
     pub max_files: usize,
     /// The maximum number of inlined bytes of one file.
     pub max_file_bytes: u64,
+    /// The maximum number of inlined bytes of all files together.
+    pub max_inline_bytes: u64,
     /// The maximum size of all files together.
     pub max_total_bytes: u64,
 }
@@ -114,8 +118,8 @@ impl JobSpec {
             cwd: parse_cwd(request.cwd.as_deref(), &skill, &run_id)?,
             env: request.env.clone(),
             stdin: request.stdin.as_ref().map(|stdin| stdin.0.clone()).unwrap_or_default(),
-            inputs: parse_inputs(request, &run_id)?,
-            collection: parse_collection(request, &run_id)?,
+            inputs: parse_inputs(request, &run_id, &bounds.caps)?,
+            collection: parse_collection(request, &run_id, &bounds.caps)?,
             limits: parse_limits(request, bounds)?,
             with_skills,
             skill,
@@ -164,6 +168,7 @@ impl CollectionSpec {
             excess_files: ExcessFileReporting::CountOnly,
             max_files: 0,
             max_file_bytes,
+            max_inline_bytes: 0,
             max_total_bytes,
         }
     }
@@ -200,7 +205,8 @@ fn parse_cwd(text: Option<&str>, skill: &SkillName, run_id: &RunId) -> Result<Op
     Ok(Some(path))
 }
 
-fn parse_inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, RequestError> {
+fn parse_inputs(request: &RunRequest, run_id: &RunId, caps: &RequestCaps) -> Result<Vec<JobInput>, RequestError> {
+    caps.check_inputs(request.inputs.len())?;
     let mut inputs = Vec::new();
     for (index, input) in request.inputs.iter().enumerate() {
         let from = InputRef::parse(&input.from, &format!("inputs[{index}].from"))?;
@@ -225,28 +231,8 @@ fn parse_inputs(request: &RunRequest, run_id: &RunId) -> Result<Vec<JobInput>, R
 }
 
 /// Combines `output_files` and `outputs`. If a request contains both, the globs of both apply.
-fn parse_collection(request: &RunRequest, run_id: &RunId) -> Result<CollectionSpec, RequestError> {
-    let declared = request.outputs.clone().unwrap_or_default();
-    for (field, value) in [
-        ("outputs.max_files", declared.max_files),
-        ("outputs.max_file_bytes", declared.max_file_bytes),
-        ("outputs.max_total_bytes", declared.max_total_bytes),
-    ] {
-        if value == 0 {
-            return Err(RequestError::invalid(field, "the limit must be at least 1"));
-        }
-    }
-    if declared.max_files > MAX_OUTPUT_FILES {
-        let message = format!(
-            "{} files exceed the maximum of {MAX_OUTPUT_FILES} per run",
-            declared.max_files
-        );
-        return Err(RequestError::new(
-            "outputs.max_files",
-            ErrorCode::LimitExceeded,
-            message,
-        ));
-    }
+fn parse_collection(request: &RunRequest, run_id: &RunId, caps: &RequestCaps) -> Result<CollectionSpec, RequestError> {
+    let declared = caps.limit_outputs(request.outputs.as_ref())?;
     if request.output_files.is_empty() && declared.globs.is_empty() {
         let nothing_to_save = |field: &str, list: &str| {
             let message = format!("nothing to save: `{list}` contains no glob");
@@ -280,12 +266,10 @@ fn parse_collection(request: &RunRequest, run_id: &RunId) -> Result<CollectionSp
         excess_files: ExcessFileReporting::ByName,
         max_files: usize::try_from(declared.max_files).unwrap_or(usize::MAX),
         max_file_bytes: declared.max_file_bytes,
+        max_inline_bytes: caps.inline_bytes,
         max_total_bytes: declared.max_total_bytes,
     })
 }
-
-/// The maximum number of files that a request may collect. Every collected file holds a descriptor until it is saved.
-const MAX_OUTPUT_FILES: u64 = 10_000;
 
 fn parse_limits(request: &RunRequest, bounds: &ProfileBounds) -> Result<Limits, RequestError> {
     let mut limits = bounds.limits.clone();

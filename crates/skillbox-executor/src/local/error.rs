@@ -2,6 +2,7 @@
 
 use std::io;
 
+use skillbox_egress::EgressError;
 use skillbox_model::ErrorCode;
 use skillbox_sandbox::{LaunchError, PlanError, SpawnerError};
 
@@ -28,6 +29,12 @@ pub enum LocalError {
     /// A file could not be placed in the workspace.
     #[error(transparent)]
     Workspace(WorkspaceError),
+    /// The connections of the run cannot be carried.
+    #[error("cannot start the network of the run")]
+    Network(#[source] EgressError),
+    /// The sandbox did not pass its listening sockets.
+    #[error("the sandbox did not pass the sockets of its network")]
+    NoListeningSockets,
     /// Waiting for the end of the sandbox failed.
     #[error("cannot supervise the sandbox")]
     Supervise(#[source] io::Error),
@@ -42,7 +49,9 @@ impl LocalError {
             Self::Isolation(_) => ErrorCode::IsolationUnavailable,
             Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
             Self::Workspace(_) => ErrorCode::Storage,
-            Self::Descriptor(_) | Self::Supervise(_) => ErrorCode::Internal,
+            Self::Descriptor(_) | Self::Supervise(_) | Self::Network(_) | Self::NoListeningSockets => {
+                ErrorCode::Internal
+            }
         }
     }
 

@@ -3,25 +3,28 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::pipe::PipeFlags;
+use skillbox_egress::{Egress, RunNetwork};
 use skillbox_model::{Layer, LayerState, Limits, RunEvent};
 use skillbox_sandbox::{
     Bind, BindAccess, BindKind, BindOwner, CommandEnd, HostFacts, Job, LaunchFds, LaunchPlan, Need, Profile, Sandbox,
-    Spawner, SpawnerError, UnconfinedPolicy,
+    Spawner, SpawnerError, UnconfinedPolicy, WorkspaceSource,
 };
 
 use super::LocalError;
 use super::cleanup_worker::CleanupWorker;
-use super::disk_usage::DiskUsageCheck;
+use super::disk_usage::{DiskUsageCheck, image_tolerance};
+use super::network::open_network;
 use super::plan_cache::PlanCache;
 use super::supervise::{Pipes, SupervisionParams, supervise};
 use crate::job::JobSpec;
 use crate::layout;
 use crate::outcome::{KillReason, RunEvidence, decide_outcome};
 use crate::workspace::{Backing, Owner, Workspace};
-use crate::{CancelToken, EventSink, ExecutionResult, StagedJob};
+use crate::{CancelToken, EventSink, ExecutionResult, NetworkAccess, StagedJob};
 
 const SIGKILL: i32 = 9;
 
@@ -34,6 +37,25 @@ pub struct LocalExecutor {
     sandbox_launcher: Launcher,
     host_mounts_launcher: Option<Launcher>,
     cleanup_worker: Option<Arc<CleanupWorker>>,
+    egress: Egress,
+    /// The number of runs at this moment.
+    active_runs: Arc<AtomicU64>,
+}
+
+/// Counts a run until it is dropped.
+struct ActiveRun<'a>(&'a AtomicU64);
+
+impl<'a> ActiveRun<'a> {
+    fn start(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for ActiveRun<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A running spawner, with the facts that it gathered about this host.
@@ -64,7 +86,15 @@ impl LocalExecutor {
             sandbox_launcher,
             host_mounts_launcher,
             cleanup_worker: None,
+            active_runs: Arc::default(),
+            egress: Egress::default(),
         }
+    }
+
+    /// Uses this for the connections of runs that may reach hosts.
+    pub fn with_egress(mut self, egress: Egress) -> Self {
+        self.egress = egress;
+        self
     }
 
     /// Starts a thread that creates workspaces ahead of runs and removes them afterwards, for servers.
@@ -84,6 +114,15 @@ impl LocalExecutor {
     /// Whether the spawner still runs.
     pub fn is_alive(&self) -> bool {
         self.sandbox_launcher.spawner.is_alive()
+    }
+
+    /// The number of sandboxes that wait for a run: the children of the spawner that serve none. A sandbox that ends or
+    /// starts at this moment may be counted on the wrong side. None if the kernel does not list children.
+    pub fn parked_sandboxes(&self) -> Option<u64> {
+        let pid = self.sandbox_launcher.spawner.pid()?;
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        let children = children.split_whitespace().count() as u64;
+        Some(children.saturating_sub(self.active_runs.load(Ordering::Relaxed)))
     }
 
     /// The isolation that this host can provide.
@@ -150,16 +189,17 @@ impl LocalExecutor {
         job: &StagedJob,
         backing: Backing,
     ) -> Result<LaunchPlan, LocalError> {
-        let job = self.sandbox_job(job, backing);
+        let job = self.sandbox_job(job, backing, limits);
         let Launcher { facts, plan_cache, .. } = self.launcher(profile);
         plan_cache.plan(profile, limits, facts, job).map_err(LocalError::Plan)
     }
 
-    /// Parks a sandbox for the next run under this profile. Errors are ignored here: the run encounters and reports
+    /// Parks a sandbox for the next run under this profile, with access to these hosts. Errors are ignored here: the run encounters and reports
     /// them.
-    pub fn park_sandbox(&self, profile: &Profile) {
+    pub fn park_sandbox(&self, profile: &Profile, network: NetworkAccess) {
         let limits = &profile.limits.default;
-        if let Ok(plan) = self.plan(profile, limits, &StagedJob::empty(), Backing::Tmpfs) {
+        let job = StagedJob::empty().with_network(network);
+        if let Ok(plan) = self.plan(profile, limits, &job, Backing::Tmpfs) {
             let _ = self.launcher(profile).spawner.park_sandbox(&plan);
         }
     }
@@ -180,15 +220,17 @@ impl LocalExecutor {
             job.with_host_paths(workspace)?
         };
         let plan = self.plan(profile, &spec.limits, &job, workspace.backing())?;
+        let _active = ActiveRun::start(&self.active_runs);
         let spawner = &self.launcher(profile).spawner;
         let (mut sandbox, pipes) = launch(spawner, spec, &plan, &job, workspace)?;
+        let network = open_network(&self.egress, &job.network, &mut sandbox)?;
         let begin = Instant::now();
         events.emit(|| RunEvent::Started);
         let mut disk = DiskUsageCheck::new(spec.limits.workspace, spec.limits.workspace_inodes);
         let mut check_limits = || {
             if sandbox.cpu_used().is_some_and(|used| used > spec.limits.cpu) {
                 Some(KillReason::Cpu)
-            } else if workspace.backing() == Backing::Disk && disk.is_over_quota(workspace) {
+            } else if workspace.backing() != Backing::Tmpfs && disk.is_over_quota(workspace, &sandbox) {
                 Some(KillReason::Disk)
             } else {
                 None
@@ -210,6 +252,7 @@ impl LocalExecutor {
         .map_err(LocalError::Supervise)?;
         let duration = begin.elapsed();
         let sandbox_end = sandbox.finish(&plan).map_err(LocalError::Launch)?;
+        let network = network.map(RunNetwork::finish);
         if let Some(worker) = &self.cleanup_worker {
             worker.defer_release(sandbox);
         }
@@ -222,10 +265,11 @@ impl LocalExecutor {
             kill_reason: supervised.kill_reason,
             exit_code,
             signal,
-            memory_hit: sandbox_end.limit_hits.memory,
-            pids_hit: sandbox_end.limit_hits.pids,
+            memory_limit_hit: sandbox_end.limit_hits.memory,
+            pids_limit_hit: sandbox_end.limit_hits.pids,
             workspace_full: match workspace.backing() {
                 Backing::Tmpfs => workspace.is_full(),
+                Backing::Image { .. } => workspace.is_full() || disk.is_over_quota_now(workspace),
                 Backing::Disk => disk.is_over_quota_now(workspace),
             },
         });
@@ -243,11 +287,12 @@ impl LocalExecutor {
             duration,
             usage: sandbox_end.usage,
             enforcement: sandbox_end.enforcement,
+            network,
             warnings,
         })
     }
 
-    fn sandbox_job(&self, job: &StagedJob, backing: Backing) -> Job {
+    fn sandbox_job(&self, job: &StagedJob, backing: Backing, limits: &Limits) -> Job {
         let mount_points = job.mount_points.iter().map(|_| Bind {
             target: format!("{}/{}", layout::ROOT, layout::SKILLS),
             kind: BindKind::Directory,
@@ -275,8 +320,15 @@ impl LocalExecutor {
             env: job.env.clone().into_iter().collect(),
             cwd: job.cwd.clone(),
             workspace: match backing {
-                Backing::Tmpfs => skillbox_sandbox::WorkspaceSource::Tmpfs,
-                Backing::Disk => skillbox_sandbox::WorkspaceSource::Directory {
+                Backing::Tmpfs => WorkspaceSource::Tmpfs,
+                Backing::Image { capacity } if capacity <= image_tolerance(limits.workspace) => WorkspaceSource::Image,
+                Backing::Image { .. } => WorkspaceSource::LargerImage {
+                    quota: LayerState::Partial {
+                        reason: "the session was created with a larger limit; the usage is checked periodically"
+                            .to_owned(),
+                    },
+                },
+                Backing::Disk => WorkspaceSource::Directory {
                     quota: LayerState::Partial {
                         reason: "a directory of the host, checked periodically; a fast writer can exceed the limit"
                             .to_owned(),
@@ -290,6 +342,7 @@ impl LocalExecutor {
             } else {
                 UnconfinedPolicy::Refuse
             },
+            listening_ports: job.network.listening_ports(),
         }
     }
 }

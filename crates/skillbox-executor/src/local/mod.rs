@@ -5,6 +5,7 @@ mod disk_usage;
 mod error;
 mod executor;
 mod host_paths;
+mod network;
 mod plan_cache;
 mod probe_profile;
 mod supervise;

@@ -33,6 +33,7 @@ impl CachedPlan {
             && cached.workspace == job.workspace
             && cached.workspace_target == job.workspace_target
             && cached.unconfined == job.unconfined
+            && cached.listening_ports == job.listening_ports
             && self.limits == *limits
             && self.profile == *profile
     }

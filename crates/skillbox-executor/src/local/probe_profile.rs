@@ -6,7 +6,7 @@ use skillbox_model::{Enforcement, Limits};
 use skillbox_sandbox::Profile;
 
 use super::{LocalError, LocalExecutor};
-use crate::job::{JobSpec, ProfileBounds};
+use crate::job::{JobSpec, ProfileBounds, RequestCaps};
 use crate::{CancelToken, EventSink, StagedJob};
 
 impl LocalExecutor {
@@ -19,6 +19,7 @@ impl LocalExecutor {
         let spec = JobSpec::for_probe(ProfileBounds {
             max_wall: limits.wall,
             limits,
+            caps: RequestCaps::default(),
         });
         let workspace = self.create_workspace(profile, &spec.limits)?;
         let job = StagedJob {

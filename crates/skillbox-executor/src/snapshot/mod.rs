@@ -1,7 +1,11 @@
 //! Snapshots of skills: what was hashed is what is mounted, even if the source changes.
 
+mod collection;
+mod retention;
 mod store;
+mod use_lock;
 mod writer;
 
+pub use retention::{SnapshotRetention, SnapshotUsage};
 pub use store::{Snapshot, SnapshotError, SnapshotStore};
 pub use writer::SnapshotWriter;

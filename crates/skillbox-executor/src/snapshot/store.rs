@@ -11,6 +11,10 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, RelPath, SkillName};
 
+use super::retention::SnapshotRetention;
+use super::use_lock::UseLock;
+use crate::layout::SKILL_LINKS;
+
 /// The age after which an unfinished snapshot counts as abandoned by its writer.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 
@@ -18,6 +22,7 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 #[derive(Clone, Debug)]
 pub struct SnapshotStore {
     root: PathBuf,
+    pub(super) retention: SnapshotRetention,
 }
 
 /// The open snapshot of one skill.
@@ -26,6 +31,8 @@ pub struct Snapshot {
     digest: Digest,
     visible_digest: Digest,
     root: OwnedFd,
+    /// Keeps the snapshot from being removed.
+    _use: UseLock,
 }
 
 /// Why a snapshot could not be written or opened.
@@ -50,7 +57,21 @@ impl SnapshotError {
 impl SnapshotStore {
     /// Creates a store below `root`. The first snapshot creates the directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            retention: SnapshotRetention::default(),
+        }
+    }
+
+    /// The same store with other rules for the removal of old snapshots.
+    #[must_use]
+    pub fn with_retention(self, retention: SnapshotRetention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// The rules for the removal of old snapshots.
+    pub fn retention(&self) -> &SnapshotRetention {
+        &self.retention
     }
 
     /// Opens the snapshot with this digest, if it exists.
@@ -58,14 +79,46 @@ impl SnapshotStore {
         let path = self.snapshot_path(digest);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
-            Ok(root) => Ok(Some(Snapshot {
-                digest: *digest,
-                visible_digest: self.read_visible_digest(digest)?,
-                root,
-            })),
+            Ok(root) => self.open_directory(digest, root),
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(SnapshotError::io("open", &path)(error.into())),
         }
+    }
+
+    /// Marks the snapshot as in use, and verifies it unless that was done since the host started.
+    fn open_directory(&self, digest: &Digest, root: OwnedFd) -> Result<Option<Snapshot>, SnapshotError> {
+        let path = self.snapshot_path(digest);
+        let use_lock = UseLock::take(&self.use_path(digest)).map_err(SnapshotError::io("lock", &path))?;
+        // It may have been removed after its directory was opened.
+        if !path.exists() {
+            return Ok(None);
+        }
+        let visible_digest = self.read_visible_digest(digest);
+        if !use_lock.is_verified() {
+            let is_right = visible_digest
+                .as_ref()
+                .is_ok_and(|visible| self.has_digest(&path, visible));
+            if !is_right {
+                tracing::warn!(%digest, "a snapshot is damaged, probably by a crash of the host, and is written again");
+                drop((use_lock, root));
+                self.remove_if_unused(digest)?;
+                return Ok(None);
+            }
+            use_lock.set_verified().map_err(SnapshotError::io("write", &path))?;
+        }
+        Ok(Some(Snapshot {
+            digest: *digest,
+            visible_digest: visible_digest?,
+            root,
+            _use: use_lock,
+        }))
+    }
+
+    /// Whether the files that a script sees have this digest.
+    fn has_digest(&self, path: &Path, visible: &Digest) -> bool {
+        let skip = SKILL_LINKS.map(|(name, _)| name.as_bytes());
+        let found = File::open(path).and_then(|tree| skillbox_runner::tree_digest(tree.as_fd(), &skip));
+        found.is_ok_and(|found| found == *visible.as_bytes())
     }
 
     /// Opens a directory that contains one empty directory for each of these skills and nothing else. It is mounted
@@ -145,6 +198,11 @@ impl SnapshotStore {
     /// The file that holds the visible digest of a snapshot with hidden entries.
     pub(super) fn visible_digest_path(&self, digest: &Digest) -> PathBuf {
         self.root.join(format!("sha256-{}.shown", digest.hex()))
+    }
+
+    /// The file that marks a snapshot as in use.
+    pub(super) fn use_path(&self, digest: &Digest) -> PathBuf {
+        self.root.join(format!("sha256-{}.use", digest.hex()))
     }
 
     pub(super) fn root(&self) -> &Path {

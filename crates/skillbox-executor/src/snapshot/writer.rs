@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use skillbox_model::{Digest, RelPath};
 
 use super::store::PARTIAL_PREFIX;
+use super::use_lock::UseLock;
 use super::{Snapshot, SnapshotError, SnapshotStore};
 use crate::layout::SKILL_LINKS;
 
@@ -104,10 +105,17 @@ impl SnapshotWriter {
             self.record_visible_digest(&partial, digest)?;
         }
         let snapshot_path = self.store.snapshot_path(digest);
+        // Nobody can remove the snapshot before it is open.
+        let use_lock =
+            UseLock::take(&self.store.use_path(digest)).map_err(SnapshotError::io("lock", &snapshot_path))?;
         match fs::rename(self.directory.path(), &snapshot_path) {
             Ok(()) => {
                 // The directory was renamed, so there is nothing to remove.
                 let _moved = self.directory.keep();
+                use_lock
+                    .set_verified()
+                    .map_err(SnapshotError::io("write", &snapshot_path))?;
+                self.store.collect_if_due();
             }
             Err(error) if snapshot_path.is_dir() => drop(error),
             Err(error) => return Err(SnapshotError::io("rename a directory to", &snapshot_path)(error)),
@@ -199,6 +207,7 @@ mod tests {
             writer.add_file(&rel("a"), false, &mut &b"1"[..]).unwrap();
             writer.commit(&digest(3)).unwrap();
         }
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        let snapshots = fs::read_dir(directory.path()).unwrap().flatten();
+        assert_eq!(snapshots.filter(|entry| entry.path().is_dir()).count(), 1);
     }
 }

@@ -7,8 +7,9 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use skillbox_model::{RefusedOutput, RelPath};
 
-use super::{Workspace, beneath};
+use super::{Baseline, Workspace, nofollow};
 use crate::job::OutputGlobs;
+use crate::layout::is_agent_skills_link;
 
 /// The deepest directory that is searched.
 const MAX_DEPTH: usize = 64;
@@ -19,22 +20,31 @@ pub(super) const MAX_NAMED_REFUSALS: usize = 100;
 
 /// The matching files in the order of their names, and the refused ones.
 #[derive(Debug, Default)]
-pub(super) struct Candidates {
+pub(super) struct Candidates<'b> {
     pub files: BTreeMap<RelPath, u64>,
     pub refused: Vec<RefusedOutput>,
     pub unnamed_refusals: u64,
+    /// The first matching files that the baseline contains as they are.
+    pub unchanged: Vec<String>,
     max_candidates: usize,
     visited_entries: u64,
     device: u64,
+    baseline: Option<&'b Baseline>,
 }
 
-impl Candidates {
+impl<'b> Candidates<'b> {
     /// Searches only directories below which something can match. Memory is bounded: at most `max_files` files are
     /// kept, plus those that are refused by name.
-    pub(super) fn find(workspace: &Workspace, globs: &OutputGlobs, max_files: usize) -> rustix::io::Result<Self> {
+    pub(super) fn find(
+        workspace: &Workspace,
+        globs: &OutputGlobs,
+        max_files: usize,
+        baseline: &'b Baseline,
+    ) -> rustix::io::Result<Self> {
         let mut candidates = Self {
             max_candidates: max_files.saturating_add(MAX_NAMED_REFUSALS),
             device: rustix::fs::fstat(workspace.root())?.st_dev,
+            baseline: Some(baseline),
             ..Self::default()
         };
         for root in globs.roots() {
@@ -42,7 +52,7 @@ impl Candidates {
                 candidates.walk(workspace.root(), None, globs, 0);
                 continue;
             };
-            match beneath::open_directory(workspace.root(), &path) {
+            match nofollow::open_directory(workspace.root(), &path) {
                 Ok(directory) => candidates.walk(directory.as_fd(), Some(&path), globs, 0),
                 Err(Errno::NOENT) => {}
                 Err(Errno::NOTDIR | Errno::LOOP) => candidates.refuse(&path, "not a directory, or behind a link"),
@@ -90,7 +100,7 @@ impl Candidates {
                 self.unnamed_refusals += 1;
                 continue;
             };
-            match beneath::stat_child(directory, name) {
+            match nofollow::stat_child(directory, name) {
                 Ok(stat) => self.visit_entry(directory, name, &child, &stat, globs, depth),
                 Err(error) if globs.matches(&child) => self.refuse(&child, &format!("cannot be inspected: {error}")),
                 Err(_) => {}
@@ -107,7 +117,7 @@ impl Candidates {
         globs: &OutputGlobs,
         depth: usize,
     ) {
-        if beneath::file_type(stat) == FileType::Directory {
+        if nofollow::file_type(stat) == FileType::Directory {
             if stat.st_dev != self.device {
                 // A mount, such as a skill or a linked input. Its files are not outputs of the run.
                 return;
@@ -122,13 +132,23 @@ impl Candidates {
             }
             return;
         }
-        if !globs.matches(path) {
+        let is_layout_link = nofollow::file_type(stat) == FileType::Symlink && is_agent_skills_link(path.as_bytes());
+        if is_layout_link || !globs.matches(path) {
             return;
         }
         match refusal_reason(stat, self.device) {
             Some(reason) => self.refuse(path, reason),
             // A report is UTF-8 text, so it cannot contain this name unchanged.
             None if path.to_str().is_none() => self.refuse(path, "its name is not valid UTF-8"),
+            None if self
+                .baseline
+                .is_some_and(|baseline| baseline.contains_unchanged(directory, name, path, stat)) =>
+            {
+                if self.unchanged.len() < MAX_NAMED_REFUSALS {
+                    self.unchanged.push(path.to_string());
+                    self.unchanged.sort_unstable();
+                }
+            }
             None => {
                 self.files
                     .insert(path.clone(), u64::try_from(stat.st_size).unwrap_or(0));
@@ -144,11 +164,11 @@ impl Candidates {
 /// Opens a directory. If the script made it unreadable, its mode is changed first, which is safe because no process of
 /// the run is left.
 fn open_or_make_readable(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<std::os::fd::OwnedFd> {
-    match beneath::open_child_directory(parent, name) {
+    match nofollow::open_child_directory(parent, name) {
         Err(Errno::ACCESS) => {
             let mode = rustix::fs::Mode::from_raw_mode(0o700);
             rustix::fs::chmodat(parent, name, mode, rustix::fs::AtFlags::empty())?;
-            beneath::open_child_directory(parent, name)
+            nofollow::open_child_directory(parent, name)
         }
         opened => opened,
     }
@@ -156,7 +176,7 @@ fn open_or_make_readable(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Res
 
 /// Returns why a file is refused; none for a regular file with a single hard link on the workspace's own file system.
 pub(super) fn refusal_reason(stat: &Stat, device: u64) -> Option<&'static str> {
-    match beneath::file_type(stat) {
+    match nofollow::file_type(stat) {
         FileType::RegularFile if stat.st_dev != device => Some("on another file system"),
         FileType::RegularFile if stat.st_nlink != 1 => Some("has more than one hard link"),
         FileType::RegularFile => None,

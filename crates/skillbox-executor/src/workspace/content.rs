@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +14,26 @@ use crate::job::CollectionSpec;
 
 /// The number of bytes that determine the type of a file.
 const HEAD_BYTES: usize = 8 << 10;
+
+/// The bytes of content that the report of a run may still contain, shared by the threads that read its files.
+#[derive(Debug)]
+pub(super) struct InlineAllowance(AtomicU64);
+
+impl InlineAllowance {
+    pub(super) fn new(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    /// Truncates the content of a file to what is left, and counts the rest.
+    fn take(&self, content: &mut Vec<u8>) {
+        let wanted = content.len() as u64;
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            Some(left.saturating_sub(wanted))
+        });
+        let left = before.unwrap_or_else(|unchanged| unchanged);
+        content.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+    }
+}
 
 /// The result of reading a file.
 #[derive(Debug)]
@@ -26,7 +47,13 @@ pub(super) struct Content {
 }
 
 /// Reads the first `size` bytes of a file once.
-pub(super) fn read(file: &mut File, name: &str, size: u64, spec: &CollectionSpec) -> io::Result<Content> {
+pub(super) fn read(
+    file: &mut File,
+    name: &str,
+    size: u64,
+    spec: &CollectionSpec,
+    allowance: &InlineAllowance,
+) -> io::Result<Content> {
     let inline_bytes = if spec.inline || spec.inline_binary {
         spec.max_file_bytes.min(size)
     } else {
@@ -54,6 +81,11 @@ pub(super) fn read(file: &mut File, name: &str, size: u64, spec: &CollectionSpec
     let is_text = mime::is_text(&head, is_whole) && !mime::is_text_encoded_document(&head);
     let mime_type = mime::guess_mime_type(name, &head[..head.len().min(HEAD_BYTES)], is_text);
     head.truncate(usize::try_from(inline_bytes).unwrap_or(usize::MAX));
+    let is_inlined = if is_text { spec.inline } else { spec.inline_binary };
+    if is_inlined {
+        allowance.take(&mut head);
+    }
+    let is_cut_off = read > head.len() as u64;
     let (inline, encoding) = match (is_text, spec.inline, spec.inline_binary) {
         (true, true, _) => (Some(truncate_to_whole_characters(head)), None),
         (false, _, true) => (Some(STANDARD.encode(&head)), Some(ContentEncoding::Base64)),
@@ -63,7 +95,7 @@ pub(super) fn read(file: &mut File, name: &str, size: u64, spec: &CollectionSpec
         size: read,
         digest: Digest::from_sha256(hasher.finalize().into()),
         mime_type,
-        truncated: inline.is_some() && read > inline_bytes,
+        truncated: inline.is_some() && is_cut_off,
         inline,
         encoding,
     })

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::FileType;
 
-use super::beneath::{UnreadableDirs, WalkEnd, walk};
+use super::nofollow::{UnreadableDirs, WalkEnd, walk};
 
 /// Why mounting a directory could let a script communicate with processes of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]

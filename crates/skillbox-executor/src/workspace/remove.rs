@@ -6,19 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
-use super::beneath;
+use super::nofollow;
 
 /// The maximum number of directories that are open at once. Deeper directories are first moved to the top of the tree.
 const MAX_OPEN_DIRECTORIES: usize = 32;
 
 /// Removes `name` in `parent` with everything below it. It is no error if `name` does not exist.
 pub fn remove_tree(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
-    let stat = match beneath::stat_child(parent, name) {
+    let stat = match nofollow::stat_child(parent, name) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error),
     };
-    if beneath::file_type(&stat) != FileType::Directory {
+    if nofollow::file_type(&stat) != FileType::Directory {
         return rustix::fs::unlinkat(parent, name, AtFlags::empty());
     }
     let top = open_for_removal(parent, name)?;
@@ -91,11 +91,11 @@ fn list_names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
 
 /// Opens a directory whose content is to be removed, after making it readable, writable and searchable.
 fn open_for_removal(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let stat = beneath::stat_child(parent, name)?;
-    if beneath::file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
+    let stat = nofollow::stat_child(parent, name)?;
+    if nofollow::file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
         rustix::fs::chmodat(parent, name, Mode::from_raw_mode(0o700), AtFlags::empty())?;
     }
-    beneath::open_child_directory(parent, name)
+    nofollow::open_child_directory(parent, name)
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
         let mut deep: OwnedFd = File::open(&tree).unwrap().into();
         for _ in 0..3000 {
             rustix::fs::mkdirat(&deep, "deeper", Mode::from_raw_mode(0o755)).unwrap();
-            deep = beneath::open_child_directory(deep.as_fd(), b"deeper").unwrap();
+            deep = nofollow::open_child_directory(deep.as_fd(), b"deeper").unwrap();
         }
         let locked = tree.join("locked");
         fs::create_dir(&locked).unwrap();

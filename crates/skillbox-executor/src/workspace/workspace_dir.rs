@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use skillbox_model::{RelPath, RunId};
 
-use super::beneath;
+use super::nofollow;
 use super::scratch::ScratchDirectory;
 use crate::layout;
 
@@ -24,6 +24,11 @@ pub struct Owner {
 pub enum Backing {
     /// A tmpfs. The kernel limits its bytes and inodes.
     Tmpfs,
+    /// A file system in a file of the host. The kernel limits its bytes and inodes.
+    Image {
+        /// The bytes that it can hold.
+        capacity: u64,
+    },
     /// A directory of the host. Its usage is checked while a run writes.
     Disk,
 }
@@ -74,6 +79,24 @@ pub enum WorkspaceError {
         /// The cause.
         source: std::io::Error,
     },
+    /// An input does not fit into what the workspace has left of its quota.
+    #[error("the input for {path:?} exceeds what the workspace has left of its quota")]
+    OverQuota {
+        /// The destination below the workspace.
+        path: String,
+    },
+    /// A directory was to be copied to a place inside itself.
+    #[error("{path:?} is inside the directory that would be copied to it")]
+    IntoItself {
+        /// The destination below the workspace.
+        path: String,
+    },
+    /// The caller cancelled the run while its inputs were copied.
+    #[error("the run was cancelled while its inputs were copied")]
+    Cancelled,
+    /// Copying the inputs took longer than the run may take.
+    #[error("copying the inputs took longer than the time limit of the run")]
+    TimedOut,
 }
 
 impl WorkspaceError {
@@ -92,13 +115,17 @@ impl WorkspaceError {
 
     /// Whether the workspace has no space left.
     pub fn is_full(&self) -> bool {
-        matches!(self.errno(), Some(Errno::NOSPC | Errno::DQUOT))
+        matches!(self, Self::OverQuota { .. }) || matches!(self.errno(), Some(Errno::NOSPC | Errno::DQUOT))
     }
 
     fn errno(&self) -> Option<Errno> {
         match self {
             Self::Io { source, .. } => Some(*source),
-            Self::Input { .. } => None,
+            Self::Input { .. }
+            | Self::OverQuota { .. }
+            | Self::IntoItself { .. }
+            | Self::Cancelled
+            | Self::TimedOut => None,
         }
     }
 }
@@ -134,6 +161,17 @@ impl Workspace {
 
     /// A workspace in memory, on a detached mount (fsmount(2)).
     pub fn in_memory(mount: OwnedFd, owner: Option<Owner>) -> rustix::io::Result<Self> {
+        Self::on_detached_mount(mount, owner, Backing::Tmpfs)
+    }
+
+    /// A workspace in a file system of its own, on a detached mount.
+    pub fn in_image(mount: OwnedFd, owner: Option<Owner>) -> rustix::io::Result<Self> {
+        let space = rustix::fs::fstatvfs(&mount)?;
+        let capacity = space.f_blocks.saturating_mul(space.f_frsize);
+        Self::on_detached_mount(mount, owner, Backing::Image { capacity })
+    }
+
+    fn on_detached_mount(mount: OwnedFd, owner: Option<Owner>, backing: Backing) -> rustix::io::Result<Self> {
         // The descriptor from fsmount is `O_PATH`, which cannot be listed.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(&mount, ".", flags, Mode::empty())?;
@@ -141,7 +179,7 @@ impl Workspace {
             root,
             mount: Some(mount),
             owner,
-            backing: Backing::Tmpfs,
+            backing,
             has_layout_directories: false,
             scratch: None,
         })
@@ -172,7 +210,28 @@ impl Workspace {
     fn create_layout_directories(&self) -> Result<(), WorkspaceError> {
         LAYOUT_DIRECTORIES
             .into_iter()
-            .try_for_each(|directory| self.ensure_directory(directory))
+            .try_for_each(|directory| self.ensure_directory(directory))?;
+        self.create_agent_directories()
+    }
+
+    /// Creates the directories of [`layout::AGENT_DIRECTORIES`] with their links, unless they exist: an earlier run of the
+    /// session may have changed them.
+    fn create_agent_directories(&self) -> Result<(), WorkspaceError> {
+        let failed = |action| WorkspaceError::io(action, layout::HOME);
+        let home = nofollow::open_child_directory(self.root(), layout::HOME.as_bytes()).map_err(failed("open"))?;
+        let (link, target) = layout::AGENT_SKILLS;
+        for directory in layout::AGENT_DIRECTORIES {
+            match rustix::fs::mkdirat(&home, directory, Mode::from_raw_mode(0o755)) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue,
+                Err(error) => return Err(failed("create a directory in")(error)),
+            }
+            self.set_script_owner(home.as_fd(), directory.as_bytes())
+                .map_err(failed("change the owner of a directory in"))?;
+            // No process of the run exists yet, so the new directory cannot have become a link.
+            rustix::fs::symlinkat(target, &home, format!("{directory}/{link}")).map_err(failed("create a link in"))?;
+        }
+        Ok(())
     }
 
     /// Creates the layout directories and the directory of this run. If an earlier run of the session replaced one of
@@ -181,7 +240,7 @@ impl Workspace {
         if !self.has_layout_directories {
             self.create_layout_directories()?;
         }
-        if self.backing == Backing::Disk {
+        if self.backing != Backing::Tmpfs {
             self.reuse_last_run_directory(run_id);
         }
         self.ensure_directory(&layout::run_directory(run_id))
@@ -194,11 +253,11 @@ impl Workspace {
         let own = run_id.as_str().as_bytes();
         let is_other_run =
             |name: &[u8]| name.len() == own.len() && name != own && name.iter().all(u8::is_ascii_hexdigit);
-        let Ok(runs) = beneath::open_child_directory(self.root(), layout::RUNS.as_bytes()) else {
+        let Ok(runs) = nofollow::open_child_directory(self.root(), layout::RUNS.as_bytes()) else {
             return;
         };
-        let last = beneath::greatest_name(runs.as_fd(), is_other_run);
-        if let Some(last) = last.filter(|last| beneath::is_empty_directory(runs.as_fd(), last)) {
+        let last = nofollow::greatest_name(runs.as_fd(), is_other_run);
+        if let Some(last) = last.filter(|last| nofollow::is_empty_directory(runs.as_fd(), last)) {
             // If the rename fails, a new directory is created.
             let _not_renamed = rustix::fs::renameat_with(&runs, &*last, &runs, own, RenameFlags::NOREPLACE);
         }
@@ -207,7 +266,7 @@ impl Workspace {
     fn ensure_directory(&self, path: &str) -> Result<(), WorkspaceError> {
         let failed = |action| WorkspaceError::io(action, path);
         let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;
-        let opened = rel.parent().map(|path| beneath::open_directory(self.root(), &path));
+        let opened = rel.parent().map(|path| nofollow::open_directory(self.root(), &path));
         let opened = opened.transpose().map_err(failed("open the parent of"))?;
         let (parent, name) = (opened.as_ref().map_or(self.root(), AsFd::as_fd), rel.file_name());
         for _ in 0..2 {
@@ -220,8 +279,8 @@ impl Workspace {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed("create")(error)),
             }
-            let stat = beneath::stat_child(parent, name).map_err(failed("inspect"))?;
-            if beneath::file_type(&stat) == FileType::Directory {
+            let stat = nofollow::stat_child(parent, name).map_err(failed("inspect"))?;
+            if nofollow::file_type(&stat) == FileType::Directory {
                 // An earlier run may have changed the mode.
                 if stat.st_mode & 0o777 != 0o755 {
                     let mode = Mode::from_raw_mode(0o755);
@@ -248,7 +307,7 @@ impl Workspace {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed("create the parent of")(error)),
             }
-            current = beneath::open_child_directory(current.as_fd(), part).map_err(failed("open the parent of"))?;
+            current = nofollow::open_child_directory(current.as_fd(), part).map_err(failed("open the parent of"))?;
         }
         Ok((current, parts[parts.len() - 1]))
     }
@@ -263,13 +322,19 @@ impl Workspace {
 
     /// The disk usage of the workspace in bytes. Counting stops after `max_entries` entries.
     pub fn used_bytes(&self, max_entries: u64) -> u64 {
-        beneath::tree_usage(self.root(), max_entries).0
+        match (self.backing, rustix::fs::fstatvfs(&self.root)) {
+            (Backing::Tmpfs | Backing::Image { .. }, Ok(space)) => space
+                .f_blocks
+                .saturating_sub(space.f_bfree)
+                .saturating_mul(space.f_frsize),
+            _ => nofollow::tree_usage(self.root(), max_entries).0,
+        }
     }
 
     /// Removes the directory of mounted skills, unless it is empty. Its entries are remains of earlier runs.
     pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
         // The directory is usually empty, and creating it again is slow on a disk.
-        if beneath::is_empty_directory(self.root(), layout::SKILLS.as_bytes()) {
+        if nofollow::is_empty_directory(self.root(), layout::SKILLS.as_bytes()) {
             return Ok(());
         }
         super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::io("clear", layout::SKILLS))

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -30,6 +31,13 @@ pub(crate) async fn store_upload(
         let message = format!("{} uploads are already in progress", Limits::MAX_UPLOADS);
         ApiError::busy(message)
     })?;
+    let _tenant_permit = tenant.upload_permits.try_acquire().map_err(|_| {
+        let message = format!(
+            "{} uploads of this tenant are already in progress",
+            Limits::MAX_TENANT_UPLOADS
+        );
+        ApiError::busy(message)
+    })?;
     let (chunks, incoming) = mpsc::channel(2);
     let storing = {
         let tenant = tenant.clone();
@@ -46,7 +54,7 @@ pub(crate) async fn store_upload(
             tenant.runtime.artifacts().put(&scope, &name, &mut content, metadata)
         })
     };
-    let forwarded = forward_body(body, chunks, app.limits.max_upload_bytes).await;
+    let forwarded = forward_body(body, chunks, app.limits.get().max_upload_bytes).await;
     let stored = storing.await.map_err(|error| ApiError::internal(&error))?;
     // If the body ended early, that error explains more than the resulting error of the store.
     forwarded?;
@@ -54,14 +62,13 @@ pub(crate) async fn store_upload(
 }
 
 async fn forward_body(mut body: Body, chunks: mpsc::Sender<Option<Bytes>>, limit: u64) -> Result<(), ApiError> {
-    let mut received = 0;
+    let (started, mut received) = (Instant::now(), 0);
     loop {
-        let frame = tokio::time::timeout(Limits::BODY_TIMEOUT, body.frame())
-            .await
-            .map_err(|_| {
-                let error = ApiError::invalid("timed out waiting for the rest of the file");
-                error.with_status(StatusCode::REQUEST_TIMEOUT)
-            })?;
+        let timeout = Limits::BODY_TIMEOUT.min(deadline(started, received).saturating_duration_since(Instant::now()));
+        let frame = tokio::time::timeout(timeout, body.frame()).await.map_err(|_| {
+            let error = ApiError::invalid("timed out waiting for the rest of the file");
+            error.with_status(StatusCode::REQUEST_TIMEOUT)
+        })?;
         let Some(frame) = frame else {
             // `None` marks the end. If the store has failed already, its own error is returned.
             let _failed = chunks.send(None).await;
@@ -77,6 +84,12 @@ async fn forward_body(mut body: Body, chunks: mpsc::Sender<Option<Bytes>>, limit
             return Ok(());
         }
     }
+}
+
+/// When an upload that has received this many bytes is too slow: a client that sends a byte now and then must not keep a
+/// permit.
+fn deadline(started: Instant, received: u64) -> Instant {
+    started + Limits::BODY_TIMEOUT + Duration::from_secs(received / Limits::MIN_UPLOAD_RATE)
 }
 
 /// Reads the received chunks. If they end without `None`, the body is incomplete and reading fails.
@@ -99,5 +112,21 @@ impl Read for BodyReader {
         let count = self.current.len().min(buffer.len());
         self.current.copy_to_slice(&mut buffer[..count]);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_must_keep_a_minimum_rate() {
+        let started = Instant::now();
+        assert_eq!(deadline(started, 100), started + Limits::BODY_TIMEOUT);
+        let received = 60 * Limits::MIN_UPLOAD_RATE;
+        assert_eq!(
+            deadline(started, received),
+            started + Limits::BODY_TIMEOUT + Duration::from_secs(60)
+        );
     }
 }

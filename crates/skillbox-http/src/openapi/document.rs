@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::portable::make_document_portable;
 use super::route_builder::DescribedRoutes;
 
 /// How clients authenticate.
@@ -29,6 +30,7 @@ pub(crate) fn openapi_document(
     }
     let mut schemas = public.schemas.clone();
     schemas.extend(authenticated.schemas.clone());
+    make_document_portable(&mut paths, &mut schemas);
     let mut components = json!({"schemas": schemas});
     if authentication == Authentication::BearerToken {
         components["securitySchemes"] = json!({"token": {

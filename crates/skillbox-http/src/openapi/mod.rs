@@ -5,7 +5,9 @@
 
 mod document;
 mod operation;
+mod operation_id;
 mod page;
+mod portable;
 mod route_builder;
 mod schemas;
 

@@ -4,6 +4,7 @@ use axum::http::Method;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
+use super::operation_id::operation_id;
 use super::schemas::{GenerateSchema, Schemas};
 use crate::error::ErrorResponse;
 
@@ -83,7 +84,10 @@ impl Operation {
 
     /// Requires a body of any bytes.
     pub(crate) fn requires_bytes(mut self) -> Self {
-        self.body = Some(Payload::new("application/octet-stream", |_| json!({})));
+        self.body = Some(Payload::new(
+            "application/octet-stream",
+            |_| json!({"type": "string", "format": "binary"}),
+        ));
         self
     }
 
@@ -121,7 +125,7 @@ impl Operation {
     /// The OpenAPI operation object.
     pub(super) fn to_openapi(&self, schemas: &mut Schemas) -> Value {
         let mut operation = json!({
-            "operationId": self.id(),
+            "operationId": operation_id(&self.method, self.path),
             "tags": [self.tag],
             "summary": self.summary,
         });
@@ -154,14 +158,6 @@ impl Operation {
         operation
     }
 
-    /// The operation ID, such as `get_v1_sessions_id_tools`.
-    fn id(&self) -> String {
-        let path = self.openapi_path().replace(['{', '}', '.'], "");
-        let words = path.split('/').filter(|word| !word.is_empty());
-        let words = std::iter::once(self.method.as_str().to_ascii_lowercase()).chain(words.map(str::to_owned));
-        words.collect::<Vec<_>>().join("_")
-    }
-
     fn parameters(&self, schemas: &mut Schemas) -> Vec<Value> {
         let mut parameters = Vec::new();
         for (name, description) in &self.path_params {
@@ -172,7 +168,8 @@ impl Operation {
         }
         for (name, description) in &self.headers {
             parameters.push(json!({
-                "name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"},
+                "name": name, "in": "header", "required": false, "description": description,
+                "schema": {"type": "string", "minLength": 1, "maxLength": 255},
             }));
         }
         let fields = self.query.map(|generate| generate(schemas)).unwrap_or_default();

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use skillbox_runtime::{AgentName, AgentSession, Dialect, HistoryCompleteness};
+use skillbox_runtime::{AgentName, AgentSession, Dialect, HistoryCompleteness, PromptFrame, PromptTemplate, Settings};
 
 use super::sessions;
 use crate::app::{App, run_blocking};
 use crate::error::ApiError;
-use crate::extract::{PathParams, Query};
+use crate::extract::{PathParams, Query, read_json};
 use crate::tenant::Tenant;
 
 /// Options that select the agent and the dialect.
@@ -26,6 +26,32 @@ pub(crate) struct AgentQuery {
     pub agent: Option<String>,
 }
 
+/// The host's own texts for a system prompt section, in place of the server's settings.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PromptTexts")]
+pub(crate) struct PromptTexts {
+    /// Template of the section; `{skills_list}` is required, `{skills_load_instructions}` and `{skills_locations}` are
+    /// optional.
+    prompt_template: Option<String>,
+    /// How to load skills, in place of the dialect's own text.
+    load_instructions: Option<String>,
+}
+
+impl PromptTexts {
+    fn apply(self, settings: &mut Settings) -> Result<(), ApiError> {
+        if let Some(text) = self.prompt_template {
+            let template = PromptTemplate::parse(&text)
+                .map_err(|error| ApiError::invalid(error.to_string()).with_field("prompt_template"))?;
+            settings.prompt_frame = PromptFrame::Template(template);
+        }
+        if self.load_instructions.is_some() {
+            settings.load_instructions = self.load_instructions;
+        }
+        Ok(())
+    }
+}
+
 /// A system prompt section.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Prompt")]
@@ -36,6 +62,9 @@ pub(crate) struct PromptResponse {
     characters: usize,
     /// The loaded skills.
     loaded: Vec<String>,
+    /// The model that the loaded skills ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     /// State changes made by rendering: skills that were loaded for one prompt only are unloaded.
     state_delta: Value,
 }
@@ -52,9 +81,20 @@ impl AgentQuery {
 
     /// Opens an existing session for the agent.
     pub(super) fn open_session(&self, app: &App, tenant: &Tenant, session: &str) -> Result<AgentSession, ApiError> {
+        self.open_session_with(app, tenant, session, PromptTexts::default())
+    }
+
+    fn open_session_with(
+        &self,
+        app: &App,
+        tenant: &Tenant,
+        session: &str,
+        texts: PromptTexts,
+    ) -> Result<AgentSession, ApiError> {
         let id = sessions::find_session_id(tenant, session)?;
         let mut options = app.agent_options.clone().stored_as(id);
         options.settings.dialect = self.dialect.unwrap_or(options.settings.dialect);
+        texts.apply(&mut options.settings)?;
         Ok(AgentSession::open(tenant.runtime.clone(), options)?)
     }
 }
@@ -65,9 +105,32 @@ pub(crate) async fn prompt(
     Query(query): Query<AgentQuery>,
     path: PathParams,
 ) -> Result<Json<PromptResponse>, ApiError> {
+    render_prompt(app, tenant, query, path, PromptTexts::default()).await
+}
+
+/// The same section with texts of the host.
+pub(crate) async fn prompt_with_texts(
+    State(app): State<Arc<App>>,
+    Extension(tenant): Extension<Arc<Tenant>>,
+    Query(query): Query<AgentQuery>,
+    path: PathParams,
+    request: Request,
+) -> Result<Json<PromptResponse>, ApiError> {
+    let body = read_json(request, &tenant.body_budget, app.limits.get().max_body_bytes).await?;
+    let texts = body.map(|body| body.value).unwrap_or_default();
+    render_prompt(app, tenant, query, path, texts).await
+}
+
+async fn render_prompt(
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    query: AgentQuery,
+    path: PathParams,
+    texts: PromptTexts,
+) -> Result<Json<PromptResponse>, ApiError> {
     run_blocking(move || {
         let agent = query.agent_name()?;
-        let session = query.open_session(&app, &tenant, path.first())?;
+        let session = query.open_session_with(&app, &tenant, path.first(), texts)?;
         let dialect = session.settings().dialect;
         let failure = |error| ApiError::from_tool_error(&error, dialect);
         let state = session.state().map_err(failure)?;
@@ -81,6 +144,7 @@ pub(crate) async fn prompt(
             characters: prompt.chars().count(),
             prompt,
             loaded,
+            model: state.requested_model(&agent).map(str::to_owned),
             state_delta: json!(delta),
         }))
     })

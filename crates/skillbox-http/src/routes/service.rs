@@ -1,6 +1,7 @@
 //! Health, documentation and metrics.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -25,6 +26,9 @@ pub(crate) struct Health {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The stored bytes are counted at most this often, because counting visits every file.
+const STORED_BYTES_MAX_AGE: Duration = Duration::from_secs(60);
+
 pub(crate) async fn health() -> Json<Health> {
     Json(Health {
         status: "ok",
@@ -36,7 +40,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, A
     if app.stopping.is_cancelled() {
         return Err(ApiError::busy("the server is shutting down"));
     }
-    if !app.tenants.all().iter().all(|tenant| tenant.runtime.is_healthy()) {
+    if !app.tenants.get().all().iter().all(|tenant| tenant.runtime.is_healthy()) {
         return Err(ApiError::busy("the sandbox spawner has died; restart the server"));
     }
     Ok(Json(Health {
@@ -60,7 +64,7 @@ pub(crate) async fn docs(State(app): State<Arc<App>>) -> Response {
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let text = run_blocking(move || {
         let mut sessions = 0;
-        for tenant in app.tenants.all() {
+        for tenant in app.tenants.get().all() {
             sessions += tenant.runtime.sessions().count()?;
         }
         let (running, queued) = app.run_queue.running_and_waiting();
@@ -69,6 +73,8 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Api
             queued,
             sessions,
             resident_bytes: resident_bytes(),
+            parked_sandboxes: app.runtime.parked_sandboxes(),
+            stored_bytes: app.runtime.stored_bytes(STORED_BYTES_MAX_AGE),
         }))
     })
     .await?;

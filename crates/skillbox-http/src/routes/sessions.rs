@@ -10,11 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use skillbox_model::{ErrorCode, SessionId};
-use skillbox_runtime::session::SessionRecord;
+use skillbox_runtime::RunError;
+use skillbox_runtime::session::{Fork, SessionError, SessionRecord};
 
 use crate::app::{App, run_blocking};
 use crate::error::ApiError;
-use crate::extract::{PathParams, parse_value, read_json};
+use crate::extract::{PathParams, read_json};
 use crate::limits::Limits;
 use crate::tenant::Tenant;
 
@@ -57,6 +58,36 @@ pub(crate) struct SessionState {
     loaded: Vec<LoadedSkill>,
     /// Skills disabled in this session.
     disabled: Vec<String>,
+    /// Sessions in which skills with `context: fork` are loaded.
+    forks: Vec<ForkView>,
+}
+
+/// A session in which a skill with `context: fork` is loaded.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Fork")]
+pub(crate) struct ForkView {
+    session: SessionId,
+    skill: String,
+    /// The agent that should run the skill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// The model that the skill asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// Whether it has returned its result.
+    returned: bool,
+}
+
+impl From<Fork> for ForkView {
+    fn from(fork: Fork) -> Self {
+        Self {
+            session: fork.session,
+            skill: fork.skill.to_string(),
+            agent: fork.agent,
+            model: fork.model,
+            returned: fork.returned,
+        }
+    }
 }
 
 /// A loaded skill.
@@ -68,6 +99,9 @@ pub(crate) struct LoadedSkill {
     mode: String,
     /// Paths of the selected documents, or `*` for all.
     docs: Value,
+    /// The model that the skill asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
 }
 
 impl From<SessionRecord> for SessionView {
@@ -108,10 +142,8 @@ pub(crate) async fn create(
     Extension(tenant): Extension<Arc<Tenant>>,
     request: Request,
 ) -> Result<(StatusCode, Json<SessionView>), ApiError> {
-    let new: NewSession = match read_json(request, app.limits.max_body_bytes).await? {
-        Some(value) => parse_value(value)?,
-        None => NewSession::default(),
-    };
+    let body = read_json(request, &tenant.body_budget, app.limits.get().max_body_bytes).await?;
+    let new: NewSession = body.map(|body| body.value).unwrap_or_default();
     run_blocking(move || {
         let sessions = tenant.runtime.sessions();
         if sessions.count()? >= Limits::MAX_SESSIONS {
@@ -143,12 +175,14 @@ pub(crate) async fn show(
                 skill: loaded.skill.to_string(),
                 mode: loaded.mode.as_str().to_owned(),
                 docs: json!(state.docs(agent, &loaded.skill).cloned().unwrap_or_default()),
+                model: state.model_of(&loaded.skill).map(str::to_owned),
             }));
         }
         Ok(Json(SessionState {
             session: record.into(),
             loaded: all,
             disabled: state.disabled().iter().map(ToString::to_string).collect(),
+            forks: tenant.runtime.session_forks(&id)?.into_iter().map(Into::into).collect(),
         }))
     })
     .await
@@ -167,6 +201,10 @@ pub(crate) async fn remove(
     }
     run_blocking(move || match tenant.runtime.remove_session(&id) {
         Ok(_) => Ok(StatusCode::NO_CONTENT),
+        // A run that started in the meantime uses the session.
+        Err(error @ RunError::Session(SessionError::Busy(_))) => {
+            Err(ApiError::from(error).with_status(StatusCode::CONFLICT))
+        }
         Err(error) => Err(error.into()),
     })
     .await

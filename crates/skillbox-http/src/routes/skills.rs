@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use skillbox_model::{Digest, ErrorCode};
 use skillbox_repository::{Catalog, Resource, ResourceKind, SkillEntry, SkillReadError, search};
+use skillbox_runtime::hook_diagnostics;
 
-use crate::app::{App, run_blocking};
+use crate::app::{App, RequestGone, run_blocking};
 use crate::error::ApiError;
 use crate::extract::{PathParams, Query};
 
@@ -120,10 +121,18 @@ fn summary(entry: &SkillEntry) -> Skill {
 }
 
 pub(crate) async fn info(State(app): State<Arc<App>>, path: PathParams) -> Result<Json<SkillInfo>, ApiError> {
+    let request_gone = RequestGone::default();
+    let is_cancelled = request_gone.check();
     run_blocking(move || {
-        let (catalog, name) = (app.runtime.catalog(), path.first());
+        let name = path.first();
+        let entry_directory = app.runtime.catalog().get(name).map(|entry| entry.dir().to_owned());
+        if let Some(directory) = entry_directory {
+            // A write without an event, such as one through a mapping, changes the metadata too.
+            app.runtime.repository().refresh_skill(&directory);
+        }
+        let catalog = app.runtime.catalog();
         let entry = catalog.get(name).ok_or_else(|| unknown_skill(&catalog, name))?;
-        read_info(&catalog, entry).map(Json).map_err(|error| {
+        read_info(&catalog, entry, &is_cancelled).map(Json).map_err(|error| {
             ApiError::new(
                 ErrorCode::SkillUnreadable,
                 format!("cannot read the skill {name:?}: {error}"),
@@ -134,6 +143,15 @@ pub(crate) async fn info(State(app): State<Arc<App>>, path: PathParams) -> Resul
 }
 
 fn unknown_skill(catalog: &Catalog, name: &str) -> ApiError {
+    if let Some(finding) = catalog.why_not_loaded(name) {
+        let reason = finding.summary();
+        let message = format!("unknown skill {name:?}: it exists but did not load: {reason}");
+        let error = ApiError::new(ErrorCode::UnknownSkill, message);
+        return match &finding.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        };
+    }
     let error = ApiError::new(ErrorCode::UnknownSkill, format!("unknown skill {name:?}"));
     let nearest: Vec<&str> = catalog
         .nearest_names(name, 3)
@@ -146,18 +164,23 @@ fn unknown_skill(catalog: &Catalog, name: &str) -> ApiError {
     }
 }
 
-fn read_info(catalog: &Catalog, entry: &SkillEntry) -> Result<SkillInfo, SkillReadError> {
+fn read_info(
+    catalog: &Catalog,
+    entry: &SkillEntry,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<SkillInfo, SkillReadError> {
     let directory = entry.open()?;
     let Value::Object(frontmatter) = json!(entry.meta) else {
         unreachable!("frontmatter serialises to an object");
     };
     let diagnostics = catalog.diagnostics_of(entry).cloned().chain(directory.check()?);
+    let diagnostics = diagnostics.chain(hook_diagnostics(entry));
     Ok(SkillInfo {
         frontmatter,
         path: entry.skill_md_path().display().to_string(),
         source: entry.source_label().to_owned(),
-        digest: directory.digest()?,
-        resources: paths_by_type(&directory.resources()?),
+        digest: directory.digest_unless(is_cancelled)?,
+        resources: paths_by_type(&directory.list_resources().resources),
         docs: directory.docs()?.iter().map(ToString::to_string).collect(),
         diagnostics: diagnostics.map(|diagnostic| json!(diagnostic)).collect(),
     })

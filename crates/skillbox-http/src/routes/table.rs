@@ -140,10 +140,23 @@ fn add_session_routes(routes: RouteBuilder) -> RouteBuilder {
             agent::prompt,
         )
         .add(
+            Operation::new(
+                Method::POST,
+                "/v1/sessions/{id}/prompt",
+                "Sessions",
+                "Get the system prompt section with your own template or load instructions",
+            )
+            .path_param("id", SESSION_ID)
+            .query::<agent::AgentQuery>()
+            .accepts_json::<agent::PromptTexts>()
+            .returns_json::<agent::PromptResponse>(200, "Prompt section; empty if there is nothing to disclose"),
+            agent::prompt_with_texts,
+        )
+        .add(
             Operation::get(
                 "/v1/sessions/{id}/tools",
                 "Sessions",
-                "List the tool definitions for an agent",
+                "List the tool definitions for an agent, with the host tools that its loaded skills unlock",
             )
             .path_param("id", SESSION_ID)
             .query::<tools::ToolsQuery>()
@@ -160,7 +173,7 @@ fn add_session_routes(routes: RouteBuilder) -> RouteBuilder {
             .path_param("id", SESSION_ID)
             .path_param(
                 "name",
-                "Tool name in the dialect, or a host call such as `before_agent`",
+                "Tool name in the dialect, or a host call: `before_agent`, `wrap_tool_call`, `after_tool_call`, `fire_event`, `return_result` or `register_tools`",
             )
             .query::<tools::CallQuery>()
             .accepts_json::<Value>()
@@ -176,8 +189,8 @@ fn add_session_routes(routes: RouteBuilder) -> RouteBuilder {
             .path_param("id", SESSION_ID)
             .path_param("path", "Path relative to the workspace, such as `out/chart.svg`")
             .header("Range", "Byte range, such as `bytes=0-99`")
-            .returns_content(200, "File content", "*/*", |_| json!({}))
-            .returns_content(206, "Partial content", "*/*", |_| json!({})),
+            .returns_content(200, "File content", "*/*", binary_schema)
+            .returns_content(206, "Partial content", "*/*", binary_schema),
             files::get,
         )
 }
@@ -185,8 +198,9 @@ fn add_session_routes(routes: RouteBuilder) -> RouteBuilder {
 fn add_run_routes(routes: RouteBuilder) -> RouteBuilder {
     routes
         .add(
-            Operation::get("/v1/runs", "Runs", "List active and recent runs")
-                .returns_json::<runs::RunList>(200, "Runs, oldest first"),
+            Operation::get("/v1/runs", "Runs", "List active and past runs")
+                .query::<runs::ListQuery>()
+                .returns_json::<runs::RunList>(200, "Runs, newest first"),
             runs::list,
         )
         .add(
@@ -197,6 +211,10 @@ fn add_run_routes(routes: RouteBuilder) -> RouteBuilder {
                 "Run a command of a skill in the sandbox",
             )
             .query::<runs::StartQuery>()
+            .header(
+                "Idempotency-Key",
+                "A key of the client: a request with the same key and content returns the first one's run",
+            )
             .requires_json::<runs::StartRun>()
             .returns_json::<crate::runs::RunView<'static>>(200, "The run has ended")
             .returns_json::<crate::runs::RunView<'static>>(202, "The run is queued or running"),
@@ -219,6 +237,19 @@ fn add_run_routes(routes: RouteBuilder) -> RouteBuilder {
             .path_param("id", RUN_ID)
             .returns_json::<crate::runs::RunView<'static>>(200, "Final state of the run"),
             runs::remove,
+        )
+        .add(
+            Operation::get(
+                "/v1/runs/{id}/files/{*path}",
+                "Runs",
+                "Download a collected file of a run, for `results_ttl` after its end",
+            )
+            .path_param("id", RUN_ID)
+            .path_param("path", "Name of the file in `output_files`, such as `out/chart.svg`")
+            .header("Range", "Byte range, such as `bytes=0-99`")
+            .returns_content(200, "File content", "*/*", binary_schema)
+            .returns_content(206, "Partial content", "*/*", binary_schema),
+            runs::file,
         )
         .add(
             Operation::get("/v1/runs/{id}/events", "Runs", "Stream the events of a run")
@@ -259,8 +290,8 @@ fn add_artifact_routes(routes: RouteBuilder) -> RouteBuilder {
                 .path_param("name", ARTIFACT_NAME)
                 .query::<artifacts::ScopeQuery>()
                 .header("Range", "Byte range, such as `bytes=0-99`")
-                .returns_content(200, "Artifact content", "*/*", |_| json!({}))
-                .returns_content(206, "Partial content", "*/*", |_| json!({})),
+                .returns_content(200, "Artifact content", "*/*", binary_schema)
+                .returns_content(206, "Partial content", "*/*", binary_schema),
             artifacts::get,
         )
         .add(
@@ -288,6 +319,10 @@ fn add_artifact_routes(routes: RouteBuilder) -> RouteBuilder {
             .returns_json::<artifacts::ArtifactList>(200, "Deleted versions"),
             artifacts::remove,
         )
+}
+
+fn binary_schema(_: &mut crate::openapi::Schemas) -> Value {
+    json!({"type": "string", "format": "binary"})
 }
 
 fn text_schema(_: &mut crate::openapi::Schemas) -> Value {

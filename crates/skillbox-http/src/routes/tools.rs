@@ -10,13 +10,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use skillbox_executor::{CancelToken, EventSink};
 use skillbox_model::ErrorCode;
-use skillbox_runtime::{Caller, Dialect, ToolCall, ToolFormat, ToolOutcome};
+use skillbox_runtime::{Caller, Dialect, RunOrigin, ToolCall, ToolFormat, ToolOutcome};
 
 use super::agent::AgentQuery;
 use super::sessions;
 use crate::app::{App, run_blocking};
 use crate::error::ApiError;
-use crate::extract::{PathParams, Query, read_json};
+use crate::extract::{PathParams, Query, normalize_integers, read_json};
+use crate::request_id::current_request_id;
 use crate::tenant::Tenant;
 
 /// Options for tool definitions.
@@ -109,9 +110,12 @@ pub(crate) async fn call(
         dialect: query.dialect,
         agent: query.agent,
     };
+    let body = read_json(request, &tenant.body_budget, app.limits.get().max_body_bytes).await?;
+    let (mut arguments, _reservation) = body.map(|body| (body.value, body.reservation)).unwrap_or_default();
+    normalize_integers(&mut arguments);
     let call = ToolCall {
         tool: path.last().to_owned(),
-        arguments: read_json(request, app.limits.max_body_bytes).await?.unwrap_or_default(),
+        arguments,
         agent: agent_query.agent_name()?,
         caller: match query.caller {
             None | Some(CallerParam::Model) => Caller::Model,
@@ -152,38 +156,38 @@ async fn call_tool(
     if app.stopping.is_cancelled() {
         return Err(ApiError::busy("the server is shutting down"));
     }
+    let joined = Instant::now();
     let ticket = app
         .run_queue
         .join()
         .inspect_err(|_| app.metrics.record_rejected_run())?;
     let permit = tokio::select! {
         permit = ticket.wait() => permit?,
-        () = app.killing.cancelled() => return Err(ApiError::new(ErrorCode::Cancelled, "the call was cancelled before it started")),
+        () = app.grace_period_over.cancelled() => return Err(ApiError::new(ErrorCode::Cancelled, "the call was cancelled before it started")),
     };
     let cancel = CancelToken::new().map_err(|error| ApiError::internal(&error))?;
     let cancel_on_drop = CancelCallOnDrop(cancel.clone());
-    let started = Instant::now();
+    let origin = RunOrigin {
+        request_id: current_request_id(),
+        queue_wait: joined.elapsed(),
+    };
     let mut work = {
         let (app, tenant, span) = (app.clone(), tenant.clone(), tracing::Span::current());
         app.clone().work.spawn_blocking(move || {
             let _entered = span.entered();
             // The permit is held as long as the work takes, even if the client has disconnected.
             let _permit = permit;
-            let session = agent_query.open_session(&app, &tenant, &session)?;
+            let session = agent_query.open_session(&app, &tenant, &session)?.with_origin(origin);
             let outcome = session.call_with(&call, EventSink::silent(), Some(&cancel));
             outcome.map_err(|error| ApiError::from_tool_error(&error, session.settings().dialect))
         })
     };
     let result = tokio::select! {
         result = &mut work => result,
-        () = app.killing.cancelled() => {
+        () = app.grace_period_over.cancelled() => {
             cancel_on_drop.0.cancel();
             work.await
         }
     };
-    let outcome = result.map_err(|error| ApiError::internal(&error))??;
-    if let Some(report) = &outcome.report {
-        app.metrics.record_run(Some(report), started.elapsed());
-    }
-    Ok(outcome)
+    result.map_err(|error| ApiError::internal(&error))?
 }

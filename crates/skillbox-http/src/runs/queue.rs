@@ -1,6 +1,7 @@
 //! The queue of runs: how many run at once, how many wait, and when a run is rejected.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -11,8 +12,9 @@ use crate::error::ApiError;
 pub(crate) struct RunQueue {
     tickets: Arc<Semaphore>,
     permits: Arc<Semaphore>,
-    max_tickets: usize,
-    max_permits: usize,
+    /// The sizes of the two semaphores.
+    max_tickets: AtomicUsize,
+    max_permits: AtomicUsize,
 }
 
 /// A place in the queue, kept while the run waits and executes.
@@ -36,15 +38,23 @@ impl RunQueue {
         Self {
             tickets: Arc::new(Semaphore::new(max_tickets)),
             permits: Arc::new(Semaphore::new(max_permits)),
-            max_tickets,
-            max_permits,
+            max_tickets: max_tickets.into(),
+            max_permits: max_permits.into(),
         }
+    }
+
+    /// Changes the limits. Runs that are admitted already stay admitted: a smaller limit is reached as they end.
+    pub(crate) fn resize(&self, max_running: usize, max_waiting: usize) {
+        let max_permits = max_running.max(1);
+        resize(&self.permits, &self.max_permits, max_permits);
+        resize(&self.tickets, &self.max_tickets, max_permits + max_waiting);
     }
 
     /// Joins the queue, or fails if it is full.
     pub(crate) fn join(&self) -> Result<QueueTicket, ApiError> {
         let ticket = self.tickets.clone().try_acquire_owned().map_err(|_| {
-            let (running, waiting) = (self.max_permits, self.max_tickets - self.max_permits);
+            let running = self.max_permits.load(Ordering::Relaxed);
+            let waiting = self.max_tickets.load(Ordering::Relaxed).saturating_sub(running);
             ApiError::busy(format!(
                 "the queue is full: {running} runs are running and {waiting} are waiting"
             ))
@@ -57,10 +67,34 @@ impl RunQueue {
 
     /// The number of running and of waiting runs.
     pub(crate) fn running_and_waiting(&self) -> (usize, usize) {
-        let running = self.max_permits - self.permits.available_permits();
-        let admitted = self.max_tickets - self.tickets.available_permits();
+        let used = |size: &AtomicUsize, semaphore: &Semaphore| {
+            size.load(Ordering::Relaxed)
+                .saturating_sub(semaphore.available_permits())
+        };
+        let running = used(&self.max_permits, &self.permits);
+        let admitted = used(&self.max_tickets, &self.tickets);
         (running, admitted.saturating_sub(running))
     }
+}
+
+/// Changes the size of a semaphore.
+fn resize(semaphore: &Arc<Semaphore>, size: &AtomicUsize, new_size: usize) {
+    let old_size = size.swap(new_size, Ordering::Relaxed);
+    if new_size >= old_size {
+        semaphore.add_permits(new_size - old_size);
+        return;
+    }
+    let excess = old_size - new_size;
+    let left = excess - semaphore.forget_permits(excess);
+    // Permits in use are taken away when they are returned.
+    let semaphore = semaphore.clone();
+    tokio::spawn(async move {
+        for _ in 0..left {
+            if let Ok(permit) = semaphore.acquire().await {
+                permit.forget();
+            }
+        }
+    });
 }
 
 impl QueueTicket {
@@ -99,6 +133,24 @@ mod tests {
         assert_eq!(rejected.status, axum::http::StatusCode::SERVICE_UNAVAILABLE);
         drop(first);
         drop(second.wait().await.unwrap());
+        assert_eq!(queue.running_and_waiting(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn limits_change_while_runs_are_admitted() {
+        let queue = RunQueue::new(2, 0);
+        let runs = [(); 2].map(|()| queue.join().unwrap().try_start().unwrap());
+        assert!(queue.join().is_err());
+        queue.resize(3, 0);
+        let third = queue.join().unwrap().try_start().unwrap();
+        assert!(queue.join().is_err());
+        queue.resize(1, 0);
+        drop(runs);
+        tokio::task::yield_now().await;
+        assert!(queue.join().is_err(), "one run is running, and one is allowed");
+        drop(third);
+        tokio::task::yield_now().await;
+        assert!(queue.join().unwrap().try_start().is_ok());
         assert_eq!(queue.running_and_waiting(), (0, 0));
     }
 }

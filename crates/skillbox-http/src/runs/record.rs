@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 use schemars::JsonSchema;
 use serde::Serialize;
 use skillbox_executor::CancelToken;
-use skillbox_model::{ErrorBody, RunId, RunReport, SessionId};
+use skillbox_model::{ErrorBody, RunId, RunReport, SessionId, TenantName};
+use skillbox_runtime::{PastRun, RunStatus, RunSummary};
 use tokio_util::sync::CancellationToken;
 
 use super::event_log::EventLog;
+use super::kept_files::KeptFiles;
 use crate::error::ApiError;
 use crate::lock::lock;
 
@@ -21,7 +23,10 @@ pub(crate) struct RunRecord {
     session: Option<SessionId>,
     pub events: EventLog,
     stage: Mutex<Stage>,
-    cancel: CancelToken,
+    /// The collected files of a run that has ended.
+    files: Mutex<Option<Arc<KeptFiles>>>,
+    /// Two descriptors, which are closed when the run has ended.
+    cancel: Mutex<Option<CancelToken>>,
     /// Cancelled together with `cancel`, for async tasks.
     async_cancel: CancellationToken,
     /// Cancelled when the result is available.
@@ -52,7 +57,8 @@ impl RunRecord {
             session,
             events: EventLog::default(),
             stage: Mutex::new(Stage::Queued),
-            cancel: CancelToken::new()?,
+            files: Mutex::default(),
+            cancel: Mutex::new(Some(CancelToken::new()?)),
             async_cancel: CancellationToken::new(),
             finished: CancellationToken::new(),
         }))
@@ -62,13 +68,16 @@ impl RunRecord {
         self.session.as_ref()
     }
 
-    pub(crate) fn cancel_token(&self) -> &CancelToken {
-        &self.cancel
+    /// The token of a run that has not ended.
+    pub(crate) fn cancel_token(&self) -> Option<CancelToken> {
+        lock(&self.cancel).clone()
     }
 
     /// Cancels the run, whether it waits or executes.
     pub(crate) fn cancel(&self) {
-        self.cancel.cancel();
+        if let Some(cancel) = &*lock(&self.cancel) {
+            cancel.cancel();
+        }
         self.async_cancel.cancel();
     }
 
@@ -87,7 +96,8 @@ impl RunRecord {
     }
 
     /// Stores the result. Serialising a large one takes time, so call this on a blocking thread.
-    pub(crate) fn finish(&self, outcome: Result<RunReport, ApiError>) {
+    pub(crate) fn finish(&self, outcome: Result<RunReport, ApiError>, files: Option<KeptFiles>) {
+        *lock(&self.files) = files.map(Arc::new);
         let pending = self.pending();
         let json = to_json(&match &outcome {
             Ok(report) => RunView::Ended {
@@ -103,9 +113,19 @@ impl RunRecord {
             json: json.clone(),
             refusal: outcome.err().map(Arc::new),
         });
+        lock(&self.cancel).take();
         // The result is stored before listeners learn of the end.
         self.events.close("done", json);
         self.finished.cancel();
+    }
+
+    /// The collected files, as long as they are kept.
+    pub(crate) fn files(&self) -> Option<Arc<KeptFiles>> {
+        lock(&self.files).clone()
+    }
+
+    pub(crate) fn drop_files(&self) {
+        lock(&self.files).take();
     }
 
     /// The approximate size of a finished run in memory.
@@ -122,18 +142,18 @@ impl RunRecord {
         }
     }
 
-    /// The ID, status and skill of the run.
-    pub(crate) fn summary(&self) -> RunSummary {
+    /// The most important facts of the run.
+    pub(crate) fn summary(&self, tenant: Option<&TenantName>) -> RunSummary {
         let status = match &*lock(&self.stage) {
-            Stage::Queued => "queued",
-            Stage::Running => "running",
-            Stage::Finished(RunResult { refusal: None, .. }) => "ended",
-            Stage::Finished(RunResult { refusal: Some(_), .. }) => "refused",
+            Stage::Queued => RunStatus::Queued,
+            Stage::Running => RunStatus::Running,
+            Stage::Finished(RunResult { refusal: None, .. }) => RunStatus::Ended,
+            Stage::Finished(RunResult { refusal: Some(_), .. }) => RunStatus::Refused,
         };
         RunSummary {
-            run_id: self.id.clone(),
-            status,
-            skill: self.skill.clone(),
+            tenant: tenant.cloned(),
+            session: self.session.clone(),
+            ..RunSummary::new(self.id.clone(), status, self.skill.clone())
         }
     }
 
@@ -163,15 +183,6 @@ impl RunState {
             Self::Finished(result) => result.json.clone(),
         }
     }
-}
-
-/// The ID, status and skill of a run.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct RunSummary {
-    run_id: RunId,
-    /// `queued`, `running`, `ended` or `refused`.
-    status: &'static str,
-    skill: String,
 }
 
 /// A run that has no result yet.
@@ -209,6 +220,26 @@ pub(crate) enum RunView<'a> {
         run: &'a PendingRun,
         error: &'a ErrorBody,
     },
+    /// The process of the server ended before the run.
+    Lost(&'a PendingRun),
+}
+
+/// A run of the history as JSON.
+pub(crate) fn past_run_json(run: &PastRun) -> Arc<str> {
+    let pending = PendingRun {
+        run_id: run.run_id.clone(),
+        skill: run.skill.clone(),
+        session: run.session.clone(),
+    };
+    to_json(&match (run.status, &run.report, &run.error) {
+        (_, Some(report), _) => RunView::Ended {
+            session: run.session.as_ref(),
+            report,
+        },
+        (_, _, Some(error)) => RunView::Refused { run: &pending, error },
+        (RunStatus::Running | RunStatus::Queued, ..) => RunView::Running(&pending),
+        _ => RunView::Lost(&pending),
+    })
 }
 
 fn to_json(view: &RunView<'_>) -> Arc<str> {

@@ -7,7 +7,7 @@ use skillbox_model::ErrorBody;
 use skillbox_repository::SkillReadError;
 
 use super::dialects::Dialect;
-use crate::loader_error::LoaderError;
+use crate::loader_error::{LoaderError, NotLoadedReason};
 use crate::sanitize::{error_excerpt, quote_argument, sanitize_markdown_line};
 use crate::skill_view::SkillView;
 use crate::tool::Tool;
@@ -43,6 +43,11 @@ fn join_names(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
+    join_as_python(names)
+}
+
+/// Joins names as `', '.join(names)` does: nothing for an empty list.
+fn join_as_python(names: &[String]) -> String {
     let names: Vec<_> = names.iter().map(|name| sanitize_markdown_line(name)).collect();
     names.join(", ")
 }
@@ -54,7 +59,18 @@ fn describe_suggestions(names: &[String]) -> Option<String> {
 
 fn default_message(error: &LoaderError) -> String {
     match error {
-        LoaderError::UnknownSkill { name, suggestions } => {
+        LoaderError::UnknownSkill {
+            name,
+            not_loaded: Some(not_loaded),
+            ..
+        } => {
+            let reason = sanitize_markdown_line(&not_loaded.reason);
+            format!(
+                "unknown skill {:?}: it exists but did not load: {reason}",
+                error_excerpt(name)
+            )
+        }
+        LoaderError::UnknownSkill { name, suggestions, .. } => {
             format!(
                 "unknown skill {:?}; {}",
                 error_excerpt(name),
@@ -111,18 +127,18 @@ fn default_message(error: &LoaderError) -> String {
 /// The messages of deepagents.
 fn deepagents_message(error: &LoaderError) -> Option<String> {
     Some(match error {
-        LoaderError::UnknownSkill { name, suggestions } => {
+        LoaderError::UnknownSkill { name, suggestions, .. } => {
             format!(
                 "Error: Skill '{}' not found. Available skills: {}",
                 error_excerpt(name),
-                join_names(suggestions)
+                join_as_python(suggestions)
             )
         }
         LoaderError::LoadLimit { name, limit, loaded } => format!(
             "Error: Cannot load skill '{}'. Maximum number of simultaneously loaded skills reached ({limit}). \
              Currently loaded: {}. Consider whether all loaded skills are still needed for the current task.",
             error_excerpt(name),
-            join_names(loaded)
+            join_as_python(loaded)
         ),
         LoaderError::SkillMissing { path, .. } => {
             format!(
@@ -150,11 +166,17 @@ fn deepagents_message(error: &LoaderError) -> Option<String> {
                 error_excerpt(name)
             )
         }
+        LoaderError::ModelOnly(name) => {
+            format!(
+                "Error: Skill '{}' is not user invocable. It is loaded by the model, not by the user.",
+                error_excerpt(name)
+            )
+        }
         LoaderError::ToolNotAllowed { tool, skills, .. } => format!(
             "Tool '{}' is not in the allowed-tools list for the currently loaded skills. Allowed tools: {}. If you \
              believe this tool is necessary, explain your reasoning.",
             error_excerpt(tool),
-            join_names(&sorted_declared_tools(skills))
+            join_as_python(&sorted_declared_tools(skills))
         ),
         _ => return None,
     })
@@ -163,7 +185,7 @@ fn deepagents_message(error: &LoaderError) -> Option<String> {
 /// The messages of Spring AI Alibaba.
 fn saa_message(error: &LoaderError) -> Option<String> {
     Some(match error {
-        LoaderError::UnknownSkill { name, suggestions } => {
+        LoaderError::UnknownSkill { name, suggestions, .. } => {
             let name = error_excerpt(name);
             match describe_suggestions(suggestions) {
                 Some(suggestions) => format!("Error: Skill not found: {name}; {suggestions}"),
@@ -187,9 +209,16 @@ fn describe_cause(error: &SkillReadError) -> String {
 fn hint(error: &LoaderError, dialect: Dialect) -> Option<String> {
     let name = |tool| dialect.tool_name(tool);
     match error {
+        LoaderError::UnknownSkill {
+            not_loaded: Some(not_loaded),
+            ..
+        } => hint_about_not_loaded(not_loaded, dialect),
         LoaderError::UnknownSkill { .. } => name(Tool::Search)
             .or(name(Tool::List))
             .map(|tool| format!("find the right name with `{tool}`")),
+        LoaderError::AddedDuringTurn(_) => Some("it can be used in the next turn".to_owned()),
+        LoaderError::HostToolNameTaken { .. } => Some("register it under another name".to_owned()),
+        LoaderError::TooManyHostTools { .. } => Some("remove tools that are no longer needed".to_owned()),
         LoaderError::LoadLimit { .. } => Some(match name(Tool::Unload) {
             Some(tool) => format!("unload one with `{tool}`"),
             None => "continue with the loaded skills".to_owned(),
@@ -204,8 +233,22 @@ fn hint(error: &LoaderError, dialect: Dialect) -> Option<String> {
         }),
         LoaderError::Disabled(_) => name(Tool::Enable).map(|tool| format!("enable it with `{tool}`")),
         LoaderError::ManualOnly(_) => Some("ask the user to load it".to_owned()),
+        LoaderError::ModelOnly(_) => Some("describe the task, and let the model load it".to_owned()),
         LoaderError::UnknownTool { .. } => Some("call one of the tools that the message names".to_owned()),
         _ => None,
+    }
+}
+
+/// The remedy for a skill that did not load. Where the message is fixed by the dialect, the hint contains the reason too.
+fn hint_about_not_loaded(not_loaded: &NotLoadedReason, dialect: Dialect) -> Option<String> {
+    let remedy = not_loaded.hint.as_deref().map(sanitize_markdown_line);
+    match dialect {
+        Dialect::Deepagents | Dialect::Saa => {
+            let reason = sanitize_markdown_line(&not_loaded.reason);
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            Some(format!("the skill exists but did not load: {reason}{remedy}"))
+        }
+        _ => remedy.map(|remedy| remedy.into_owned()),
     }
 }
 
@@ -216,12 +259,15 @@ fn field(error: &LoaderError, dialect: Dialect) -> Option<String> {
     };
     match error {
         LoaderError::UnknownSkill { .. }
+        | LoaderError::AddedDuringTurn(_)
         | LoaderError::Disabled(_)
         | LoaderError::ManualOnly(_)
+        | LoaderError::ModelOnly(_)
         | LoaderError::NotLoaded(_) => Some(skill.to_owned()),
         LoaderError::InvalidPath { field, .. } => Some((*field).to_owned()),
         LoaderError::SkillMismatch { .. } => Some("skill_path".to_owned()),
         LoaderError::InvalidArguments { field, .. } => field.clone(),
+        LoaderError::HostToolNameTaken { field, .. } => Some(field.clone()),
         _ => None,
     }
 }

@@ -3,5 +3,5 @@
 mod event;
 mod skill_hooks;
 
-pub use event::HookEvent;
+pub use event::{BlockingExit, FiredBy, HookEvent};
 pub use skill_hooks::{HookHandler, HookKey, MatchedHook, SkillHooks};

@@ -110,8 +110,10 @@ impl SkillHooks {
         event: HookEvent,
         subjects: &'h [&'h str],
     ) -> impl Iterator<Item = MatchedHook> + 'h {
-        let matches =
-            move |hook: &Hook| hook.event == event && subjects.iter().any(|subject| hook.matcher.accepts(subject));
+        let ignores_matchers = event.matcher_field().is_none();
+        let matches = move |hook: &Hook| {
+            hook.event == event && (ignores_matchers || subjects.iter().any(|subject| hook.matcher.accepts(subject)))
+        };
         (0..)
             .zip(&self.hooks)
             .filter(move |(_, hook)| matches(hook))
@@ -124,6 +126,12 @@ impl SkillHooks {
                 once: hook.once,
                 handler: hook.handler.clone(),
             })
+    }
+
+    /// Whether one of the hooks is this command.
+    pub fn has_command(&self, text: &str) -> bool {
+        let is_same = |hook: &Hook| matches!(&hook.handler, HookHandler::Command { command, .. } if command == text);
+        self.hooks.iter().any(is_same)
     }
 
     /// Whether the skill has no valid hook.
@@ -258,7 +266,7 @@ mod tests {
                 {"matcher": "mcp__.*", "hooks": [{"type": "agent", "prompt": "Review", "model": "small"}]},
             ],
             "PostToolUse": [{"hooks": [{"type": "command", "command": "log"}]}],
-            "Stop": [{"type": "command", "command": "bye"}],
+            "Stop": [{"type": "command", "command": "bye"}, {"matcher": "ignored", "type": "command", "command": "bye"}],
         }));
         assert_eq!(hooks.problems, Vec::<String>::new());
         assert_eq!(matching(&hooks, HookEvent::PreToolUse, "Bash"), [0]);
@@ -266,7 +274,7 @@ mod tests {
         assert_eq!(matching(&hooks, HookEvent::PreToolUse, "Write"), [1]);
         assert_eq!(matching(&hooks, HookEvent::PreToolUse, "mcp__x"), [2]);
         assert_eq!(matching(&hooks, HookEvent::PostToolUse, "anything"), [3]);
-        assert_eq!(matching(&hooks, HookEvent::Stop, ""), [4]);
+        assert_eq!(matching(&hooks, HookEvent::Stop, ""), [4, 5]);
         assert_eq!(matching(&hooks, HookEvent::SessionStart, ""), [0; 0]);
         let skill = SkillName::parse("s").unwrap();
         let agent = hooks

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::call_context::{CallContext, Caller};
+use crate::call_context::CallContext;
 use crate::loader_error::LoaderError;
 use crate::skill_view::SkillView;
 
@@ -15,8 +15,8 @@ impl<'c> CallContext<'c> {
         if self.settings.require_loaded && !is_loaded {
             return Err(LoaderError::NotLoaded(name.to_owned()));
         }
-        if skill.is_manual_only() && self.caller == Caller::Model && !is_loaded {
-            return Err(LoaderError::ManualOnly(name.to_owned()));
+        if !is_loaded {
+            self.check_caller(skill)?;
         }
         Ok(skill)
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use skillbox_model::{RelPath, SkillName};
-use skillbox_repository::{ResourceKind, SkillDir};
+use skillbox_repository::SkillDir;
 
 use super::list_docs::unreadable_skill;
 use super::load_text::{render_already_loaded_text, render_loaded_text};
-use crate::call_context::{CallContext, Caller, OperationOutcome};
+use super::scan_resources::scan_resources;
+use crate::call_context::{CallContext, OperationOutcome};
 use crate::delta::{StateDelta, StateOperation};
 use crate::dialect::Dialect;
 use crate::fire_hooks::{HookTrigger, fire_hooks};
@@ -21,13 +22,13 @@ use crate::tool::Tool;
 use crate::tool_interface::{LoadInput, LoadResult, ResultDoc};
 
 impl CallContext<'_> {
-    /// Loads a skill. The checks have a fixed order: unknown, disabled, manual only, already loaded, over the limit.
+    /// Loads a skill. The checks have a fixed order: unknown, disabled, caller, already loaded, over the limit.
     /// Then the file is read and its size and encoding are checked. Only a successful call has a delta.
     pub fn load(&self, input: &LoadInput) -> Result<OperationOutcome<LoadResult>, LoaderError> {
         let skill = self.find_skill(&input.skill)?;
         let already_loaded = self.state.is_loaded(self.agent, &skill.name);
-        if skill.is_manual_only() && self.caller == Caller::Model && !already_loaded {
-            return Err(LoaderError::ManualOnly(input.skill.clone()));
+        if !already_loaded {
+            self.check_caller(skill)?;
         }
         let evicted = if already_loaded {
             None
@@ -42,11 +43,12 @@ impl CallContext<'_> {
                 delta: StateDelta::default(),
             });
         }
-        let dir = self.open_dir(skill)?;
+        let dir = self.open_dir(skill).inspect_err(|_| log_read_failure(skill))?;
         let instructions = if already_loaded {
             self.read_instructions(skill)?
         } else {
-            Arc::new(dir.read_skill_md().map_err(|source| unreadable_skill(skill, source))?)
+            let text = dir.read_skill_md().map_err(|source| unreadable_skill(skill, source));
+            Arc::new(text.inspect_err(|_| log_read_failure(skill))?)
         };
         let selection = self.requested_selection(skill, &dir, input, &mut result)?;
         let resources = self.find_resources(skill, &dir, already_loaded, &mut result.warnings);
@@ -73,26 +75,28 @@ impl CallContext<'_> {
         let mut delta = self.load_delta(skill, input, &result, selection, resources);
         // The start hook of a skill that is already loaded has fired before and does not fire again.
         result.hooks = fire_hooks(self.state, self.agent, skill, HookTrigger::session_start(), &mut delta);
+        let (name, resources) = (&skill.name, result.resources.values().map(Vec::len).sum::<usize>());
         tracing::info!(
-            skill = %skill.name,
-            resources = result.resources.values().map(Vec::len).sum::<usize>(),
+            skill = %name,
+            resources,
             already_loaded,
-            "skill loaded"
+            "Skill '{name}' loaded ({resources} resources discovered)"
         );
         Ok(OperationOutcome { result, text, delta })
     }
 
     /// Finds the skill to unload at the load limit, or refuses the call if the settings say so.
     fn skill_to_evict(&self, skill: &SkillView) -> Result<Option<SkillName>, LoaderError> {
-        let limit = self.settings.max_loaded;
-        if self.state.loaded(self.agent).count() < limit {
+        let count = self.state.loaded(self.agent).count();
+        let Some(limit) = self.settings.load_limit().filter(|limit| count >= *limit) else {
             return Ok(None);
-        }
+        };
         let least_recent = self.state.least_recently_used(self.agent);
         match (self.settings.at_limit, least_recent) {
             (AtLimit::EvictLeastRecent, Some(least_recent)) => Ok(Some(least_recent.clone())),
             _ => {
-                tracing::warn!(limit, skill = %skill.name, "skill loading limit reached");
+                let loaded = self.state.loaded(self.agent).count();
+                tracing::warn!(limit, skill = %skill.name, "Skill loading limit reached ({loaded}/{limit})");
                 Err(LoaderError::LoadLimit {
                     name: skill.name.to_string(),
                     limit,
@@ -108,7 +112,7 @@ impl CallContext<'_> {
         LoadResult {
             skill: skill.name.clone(),
             already_loaded,
-            mode: self.settings.load_mode,
+            mode: self.settings.load_mode(),
             directory: shown_directory(self.settings, skill).into_owned(),
             instructions: None,
             docs: Vec::new(),
@@ -119,6 +123,8 @@ impl CallContext<'_> {
             evicted: None,
             model: owned(invocation.and_then(|invocation| invocation.model.as_ref())),
             context: owned(invocation.and_then(|invocation| invocation.context.as_ref())),
+            agent: owned(invocation.and_then(|invocation| invocation.agent.as_ref())),
+            fork: None,
             hooks: Vec::new(),
             warnings: invocation
                 .map(|invocation| invocation.hooks().problems.clone())
@@ -155,8 +161,8 @@ impl CallContext<'_> {
         }
     }
 
-    /// The resources from the state if the skill is loaded, otherwise from a scan. If the scan fails, the skill loads
-    /// without resources.
+    /// The resources from the state if the skill is loaded, otherwise from a scan. A directory that cannot be listed is a
+    /// warning, and its files are missing.
     fn find_resources(
         &self,
         skill: &SkillView,
@@ -167,11 +173,9 @@ impl CallContext<'_> {
         if let Some(known) = self.state.resources(&skill.name).filter(|_| already_loaded) {
             return known.to_vec();
         }
-        scan_resources(dir).unwrap_or_else(|error| {
-            tracing::warn!(skill = %skill.name, %error, "failed to list resources");
-            warnings.push(format!("cannot list the resources: {error}"));
-            Vec::new()
-        })
+        let (resources, problems) = scan_resources(skill, dir);
+        warnings.extend(problems);
+        resources
     }
 
     fn previous_arguments(&self, skill: &SkillName) -> Option<&str> {
@@ -181,7 +185,7 @@ impl CallContext<'_> {
             .and_then(|loaded| loaded.arguments.as_deref())
     }
 
-    fn result_doc(&self, doc: &PromptDoc) -> ResultDoc {
+    pub(super) fn result_doc(&self, doc: &PromptDoc) -> ResultDoc {
         ResultDoc {
             path: doc.path.clone(),
             content: self.settings.delivery().in_result().then(|| doc.text.clone()),
@@ -208,7 +212,7 @@ impl CallContext<'_> {
         delta.push(StateOperation::Load {
             agent: agent(),
             skill: skill.name.clone(),
-            mode: self.settings.load_mode,
+            mode: self.settings.load_mode(),
             arguments: input.arguments.as_deref().map(Box::from),
         });
         if let Some(docs) = selection {
@@ -228,23 +232,8 @@ impl CallContext<'_> {
     }
 }
 
-/// Scans the resources of a skill.
-pub(crate) fn scan_resources(dir: &SkillDir) -> Result<Vec<ResourceView>, skillbox_repository::SkillReadError> {
-    let resources = dir
-        .resources()?
-        .into_iter()
-        .filter(|resource| resource.path.to_str().is_some());
-    Ok(resources
-        .map(|resource| ResourceView {
-            path: resource.path,
-            kind: match resource.kind {
-                ResourceKind::Script => ResourceType::Script,
-                ResourceKind::Reference => ResourceType::Reference,
-                ResourceKind::Asset => ResourceType::Asset,
-                ResourceKind::Other => ResourceType::Other,
-            },
-        })
-        .collect())
+fn log_read_failure(skill: &SkillView) {
+    tracing::error!(skill = %skill.name, "Failed to read SKILL.md at {}", skill.path);
 }
 
 fn group_by_type(resources: &[ResourceView]) -> BTreeMap<ResourceType, Vec<String>> {

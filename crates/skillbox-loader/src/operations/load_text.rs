@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::dialect::Dialect;
-use crate::prompt::{LoadedSkillText, PromptDoc, render_tagged, resource_summary, shown_directory};
+use crate::prompt::{LoadedSkillText, PromptDoc, render_plain, render_tagged, resource_summary, shown_directory};
 use crate::sanitize::sanitize_markdown_line;
 use crate::settings::Settings;
 use crate::skill_view::SkillView;
@@ -28,7 +28,15 @@ pub(crate) fn render_loaded_text(
         Dialect::Saa => instructions.to_owned(),
         Dialect::Trpc => {
             let suffix = if already_loaded { " (again)" } else { "" };
-            format!("loaded: {}{suffix}", sanitize_markdown_line(skill.name.as_str()))
+            let line = format!("loaded: {}{suffix}", sanitize_markdown_line(skill.name.as_str()));
+            if settings.delivery().in_prompt() {
+                return line;
+            }
+            // No later prompt repeats the texts, so the model gets them here.
+            format!(
+                "{line}\n\n{}",
+                render_plain(&loaded_text(settings, skill, instructions, docs))
+            )
         }
         Dialect::Skillbox | Dialect::Agentskills if !settings.delivery().in_result() => {
             format!(
@@ -37,13 +45,7 @@ pub(crate) fn render_loaded_text(
             )
         }
         Dialect::Skillbox | Dialect::Agentskills => {
-            let loaded = LoadedSkillText {
-                name: skill.name.to_string(),
-                directory: shown_directory(settings, skill).into_owned(),
-                instructions: Ok(instructions.to_owned()),
-                allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
-                docs: docs.to_vec(),
-            };
+            let loaded = loaded_text(settings, skill, instructions, docs);
             let summary = resource_summary(resources);
             let files = if summary.is_empty() {
                 String::new()
@@ -52,6 +54,16 @@ pub(crate) fn render_loaded_text(
             };
             format!("{}{files}", render_tagged(&loaded))
         }
+    }
+}
+
+fn loaded_text(settings: &Settings, skill: &SkillView, instructions: &str, docs: &[PromptDoc]) -> LoadedSkillText {
+    LoadedSkillText {
+        name: skill.name.to_string(),
+        directory: shown_directory(settings, skill).into_owned(),
+        instructions: Ok(instructions.to_owned()),
+        allowed_tools: skill.allowed_tools.iter().map(|tool| tool.to_string()).collect(),
+        docs: docs.to_vec(),
     }
 }
 

@@ -50,9 +50,14 @@ impl CallContext<'_> {
 
     /// Reads the instructions of a skill, at most once per turn.
     pub(crate) fn read_instructions(&self, skill: &SkillView) -> Result<Arc<SkillMdText>, LoaderError> {
-        let entry = self.catalog_entry(skill)?;
-        let text = self.texts.instructions(&skill.name, || entry.open());
-        text.map_err(|source| super::list_docs::unreadable_skill(skill, source))
+        // A text of this turn stays valid, even if the skill has been removed since.
+        if let Some(text) = self.texts.cached_instructions(&skill.name) {
+            return Ok(text);
+        }
+        let text = self.open_dir(skill)?.read_skill_md();
+        let text = Arc::new(text.map_err(|source| super::list_docs::unreadable_skill(skill, source))?);
+        self.texts.store_instructions(&skill.name, &text);
+        Ok(text)
     }
 
     /// Reads the selected documents, within the limits. A document that cannot be read is skipped and becomes one of the
@@ -60,6 +65,11 @@ impl CallContext<'_> {
     pub(crate) fn read_docs(&self, skill: &SkillView, selection: &DocSelection) -> (Vec<PromptDoc>, Vec<String>) {
         if selection.is_empty() {
             return (Vec::new(), Vec::new());
+        }
+        let mut budget = self.settings.max_doc_bytes_per_skill;
+        if let Some(cached) = self.texts.cached_docs(&skill.name, selection) {
+            let docs = cached.iter().map(|(path, doc)| truncate_doc(&mut budget, path, doc));
+            return (docs.collect(), Vec::new());
         }
         let dir = match self.open_dir(skill) {
             Ok(dir) => dir,
@@ -74,7 +84,6 @@ impl CallContext<'_> {
         };
         let mut docs = Vec::new();
         let mut problems = Vec::new();
-        let mut budget = self.settings.max_doc_bytes_per_skill;
         for path in selected.iter() {
             let read = || read_doc_start(&dir, path, self.settings.max_bytes_per_doc);
             match self.texts.doc(&skill.name, path, read) {

@@ -9,10 +9,12 @@ mod load_text;
 mod loaded_texts;
 mod rank;
 mod read;
+mod register_tools;
 mod resolve_skill;
+mod scan_resources;
 mod search;
 mod select_docs;
 mod substitute_arguments;
 mod unload;
 
-pub(crate) use load::scan_resources;
+pub(crate) use scan_resources::scan_resources;

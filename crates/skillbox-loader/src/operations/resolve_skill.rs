@@ -1,5 +1,7 @@
 //! Resolves a skill that a caller gives by name or by path.
 
+use std::path::{Path, PathBuf};
+
 use crate::call_context::CallContext;
 use crate::loader_error::LoaderError;
 use crate::prompt::shown_directory;
@@ -26,7 +28,8 @@ impl CallContext<'_> {
 
     /// Finds the name of the skill at a path. Disabled skills are found too, because disabling one again is not an error.
     fn skill_name_at(&self, path: &str) -> Result<String, LoaderError> {
-        let wanted = path.trim_end_matches('/');
+        let normalized: PathBuf = Path::new(path).components().collect();
+        let wanted = normalized.to_string_lossy();
         let is_at_path = |skill: &SkillView| {
             let directory = shown_directory(self.settings, skill);
             let is_below = |directory: &str| match wanted.strip_prefix(directory) {

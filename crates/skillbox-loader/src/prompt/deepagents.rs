@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::input::PromptInput;
 use super::list_entry::{ListEntry, list_entries};
-use super::load_warnings::render_load_warnings;
 use super::resource_summary::resource_summary;
 use super::source_locations::render_locations;
 use crate::sanitize::{Markup, quote_argument, sanitize_markdown_line};
@@ -40,14 +39,13 @@ Remember: Skills make you more capable and consistent. When in doubt, check if a
 pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
     let mut text = String::from(HEAD);
     text.push_str(&render_locations(&input.settings.sources));
-    text.push_str(&render_load_warnings(input.warnings));
     text.push_str("\n\n**Available Skills:**\n\n");
     write_list(&mut text, input);
     text.push_str(TAIL);
     text
 }
 
-/// Writes loaded skills first, then the others by the first position of their names. An entry over the budget is skipped
+/// Writes loaded skills first, then the others, both in catalog order. An entry over the budget is skipped
 /// and counted; a later, shorter entry may still fit.
 pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
     let mut skills = list_entries(input.state, input.agent);
@@ -64,10 +62,6 @@ pub(crate) fn write_list(text: &mut String, input: &PromptInput<'_>) {
             paths.join(" or ")
         );
         return;
-    }
-    // The list is already sorted unless a skill overrides another; comparing paths is expensive.
-    if skills.iter().any(|entry| entry.skill.first_shadowed.is_some()) {
-        skills.sort_by(|a, b| a.skill.first_position().cmp(&b.skill.first_position()));
     }
     skills.sort_by_key(|entry| !entry.is_loaded);
     let mut total = 0;
@@ -125,7 +119,11 @@ fn write_entry(text: &mut String, input: &PromptInput<'_>, entry: &ListEntry<'_>
             text.push_str("\n  -> Do not load this skill yourself; the user does");
         } else {
             let name = quote_argument(&name);
-            text.extend(["\n  -> Use `load_skill(", &name, ")` to read full instructions"]);
+            text.extend(["\n  -> Use `load_skill(", &name]);
+            if let Some(hint) = skill.argument_hint() {
+                text.extend([", args=", &quote_argument(hint)]);
+            }
+            text.push_str(")` to read full instructions");
         }
         return;
     }

@@ -42,8 +42,7 @@ pub(crate) fn render_guidance(input: &PromptInput<'_>) -> String {
              than copying what they contain."
         );
     }
-    if let Some(unload) = name(Tool::Unload) {
-        let limit = settings.max_loaded;
+    if let (Some(unload), Some(limit)) = (name(Tool::Unload), settings.load_limit()) {
         let consequence = match settings.at_limit {
             AtLimit::Refuse => "loading another one is refused",
             AtLimit::EvictLeastRecent => "loading another one unloads the least recently used one",

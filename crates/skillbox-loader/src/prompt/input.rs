@@ -22,7 +22,7 @@ impl PromptInput<'_> {
         tracing::warn!(
             excluded,
             budget,
-            "description budget exceeded, {excluded} skills excluded"
+            "Description budget exceeded, {excluded} skills excluded"
         );
     }
 }

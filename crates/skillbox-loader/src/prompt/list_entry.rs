@@ -1,9 +1,11 @@
 //! The skills in a prompt's list.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::agent::AgentName;
+use crate::sanitize::sanitize_markdown_line;
 use crate::settings::{Settings, ShownPaths};
 use crate::skill_view::SkillView;
 use crate::state::SkillsState;
@@ -25,6 +27,14 @@ pub(crate) fn list_entries<'s>(state: &'s SkillsState, agent: &AgentName) -> Vec
             is_loaded: loaded.contains(&skill.name.as_str()),
         })
         .collect()
+}
+
+/// Writes what to pass as arguments when loading the skill, if it documents that.
+pub(crate) fn write_argument_hint(out: &mut dyn fmt::Write, skill: &SkillView) -> fmt::Result {
+    match skill.argument_hint() {
+        Some(hint) => write!(out, " (arguments: {})", sanitize_markdown_line(hint)),
+        None => Ok(()),
+    }
 }
 
 /// The directory of a skill as prompts show it.

@@ -44,14 +44,25 @@ pub(crate) fn render_tagged(skill: &LoadedSkillText) -> String {
         Ok(text) => push_lines(&mut block, &escape_tags(text)),
         Err(reason) => push_lines(&mut block, &unreadable_note(&skill.name, reason)),
     }
-    for doc in &skill.docs {
-        let _ = writeln!(block, "<{DOC_TAG} path=\"{}\">", sanitize_xml_line(&doc.path));
-        push_lines(&mut block, &escape_tags(&doc.text));
-        push_truncation_mark(&mut block, doc);
-        let _ = writeln!(block, "</{DOC_TAG}>");
-    }
+    push_tagged_docs(&mut block, &skill.docs);
     let _ = writeln!(block, "</{SKILL_TAG}>");
     block
+}
+
+/// Renders documents, each between tags that its text cannot close.
+pub(crate) fn render_tagged_docs(docs: &[PromptDoc]) -> String {
+    let mut block = String::new();
+    push_tagged_docs(&mut block, docs);
+    block
+}
+
+fn push_tagged_docs(block: &mut String, docs: &[PromptDoc]) {
+    for doc in docs {
+        let _ = writeln!(block, "<{DOC_TAG} path=\"{}\">", sanitize_xml_line(&doc.path));
+        push_lines(block, &escape_tags(&doc.text));
+        push_truncation_mark(block, doc);
+        let _ = writeln!(block, "</{DOC_TAG}>");
+    }
 }
 
 /// Renders a loaded skill under a plain heading.
@@ -62,12 +73,23 @@ pub(crate) fn render_plain(skill: &LoadedSkillText) -> String {
         Ok(text) => push_lines(&mut block, text.trim_start_matches(['\r', '\n'])),
         Err(reason) => push_lines(&mut block, &unreadable_note(&skill.name, reason)),
     }
-    for doc in &skill.docs {
-        let _ = writeln!(block, "\n[Doc] {}\n", sanitize_markdown_line(&doc.path));
-        push_lines(&mut block, &doc.text);
-        push_truncation_mark(&mut block, doc);
-    }
+    push_plain_docs(&mut block, &skill.docs);
     block
+}
+
+/// Renders documents, each under a plain heading.
+pub(crate) fn render_plain_docs(docs: &[PromptDoc]) -> String {
+    let mut block = String::new();
+    push_plain_docs(&mut block, docs);
+    block
+}
+
+fn push_plain_docs(block: &mut String, docs: &[PromptDoc]) {
+    for doc in docs {
+        let _ = writeln!(block, "\n[Doc] {}\n", sanitize_markdown_line(&doc.path));
+        push_lines(block, &doc.text);
+        push_truncation_mark(block, doc);
+    }
 }
 
 fn escape_tags(text: &str) -> String {

@@ -6,6 +6,7 @@ mod guidance;
 mod input;
 mod list_budget;
 mod list_entry;
+mod load_instructions;
 mod load_warnings;
 mod loaded_skill;
 mod markdown_list;
@@ -18,6 +19,8 @@ mod trpc;
 
 pub(crate) use input::PromptInput;
 pub(crate) use list_entry::shown_directory;
-pub(crate) use loaded_skill::{LoadedSkillText, PromptDoc, render_tagged};
+pub(crate) use loaded_skill::{
+    LoadedSkillText, PromptDoc, render_plain, render_plain_docs, render_tagged, render_tagged_docs,
+};
 pub(crate) use resource_summary::resource_summary;
 pub(crate) use section::render_section;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::guidance::omitted_note;
 use super::input::PromptInput;
 use super::list_budget::{EntryStyle, fit_list};
-use super::list_entry::{ListEntry, list_entries, shown_directory};
+use super::list_entry::{ListEntry, list_entries, shown_directory, write_argument_hint};
 use crate::sanitize::{Markup, sanitize_markdown_line};
 use crate::skill_view::SkillGroup;
 use crate::tool::Tool;
@@ -19,7 +19,7 @@ You have access to a library of skills: specialised abilities and knowledge, kep
 
 ";
 
-const HOW_TO_READ: &str = "
+const HOW_TO_USE: &str = "
 ### How to Use Skills (Progressive Disclosure)
 
 The list above shows the name and description of every skill. Read the full instructions of a skill only when you need them:
@@ -31,7 +31,9 @@ The list above shows the name and description of every skill. Read the full inst
 
 #### How to Read The Full Skill Instruction
 
-- Call `read_skill` with `skill_name` as the list shows it, or with `skill_path`, the directory of the skill. If you give both, they must refer to the same skill.
+";
+
+const HOW_TO_READ: &str = "- Call `read_skill` with `skill_name` as the list shows it, or with `skill_path`, the directory of the skill. If you give both, they must refer to the same skill.
 - Skill names are not tool names: a skill is never called, only read with `read_skill`.
 ";
 
@@ -68,17 +70,22 @@ User: "Can you research the latest developments in quantum computing?"
 Skills make you more capable and more consistent. When in doubt, check whether a skill exists for the task.
 "#;
 
-pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
-    let mut other_tools = String::new();
-    if let Some(search) = input.settings.tool_name(Tool::Search) {
-        let _ = writeln!(other_tools, "- `{search}` finds skills by name, description or path.");
-    }
-    if let Some(disable) = input.settings.tool_name(Tool::Disable) {
-        let _ = writeln!(other_tools, "- `{disable}` hides a skill for the rest of the session.");
-    }
+pub(crate) fn render_section(input: &PromptInput<'_>, load_instructions: &str) -> String {
     let mut text = String::from(HEAD);
     write_list(&mut text, input);
-    text.extend([HOW_TO_READ, &other_tools, WHEN_TO_USE]);
+    text.extend([HOW_TO_USE, load_instructions, WHEN_TO_USE]);
+    text
+}
+
+/// Renders how to read, find and hide skills with the registered tools.
+pub(crate) fn render_how_to_read(input: &PromptInput<'_>) -> String {
+    let mut text = String::from(HOW_TO_READ);
+    if let Some(search) = input.settings.tool_name(Tool::Search) {
+        let _ = writeln!(text, "- `{search}` finds skills by name, description or path.");
+    }
+    if let Some(disable) = input.settings.tool_name(Tool::Disable) {
+        let _ = writeln!(text, "- `{disable}` hides a skill for the rest of the session.");
+    }
     text
 }
 
@@ -133,6 +140,7 @@ fn write_entry(
     let directory = shown_directory(input.settings, skill);
     out.write_str(": ")?;
     out.write_str(description)?;
+    write_argument_hint(out, skill)?;
     out.write_str(" → Supporting files (scripts, references, etc.) are located at directory `")?;
     out.write_str(&sanitize_markdown_line(&directory))?;
     out.write_str("`; form absolute paths with it.")

@@ -3,13 +3,18 @@
 use std::fmt::Write as _;
 
 use super::input::PromptInput;
+use super::load_instructions::render_load_instructions;
 use super::load_warnings::render_load_warnings;
 use super::loaded_skill::render_tagged;
 use super::source_locations::render_locations;
 use super::{agentskills, deepagents, saa, skillbox, trpc};
 use crate::dialect::Dialect;
-use crate::sanitize::sanitize_markdown_line;
+use crate::prompt_template::TemplateValues;
+use crate::sanitize::{escape_closing_tag, sanitize_markdown_line, sanitize_xml_line};
 use crate::settings::PromptFrame;
+use crate::state::NoteKind;
+
+const RESULT_TAG: &str = "skill_result";
 
 /// Renders the section, if there is one.
 pub(crate) fn render_section(input: &PromptInput<'_>) -> Option<String> {
@@ -30,18 +35,19 @@ pub(crate) fn render_section(input: &PromptInput<'_>) -> Option<String> {
             };
             let mut list = String::new();
             write_list(&mut list, input);
-            let frame = template.fill(
-                &render_locations(&input.settings.sources),
-                &render_load_warnings(input.warnings),
-                &list,
-            );
+            let frame = template.fill(&TemplateValues {
+                locations: &render_locations(&input.settings.sources),
+                load_warnings: &render_load_warnings(input.warnings),
+                list: &list,
+                load_instructions: &render_load_instructions(input),
+            });
             frame + &render_loaded(input)
         }
         PromptFrame::Dialect => match dialect {
-            Dialect::Skillbox => skillbox::render_section(input),
-            Dialect::Trpc => trpc::render_section(input),
+            Dialect::Skillbox => skillbox::render_section(input, &render_load_instructions(input)),
+            Dialect::Trpc => trpc::render_section(input, &render_load_instructions(input)),
             Dialect::Deepagents => deepagents::render_section(input) + &render_loaded(input),
-            Dialect::Saa => saa::render_section(input) + &render_loaded(input),
+            Dialect::Saa => saa::render_section(input, &render_load_instructions(input)) + &render_loaded(input),
             Dialect::Agentskills => agentskills::render_section(input),
         },
     };
@@ -63,16 +69,29 @@ fn render_loaded(input: &PromptInput<'_>) -> String {
 }
 
 fn push_notes(text: &mut String, input: &PromptInput<'_>) {
-    let notes = input.state.notes(input.agent);
-    if notes.is_empty() {
-        return;
+    let (hooks, results): (Vec<_>, Vec<_>) = input
+        .state
+        .notes(input.agent)
+        .iter()
+        .partition(|note| note.kind == NoteKind::Hook);
+    if !hooks.is_empty() {
+        text.push_str("\n### Notes from loaded skills\n\n");
     }
-    text.push_str("\n### Notes from loaded skills\n\n");
-    for note in notes {
+    for note in hooks {
         let (skill, note) = (
             sanitize_markdown_line(note.skill.as_str()),
             sanitize_markdown_line(&note.text),
         );
         let _ = writeln!(text, "- {skill}: {note}");
+    }
+    if !results.is_empty() {
+        text.push_str("\n### Results of forked skills\n\n");
+    }
+    for note in results {
+        let (skill, result) = (
+            sanitize_xml_line(note.skill.as_str()),
+            escape_closing_tag(&note.text, RESULT_TAG),
+        );
+        let _ = writeln!(text, "<{RESULT_TAG} skill=\"{skill}\">\n{result}\n</{RESULT_TAG}>");
     }
 }

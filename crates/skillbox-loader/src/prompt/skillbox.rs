@@ -2,20 +2,19 @@
 
 use std::fmt;
 
-use super::guidance::render_guidance;
 use super::input::PromptInput;
-use super::list_entry::ListEntry;
+use super::list_entry::{ListEntry, write_argument_hint};
 use super::loaded_skill::render_tagged;
 use super::markdown_list::write_markdown_list;
 use crate::sanitize::{Markup, sanitize_markdown_line};
 
 /// Renders the section. Constant parts come first, so that a prompt cache can reuse them after a skill is loaded.
-pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
+pub(crate) fn render_section(input: &PromptInput<'_>, load_instructions: &str) -> String {
     let mut text = String::from(
         "## Skills\n\nA skill is a folder of instructions, documents and scripts for one kind of task. The list below \
          says only what each skill is for; load a skill to get the rest.\n\n",
     );
-    text.push_str(&render_guidance(input));
+    text.push_str(load_instructions);
     text.push_str("\n### Available skills\n\n");
     write_list(&mut text, input);
     text.push_str(&render_loaded(input));
@@ -49,9 +48,7 @@ fn write_entry(out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Opt
     let Some(description) = description else { return Ok(()) };
     out.write_str(": ")?;
     out.write_str(description)?;
-    if let Some(hint) = skill.argument_hint() {
-        write!(out, " (arguments: {})", sanitize_markdown_line(hint))?;
-    }
+    write_argument_hint(out, skill)?;
     if let Some(compatibility) = &skill.compatibility {
         write!(out, " (compatibility: {})", sanitize_markdown_line(compatibility))?;
     }

@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn exactly_one_source_has_priority() {
-        let text = render_locations(&["/a/x", "/b/y", "/c/z"].map(SourceView::at));
+        let text = render_locations(&["/a/x", "/b/y", "/c/z"].map(SourceView::from_path));
         assert_eq!(
             text,
             "**X Skills**: `/a/x`\n**Y Skills**: `/b/y`\n**Z Skills**: `/c/z` (higher priority)"

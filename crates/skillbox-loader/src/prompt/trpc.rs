@@ -2,18 +2,17 @@
 
 use std::fmt;
 
-use super::guidance::render_guidance;
 use super::input::PromptInput;
-use super::list_entry::ListEntry;
+use super::list_entry::{ListEntry, write_argument_hint};
 use super::loaded_skill::render_plain;
 use super::markdown_list::write_markdown_list;
 use crate::sanitize::Markup;
 
-pub(crate) fn render_section(input: &PromptInput<'_>) -> String {
+pub(crate) fn render_section(input: &PromptInput<'_>, load_instructions: &str) -> String {
     let mut text = String::from("Available skills:\n");
     write_list(&mut text, input);
     text.push_str("\nTooling and workspace guidance:\n");
-    text.push_str(&render_guidance(input));
+    text.push_str(load_instructions);
     text.push_str(&render_loaded(input));
     text
 }
@@ -41,7 +40,8 @@ fn write_entry(out: &mut dyn fmt::Write, entry: &ListEntry<'_>, description: Opt
     match description {
         Some(description) => {
             out.write_str(": ")?;
-            out.write_str(description)
+            out.write_str(description)?;
+            write_argument_hint(out, entry.skill)
         }
         None => Ok(()),
     }

@@ -6,13 +6,15 @@ use serde_json::{Map, Value, json};
 use skillbox_model::{RunReport, RunRequest};
 
 use super::input::{
-    DeepagentsSkillInput, ListInput, LoadInput, ReadInput, SaaSkillInput, SearchInput, SelectDocsInput, SkillInput,
+    DeepagentsSkillInput, ListInput, LoadInput, ReadInput, SaaReadInput, SaaSkillInput, SearchInput, SelectDocsInput,
+    SkillInput,
 };
 use super::result::{
     ListResult, LoadResult, ReadResult, SearchResult, SelectDocsResult, SetDisabledResult, UnloadResult,
 };
 use super::schema::{input_schema, output_schema, restrict_to_names};
 use crate::dialect::Dialect;
+use crate::host_tools::HostTool;
 use crate::tool::Tool;
 
 /// One tool as a model sees it.
@@ -29,6 +31,26 @@ pub struct ToolDefinition {
     pub output_schema: Option<Value>,
     /// Whether a call changes nothing.
     pub read_only: bool,
+    /// Who runs the tool.
+    #[serde(skip_serializing_if = "ToolOwner::is_skillbox")]
+    pub owner: ToolOwner,
+}
+
+/// Who runs a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOwner {
+    /// skillbox.
+    #[default]
+    Skillbox,
+    /// The host, which registered the tool.
+    Host,
+}
+
+impl ToolOwner {
+    fn is_skillbox(&self) -> bool {
+        *self == Self::Skillbox
+    }
 }
 
 /// The format of a tool definition.
@@ -41,6 +63,26 @@ pub enum ToolFormat {
     OpenAi,
     /// The `tools` array of the Anthropic API.
     Anthropic,
+}
+
+/// The key of `_meta` that marks a tool of the host in the format of MCP.
+const HOST_TOOL_KEY: &str = "skillbox/host_tool";
+
+impl From<&HostTool> for ToolDefinition {
+    fn from(tool: &HostTool) -> Self {
+        let mut input_schema = tool.input_schema().clone();
+        if input_schema.is_empty() {
+            input_schema.insert("type".to_owned(), json!("object"));
+        }
+        Self {
+            name: tool.name().to_owned(),
+            description: tool.description().to_owned(),
+            input_schema,
+            output_schema: None,
+            read_only: false,
+            owner: ToolOwner::Host,
+        }
+    }
 }
 
 impl ToolFormat {
@@ -65,8 +107,11 @@ impl ToolDefinition {
                     "name": name,
                     "description": description,
                     "inputSchema": schema,
-                    "annotations": {"readOnlyHint": self.read_only},
                 });
+                match self.owner {
+                    ToolOwner::Skillbox => tool["annotations"] = json!({"readOnlyHint": self.read_only}),
+                    ToolOwner::Host => tool["_meta"] = json!({HOST_TOOL_KEY: true}),
+                }
                 if let Some(output) = &self.output_schema {
                     tool["outputSchema"] = output.clone();
                 }
@@ -81,11 +126,19 @@ impl ToolDefinition {
     }
 }
 
+/// What tool definitions say about the skills that an agent can see.
+pub(crate) struct VisibleSkills<'s> {
+    /// Their names, in the order of lists.
+    pub(crate) names: Vec<&'s str>,
+    /// Whether one of them documents arguments.
+    pub(crate) take_arguments: bool,
+}
+
 /// Defines the registered tools of a dialect, in display order.
 pub(crate) fn define_tools(
     dialect: Dialect,
     is_registered: impl Fn(Tool) -> bool,
-    skills: &[&str],
+    skills: &VisibleSkills<'_>,
 ) -> Vec<ToolDefinition> {
     let tools = dialect.tools().iter().filter(|(tool, _)| is_registered(*tool));
     tools
@@ -93,16 +146,19 @@ pub(crate) fn define_tools(
         .collect()
 }
 
-fn define_tool(dialect: Dialect, tool: Tool, name: &str, skills: &[&str]) -> ToolDefinition {
+fn define_tool(dialect: Dialect, tool: Tool, name: &str, skills: &VisibleSkills<'_>) -> ToolDefinition {
     let mut input_schema = tool_input_schema(dialect, tool);
     // `skills` are the enabled skills, but `skill_enable` accepts disabled ones.
     if tool != Tool::Enable {
         for property in ["skill", "skill_name"] {
-            restrict_to_names(&mut input_schema, property, skills);
+            restrict_to_names(&mut input_schema, property, &skills.names);
         }
     }
-    if dialect == Dialect::Trpc && tool == Tool::Load {
-        remove_property(&mut input_schema, "arguments");
+    // The systems behind the other dialects have no arguments; a skill that documents some adds them.
+    if dialect != Dialect::Skillbox && tool == Tool::Load && !skills.take_arguments {
+        for property in ["arguments", "args"] {
+            remove_property(&mut input_schema, property);
+        }
     }
     ToolDefinition {
         name: name.to_owned(),
@@ -110,6 +166,7 @@ fn define_tool(dialect: Dialect, tool: Tool, name: &str, skills: &[&str]) -> Too
         input_schema,
         output_schema: tool_output_schema(dialect, tool),
         read_only: tool.is_read_only(),
+        owner: ToolOwner::Skillbox,
     }
 }
 
@@ -122,7 +179,8 @@ fn remove_property(schema: &mut Map<String, Value>, property: &str) {
 fn tool_input_schema(dialect: Dialect, tool: Tool) -> Map<String, Value> {
     match (dialect, tool) {
         (Dialect::Deepagents, _) => input_schema::<DeepagentsSkillInput>(),
-        (Dialect::Saa, Tool::Load | Tool::Disable) => input_schema::<SaaSkillInput>(),
+        (Dialect::Saa, Tool::Load) => input_schema::<SaaReadInput>(),
+        (Dialect::Saa, Tool::Disable) => input_schema::<SaaSkillInput>(),
         (_, Tool::List) => input_schema::<ListInput>(),
         (_, Tool::Load) => input_schema::<LoadInput>(),
         (_, Tool::SelectDocs) => input_schema::<SelectDocsInput>(),
@@ -158,17 +216,21 @@ fn describe_tool(dialect: Dialect, tool: Tool) -> &'static str {
              need to activate a skill from the available skills list."
         }
         (Dialect::Saa, Tool::Load) => {
-            "Read the full instructions of a skill.\n\n- Give skill_name or skill_path as the list of skills shows \
-             them; if you give both, they must refer to the same skill.\n- The result is the text of its SKILL.md without \
-             the frontmatter.\n- An unknown or disabled skill is an error.\n\nExample: read_skill(\"pdf-extractor\")"
+            "Reads the full content of a skill from the SkillRegistry.\nYou can use this tool to read the complete \
+             content of any skill by providing its name or path.\n\nUsage:\n- Provide either skill_name or \
+             skill_path\n- If both are provided, they must refer to the same skill\n- The tool returns the full \
+             content of the skill file (e.g., SKILL.md) without frontmatter\n- If the skill is not found, an error \
+             will be returned\n\nExample:\n- read_skill(\"pdf-extractor\")"
         }
         (Dialect::Saa, Tool::Search) => {
-            "Search the registered skills by name, description or path. The result lists the matching skills with \
-             their descriptions and paths; a blank query lists all."
+            "Searches the current SkillRegistry by skill name, description, or skill path.\n\nUsage:\n- Provide a \
+             query to search the locally registered skills\n- Matching is performed against name, description, and \
+             path\n- Returns matching skills with their descriptions and paths\n- A blank query lists all skills"
         }
         (Dialect::Saa, Tool::Disable) => {
-            "Disable a skill for this session; its files stay untouched. Give skill_name or skill_path; if you give \
-             both, they must refer to the same skill. A disabled skill is no longer listed, found or read."
+            "Disables a skill in the current SkillRegistry instance without deleting any files.\n\nUsage:\n- \
+             Provide either skill_name or skill_path\n- If both are provided, they must refer to the same skill\n- \
+             Disabled skills are hidden from the current registry's listings and reads"
         }
         (_, Tool::List) => "List the available skills, with what each is for and whether it is loaded.",
         (_, Tool::Load) => {

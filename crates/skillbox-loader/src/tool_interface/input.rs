@@ -1,7 +1,12 @@
 //! The inputs of the tools. Their doc comments are the descriptions in the tools' schemas.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skillbox_model::SkillName;
+
+use crate::host_tools::HostTool;
 
 /// Input of `skill_list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -103,10 +108,44 @@ pub struct SaaSkillInput {
     pub skill_path: Option<String>,
 }
 
+/// Input of `register_tools`, which a host calls. A tool is a name, or an object with `name`, `description` and
+/// `input_schema`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterToolsInput {
+    /// Tools by skill; they become visible when that skill is loaded.
+    #[serde(default)]
+    pub grouped_tools: BTreeMap<SkillName, Vec<HostTool>>,
+    /// Tools that become visible when a skill that names them in `allowed-tools` is loaded.
+    #[serde(default)]
+    pub tools: Vec<HostTool>,
+    /// Names of tools to remove, before the others are added.
+    #[serde(default)]
+    pub remove: Vec<String>,
+}
+
 /// Input of the tool of the `deepagents` dialect, which accepts a skill by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeepagentsSkillInput {
     /// Name of the skill to load from the available skills list.
     pub(crate) skill_name: String,
+    /// Arguments of the skill, as the list of skills shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) args: Option<String>,
+}
+
+/// Input of `read_skill` in the `saa` dialect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SaaReadInput {
+    /// Name of the skill, as listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) skill_name: Option<String>,
+    /// Directory of the skill, as listed. If a name is given too, both must refer to the same skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) skill_path: Option<String>,
+    /// Arguments of the skill, as listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) arguments: Option<String>,
 }

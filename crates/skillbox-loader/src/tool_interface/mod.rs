@@ -5,11 +5,15 @@ mod input;
 mod result;
 mod schema;
 
-pub(crate) use definition::define_tools;
-pub use definition::{ToolDefinition, ToolFormat};
-pub(crate) use input::DeepagentsSkillInput;
-pub use input::{DocsMode, ListInput, LoadInput, ReadInput, SaaSkillInput, SearchInput, SelectDocsInput, SkillInput};
-pub use result::{
-    ListResult, ListedSkill, LoadResult, ReadResult, ResultDoc, SearchHit, SearchResult, SelectDocsResult,
-    SetDisabledResult, UnloadResult,
+pub use definition::{ToolDefinition, ToolFormat, ToolOwner};
+pub(crate) use definition::{VisibleSkills, define_tools};
+pub(crate) use input::{DeepagentsSkillInput, SaaReadInput};
+pub use input::{
+    DocsMode, ListInput, LoadInput, ReadInput, RegisterToolsInput, SaaSkillInput, SearchInput, SelectDocsInput,
+    SkillInput,
 };
+pub use result::{
+    ForkedSession, ListResult, ListedSkill, LoadResult, ReadResult, RegisterToolsResult, ResultDoc, SearchHit,
+    SearchResult, SelectDocsResult, SetDisabledResult, UnloadResult,
+};
+pub use schema::{accept_error, make_portable};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use skillbox_model::{ContentEncoding, SkillName};
+use serde::{Deserialize, Serialize};
+use skillbox_model::{ContentEncoding, SessionId, SkillName};
 
 use super::input::DocsMode;
 use crate::hooks::MatchedHook;
@@ -75,6 +75,12 @@ pub struct LoadResult {
     /// The context it asks for, such as `fork`; the host decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// The agent that should run it in a context of its own; the host decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The session in which it is loaded, if it asks for one of its own. The session of the caller does not change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fork: Option<ForkedSession>,
     /// Hooks that fired when the skill was loaded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
@@ -82,6 +88,22 @@ pub struct LoadResult {
     /// Problems that did not prevent loading.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// The session of a skill with `context: fork`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForkedSession {
+    /// Its id, if the session of the caller is stored. The agent that runs the skill uses this session, and returns its
+    /// result with `return_result`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub session: Option<SessionId>,
+    /// The agent that should run the skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The model that the skill asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A document with its text.
@@ -121,6 +143,24 @@ pub struct SelectDocsResult {
     pub include_all_docs: bool,
     /// Whether the skill is loaded; documents of a skill that is not loaded are shown once it is.
     pub loaded: bool,
+    /// The documents that this call selected, for hosts that do not show them in a prompt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub docs: Vec<ResultDoc>,
+    /// Documents that could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Result of `register_tools`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RegisterToolsResult {
+    /// The names of all tools that the host has registered in this session.
+    pub registered: Vec<String>,
+    /// The names of those that the agent sees now.
+    pub visible: Vec<String>,
+    /// Skills of the call that the agent does not see, for example misspelt ones. Their tools are registered anyway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_skills: Vec<SkillName>,
 }
 
 /// Result of `skill_read`.

@@ -10,6 +10,7 @@ pub(crate) const MAX_ENUM_NAMES: usize = 256;
 /// The schema of a tool's input: an object without references, which every provider accepts.
 pub(crate) fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = schema_of::<T>(settings().for_deserialize());
+    make_portable(&mut schema);
     simplify(&mut schema);
     let mut object = match schema {
         Value::Object(object) => object,
@@ -21,15 +22,75 @@ pub(crate) fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     object
 }
 
-/// The schema of a tool's result.
+/// The schema of a tool's result, and of the error object of a refused call. Clients check both against it.
 pub(crate) fn output_schema<T: JsonSchema>() -> Value {
     let mut schema = schema_of::<T>(settings().for_serialize());
+    make_portable(&mut schema);
     if let Some(object) = schema.as_object_mut() {
-        object.remove("$schema");
-        object.remove("title");
-        object.remove("description");
+        for key in ["$schema", "title", "description"] {
+            object.remove(key);
+        }
     }
+    accept_error(&mut schema);
     schema
+}
+
+/// Extends the object schema of a result: instead of its required properties, a value may have `error`.
+pub fn accept_error(schema: &mut Value) {
+    let required = schema.as_object_mut().and_then(|object| object.remove("required"));
+    schema["properties"]["state_delta"] = json!({"description": "How the call changed the state of the session."});
+    schema["properties"]["error"] = json!({
+        "type": "object",
+        "description": "Why the call was refused, instead of a result.",
+        "properties": {
+            "code": {"type": "string", "description": "The stable code."},
+            "message": {"type": "string", "description": "What went wrong."},
+            "hint": {"type": "string", "description": "The remedy."},
+            "field": {"type": "string", "description": "The invalid field of the call."},
+        },
+        "required": ["code", "message"],
+    });
+    let required = required.unwrap_or_else(|| json!([]));
+    schema["anyOf"] = json!([require(&required), require(&json!(["error"]))]);
+}
+
+/// A schema that requires properties. Strict validators want them declared beside the requirement.
+fn require(names: &Value) -> Value {
+    let names_of = names.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let properties: Map<String, Value> = names_of.map(|name| (name.to_owned(), json!({}))).collect();
+    json!({"type": "object", "properties": properties, "required": names})
+}
+
+/// Removes what only some validators and code generators know: the formats of numbers, such as `uint64`, and `true` in
+/// place of a schema.
+pub fn make_portable(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(make_portable),
+        Value::Object(object) => {
+            let is_number = |kind: &Value| {
+                let has = |kind: &Value| kind == "integer" || kind == "number";
+                has(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(has))
+            };
+            if object.get("type").is_some_and(is_number) && object.get("format").is_some_and(Value::is_string) {
+                object.remove("format");
+            }
+            if object.get("additionalProperties") == Some(&Value::Bool(true)) {
+                object.remove("additionalProperties");
+            }
+            if object.get("items") == Some(&Value::Bool(true)) {
+                object.insert("items".to_owned(), json!({}));
+            }
+            for key in ["properties", "$defs", "patternProperties"] {
+                if let Some(Value::Object(named)) = object.get_mut(key) {
+                    for schema in named.values_mut().filter(|schema| **schema == Value::Bool(true)) {
+                        *schema = json!({});
+                    }
+                }
+            }
+            object.values_mut().for_each(make_portable);
+        }
+        _ => {}
+    }
 }
 
 fn settings() -> SchemaSettings {

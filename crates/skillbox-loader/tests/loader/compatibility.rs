@@ -30,9 +30,9 @@ fn v1_skills_work_without_modification() {
 fn default_policy_is_recommend() {
     let settings = Settings::default();
     assert_eq!(settings.policy, PolicyKind::Recommend);
-    assert_eq!((settings.max_list_chars, settings.max_loaded), (16_000, 10));
+    assert_eq!((settings.max_list_chars, settings.load_limit()), (16_000, Some(10)));
     assert_eq!(
-        (settings.at_limit, settings.load_mode),
+        (settings.at_limit, settings.load_mode()),
         (AtLimit::Refuse, LoadMode::Session)
     );
     assert_eq!(settings.dialect, Dialect::Skillbox);

@@ -1,7 +1,7 @@
 //! Snapshots of every dialect's prompt section: without and with a loaded skill and document.
 
 use serde_json::json;
-use skillbox_loader::{Dialect, PolicyKind, SourceView};
+use skillbox_loader::{Dialect, PolicyKind, PromptFrame, PromptTemplate, SourceView, Tool};
 
 use crate::library::{Host, Library, settings};
 
@@ -14,8 +14,8 @@ fn shown(host: &Host, library: &Library) -> String {
 fn host(library: &Library, dialect: Dialect) -> Host {
     library.host_with(settings(dialect, |settings| {
         settings.sources = vec![
-            SourceView::at("/home/me/.agents/skills"),
-            SourceView::at("/srv/team/skills"),
+            SourceView::from_path("/home/me/.agents/skills"),
+            SourceView::from_path("/srv/team/skills"),
         ];
         settings.policy = PolicyKind::Recommend;
     }))
@@ -54,5 +54,41 @@ fn with_a_skill_and_a_document() {
                 .apply(&serde_json::from_value(json!([{"op": "load", "skill": "pdf", "mode": "session"}])).unwrap()),
         }
         insta::assert_snapshot!(format!("{dialect}_loaded"), shown(&host, &library));
+    }
+}
+
+/// A template with the placeholders of Spring AI Alibaba, and load instructions of the host.
+#[test]
+fn a_host_replaces_the_template_and_the_load_instructions() {
+    let template = PromptTemplate::parse("Skills:\n{skills_list}\nLoading:\n{skills_load_instructions}End.").unwrap();
+    for dialect in Dialect::ALL {
+        let library = sample();
+        let with = |load_instructions: Option<&str>| {
+            library.host_with(settings(*dialect, |settings| {
+                settings.prompt_frame = PromptFrame::Template(template.clone());
+                settings.load_instructions = load_instructions.map(str::to_owned);
+            }))
+        };
+        let own = with(Some("Ask me.")).prompt();
+        assert!(
+            own.starts_with("Skills:\n") && own.ends_with("\nLoading:\nAsk me.\nEnd."),
+            "{dialect}: {own}"
+        );
+        assert!(own.contains("pdf"), "{dialect}: {own}");
+        let of_dialect = with(None).prompt();
+        let load_tool = dialect.tool_name(Tool::Load);
+        let names_tool = load_tool.is_none_or(|tool| of_dialect.contains(&format!("`{tool}`")));
+        assert!(names_tool, "{dialect}: {of_dialect}");
+    }
+    let library = sample();
+    for dialect in [Dialect::Skillbox, Dialect::Trpc, Dialect::Saa] {
+        let host = library.host_with(settings(dialect, |settings| {
+            settings.load_instructions = Some("Ask me.".to_owned());
+        }));
+        let prompt = host.prompt();
+        assert!(
+            prompt.contains("Ask me.\n") && !prompt.contains("never call"),
+            "{dialect}: {prompt}"
+        );
     }
 }

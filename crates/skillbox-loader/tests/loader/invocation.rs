@@ -1,7 +1,7 @@
 //! Arguments, manual-only skills, models, contexts and hooks.
 
 use serde_json::json;
-use skillbox_loader::{Caller, Dialect, HookHandler};
+use skillbox_loader::{Caller, Dialect, ForkedSkills, HookEvent, HookHandler, ToolCallReply};
 use skillbox_model::ErrorCode;
 
 use crate::library::{Library, settings};
@@ -108,15 +108,38 @@ fn results_report_model_context_and_visibility() {
     let library = Library::new();
     library.skill(
         "s",
-        "description: d\nmodel: small\ncontext: fork\nuser-invocable: false",
+        "description: d\nmodel: small\ncontext: fork\nagent: Explore\nuser-invocable: false",
         "body",
     );
-    let host = library.host(Dialect::Skillbox);
-    let result = host.ok("skill_load", json!({"skill": "s"})).result;
-    assert_eq!(
-        (&result["model"], &result["context"]),
-        (&json!("small"), &json!("fork"))
+    library.skill("t", "description: d\nuser-invocable: false", "body");
+    let own_session = library.host(Dialect::Skillbox);
+    let load = json!({"skill": "s"});
+    let before = own_session.state();
+    let reply = own_session.session.call(
+        &own_session.catalog,
+        &own_session.agent,
+        Caller::Model,
+        "skill_load",
+        &load,
     );
+    let Ok(ToolCallReply::Fork(request)) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(
+        (request.model.as_deref(), request.agent.as_deref()),
+        (Some("small"), Some("Explore"))
+    );
+    assert_eq!(own_session.state(), before);
+    let host = library.host_with(settings(Dialect::Skillbox, |settings| {
+        settings.forked_skills = ForkedSkills::SameSession;
+    }));
+    let result = host.ok("skill_load", load).result;
+    assert_eq!(
+        (&result["model"], &result["context"], &result["agent"]),
+        (&json!("small"), &json!("fork"), &json!("Explore"))
+    );
+    let refused = host.call_as(Caller::User, "skill_run", json!({"skill": "t", "command": "true"}));
+    assert_eq!(refused.unwrap_err().code, ErrorCode::ModelOnly);
     let listed = &host.ok("skill_list", json!({})).result["skills"][0];
     assert_eq!(
         (&listed["user_invocable"], &listed["manual_only"]),
@@ -184,7 +207,13 @@ fn hooks_fire_while_their_skill_is_loaded() {
     pre("Bash");
     assert!(!host.prompt().contains("Only once."), "a hook with `once` fires once");
     assert_eq!(pre("Read"), []);
-    let post = |tool: &str| host.session.after_tool_call(&host.agent, tool).hooks.len();
+    let post = |tool: &str| {
+        let input = json!({"tool_name": tool});
+        host.session
+            .fire_event(&host.agent, HookEvent::PostToolUse, &input)
+            .hooks
+            .len()
+    };
     assert_eq!((post("Write"), post("Bash")), (1, 0));
     host.ok("skill_load", json!({"skill": "hooked"}));
     assert!(!host.prompt().contains("Mind"), "the start hook has already fired");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use skillbox_loader::{
-    AgentName, AgentSpec, Caller, Dialect, HistoryCompleteness, OperationOutcome, Session, Settings, SkillsState,
-    SnapshotCache, SourceView, ToolCallReply, TurnStartEffects,
+    AgentName, AgentSpec, Caller, CatalogSnapshotCache, Dialect, HistoryCompleteness, OperationOutcome, Session,
+    Settings, SkillsState, SourceView, ToolCallReply, TurnStartEffects,
 };
 use skillbox_model::ErrorBody;
 use skillbox_repository::{Catalog, Repository, ScanOptions, Scope, Source};
@@ -107,10 +107,10 @@ pub struct Host {
 impl Host {
     pub fn before_first_turn(catalog: Catalog, mut settings: Settings) -> Self {
         if settings.sources.is_empty() {
-            settings.sources = vec![SourceView::at("/srv/team/skills")];
+            settings.sources = vec![SourceView::from_path("/srv/team/skills")];
         }
         Self {
-            session: Session::new(settings, Arc::new(SnapshotCache::default())),
+            session: Session::new(settings, Arc::new(CatalogSnapshotCache::default())),
             catalog,
             agent: AgentName::default(),
             library: None,
@@ -138,6 +138,7 @@ impl Host {
         match reply.map_err(|error| error.to_error_body(self.session.settings().dialect))? {
             ToolCallReply::Done { outcome, .. } => Ok(outcome),
             ToolCallReply::Run(request) => panic!("{tool} asks for a run: {request:?}"),
+            ToolCallReply::Fork(request) => panic!("{tool} asks for a session of its own: {request:?}"),
         }
     }
 

@@ -63,7 +63,7 @@ fn load_skill_not_found_returns_error() {
     );
     let empty = Library::new().host(Dialect::Deepagents);
     let error = empty.refused("load_skill", json!({"skill_name": "nope"}));
-    assert_eq!(error.message, "Error: Skill 'nope' not found. Available skills: none");
+    assert_eq!(error.message, "Error: Skill 'nope' not found. Available skills: ");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn the_limit_can_evict_the_least_recently_used_skill() {
             .file(&format!("{name}/x.md"), "x");
     }
     let evicting = settings(Dialect::Skillbox, |settings| {
-        settings.max_loaded = 2;
+        settings.max_loaded = Some(2);
         settings.at_limit = AtLimit::EvictLeastRecent;
     });
     let host = library.host_with(evicting.clone());

@@ -24,7 +24,7 @@ fn session_mode_keeps_a_skill_loaded() {
 #[test]
 fn turn_mode_unloads_a_skill_at_the_agents_next_turn() {
     let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
-        settings.load_mode = LoadMode::Turn
+        settings.load_mode = Some(LoadMode::Turn)
     }));
     let child = AgentName::parse("child").unwrap();
     let start = AgentSpec::sub_agent(AgentName::default(), child.clone(), Inheritance::Isolated);
@@ -52,7 +52,7 @@ fn turn_mode_unloads_a_skill_at_the_agents_next_turn() {
 #[test]
 fn once_mode_shows_a_skill_in_exactly_one_prompt() {
     let host = Library::sample().host_with(settings(Dialect::Skillbox, |settings| {
-        settings.load_mode = LoadMode::Once
+        settings.load_mode = Some(LoadMode::Once)
     }));
     host.ok("skill_load", json!({"skill": "pdf"}));
     assert!(host.prompt().contains("# PDF"));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use skillbox_loader::{
-    AgentName, CallContext, Caller, Dialect, LoadInput, SelectDocsInput, Settings, SkillInput, SkillsState,
-    SnapshotCache, StateDelta, TurnTextCache, compute_skills_update,
+    AgentName, CallContext, Caller, CatalogSnapshotCache, Dialect, LoadInput, SelectDocsInput, Settings, SkillInput,
+    SkillsState, StateDelta, TurnTextCache, compute_skills_update,
 };
 use skillbox_repository::Catalog;
 
@@ -27,7 +27,7 @@ fn library() -> Library {
 
 fn first_turn(catalog: &Catalog) -> SkillsState {
     let mut state = SkillsState::default();
-    let operation = compute_skills_update(&state, &SnapshotCache::default().snapshot(catalog)).unwrap();
+    let operation = compute_skills_update(&state, &CatalogSnapshotCache::default().snapshot(catalog)).unwrap();
     state.apply(&operation.into());
     state
 }
@@ -167,7 +167,7 @@ fn parallel_additions_lose_nothing() {
 fn threads_share_a_session() {
     let library = library();
     let mut settings = Settings::new(Dialect::Skillbox);
-    settings.max_loaded = 3;
+    settings.max_loaded = Some(3);
     let host = Arc::new(Host::before_first_turn(library.catalog(), settings));
     host.start_turn();
     let refused: usize = std::thread::scope(|scope| {

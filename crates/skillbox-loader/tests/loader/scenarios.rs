@@ -106,7 +106,7 @@ fn i5_every_loaded_skill_adds_its_allowed_tools() {
 fn i6_a_skill_omitted_by_the_budget_still_loads() {
     let host = Library::sample().host_with(settings(Dialect::Deepagents, |settings| {
         settings.max_list_chars = 1;
-        settings.max_loaded = 1;
+        settings.max_loaded = Some(1);
     }));
     assert!(!host.prompt().contains("**pdf**"));
     host.ok("load_skill", json!({"skill_name": "pdf"}));

@@ -125,7 +125,7 @@ fn a_host_without_turns_refreshes_explicitly() {
     use skillbox_loader::LoadMode;
     let library = Library::sample();
     let mut host = library.host_with(crate::library::settings(Dialect::Skillbox, |settings| {
-        settings.load_mode = LoadMode::Turn;
+        settings.load_mode = Some(LoadMode::Turn);
     }));
     host.ok("skill_load", json!({"skill": "pdf"}));
     library.skill("pdf", "description: Edited.", "edited body\n");

@@ -8,6 +8,7 @@ use skillbox_model::{Diagnostic, SkillName};
 
 use super::name_index::NameIndex;
 use super::nearest_names::nearest_names;
+use crate::diagnostics::ScanCode;
 use crate::fs::is_below;
 use crate::skill::{Scope, SkillEntry};
 
@@ -26,6 +27,21 @@ struct Contents {
     by_name: Arc<NameIndex>,
     shadowed: Arc<[ShadowedSkill]>,
     diagnostics: Arc<[Diagnostic]>,
+    unloaded: Arc<[UnloadedSkill]>,
+    source_count: usize,
+}
+
+/// A directory that looks like a skill but did not load.
+#[derive(Clone, Debug)]
+pub(crate) struct UnloadedSkill {
+    /// The name of the directory.
+    pub(crate) directory_name: Box<str>,
+    /// The name in the frontmatter, if there is one.
+    pub(crate) declared_name: Option<Box<str>>,
+    /// Whether the skill would load with the metadata fallback.
+    pub(crate) loads_with_fallback: bool,
+    /// The position of the diagnostic that says why it did not load.
+    pub(crate) diagnostic: usize,
 }
 
 /// A skill that is not used because another skill has the same name.
@@ -38,6 +54,9 @@ pub struct ShadowedSkill {
     pub path: PathBuf,
     /// The source of the shadowed skill.
     pub source: Box<str>,
+    /// The position of that source in the list of sources.
+    #[serde(skip)]
+    pub source_position: u32,
     /// The scope of the shadowed skill.
     pub scope: Scope,
     /// The SKILL.md of the skill that is used.
@@ -67,12 +86,16 @@ impl Catalog {
         by_name: NameIndex,
         shadowed: Vec<ShadowedSkill>,
         diagnostics: Vec<Diagnostic>,
+        unloaded: Vec<UnloadedSkill>,
+        source_count: usize,
     ) -> Self {
         Self(Arc::new(Contents {
             chunks: skills.chunks(CHUNK_ENTRIES).map(Arc::from).collect(),
             by_name: Arc::new(by_name),
             shadowed: shadowed.into(),
             diagnostics: diagnostics.into(),
+            unloaded: unloaded.into(),
+            source_count,
         }))
     }
 
@@ -130,6 +153,11 @@ impl Catalog {
         self.0.chunks.is_empty()
     }
 
+    /// The number of sources that exist.
+    pub fn source_count(&self) -> usize {
+        self.0.source_count
+    }
+
     /// The skills that are not used because of another skill with the same name.
     pub fn shadowed(&self) -> &[ShadowedSkill] {
         &self.0.shadowed
@@ -140,13 +168,38 @@ impl Catalog {
         &self.0.diagnostics
     }
 
-    /// The diagnostics about one skill.
+    /// The diagnostics about one skill, without those about the skills inside it.
     pub fn diagnostics_of<'a>(&'a self, entry: &'a SkillEntry) -> impl Iterator<Item = &'a Diagnostic> {
-        self.diagnostics().iter().filter(|diagnostic| {
-            diagnostic.path == entry.skill_md_path()
+        let below = self
+            .skills()
+            .map(SkillEntry::dir)
+            .filter(|dir| is_below(dir, entry.dir()));
+        let nested: Vec<&Path> = below.collect();
+        let is_about_nested = move |diagnostic: &Diagnostic| {
+            let is_in = |dir: &&Path| diagnostic.path == **dir || is_below(&diagnostic.path, dir);
+            diagnostic.code != ScanCode::NestedSkill.as_str() && nested.iter().any(is_in)
+        };
+        self.diagnostics().iter().filter(move |diagnostic| {
+            let is_about_entry = diagnostic.path == entry.skill_md_path()
                 || diagnostic.path == entry.dir()
-                || is_below(&diagnostic.path, entry.dir())
+                || is_below(&diagnostic.path, entry.dir());
+            is_about_entry && !is_about_nested(diagnostic)
         })
+    }
+
+    /// Why a skill that exists did not load: the skill's directory, or the name in its frontmatter, has this name. Of
+    /// several, the one with the highest precedence is returned.
+    pub fn why_not_loaded(&self, name: &str) -> Option<&Diagnostic> {
+        let has_name = |it: &&UnloadedSkill| *it.directory_name == *name || it.declared_name.as_deref() == Some(name);
+        let unloaded = self.0.unloaded.iter().rev().find(has_name)?;
+        self.0.diagnostics.get(unloaded.diagnostic)
+    }
+
+    /// The number of skills that did not load, but would with [`ScanOptions::metadata_fallback`].
+    ///
+    /// [`ScanOptions::metadata_fallback`]: crate::ScanOptions::metadata_fallback
+    pub fn loadable_with_fallback(&self) -> usize {
+        self.0.unloaded.iter().filter(|it| it.loads_with_fallback).count()
     }
 
     /// The names most similar to a misspelled one, best first.

@@ -6,7 +6,7 @@ mod name_index;
 mod nearest_names;
 
 pub use change::CatalogChange;
-pub(crate) use entries::Replacement;
 pub use entries::{Catalog, ShadowedSkill};
+pub(crate) use entries::{Replacement, UnloadedSkill};
 pub(crate) use name_index::NameIndex;
 pub use nearest_names::nearest_names;

@@ -59,14 +59,16 @@ codes! {
         DescriptionTooLong = "description_too_long", Warning, "The description is longer than 1,024 characters and was truncated.";
         CompatibilityTooLong = "compatibility_too_long", Warning, "The compatibility note is longer than 500 characters and was truncated.";
         UnquotedValue = "unquoted_value", Warning, "A value needs quotes; it was read as if it had them.";
-        LooseYaml = "loose_yaml", Warning, "The frontmatter is not valid YAML 1.2, but the reference tool accepts it.";
+        LooseYaml = "loose_yaml", Warning, "The frontmatter is not valid YAML 1.2, but PyYAML or the reference tool accepts it.";
         OddDelimiter = "odd_delimiter", Warning, "A frontmatter delimiter is not alone at the start of its line.";
         DuplicateKey = "duplicate_key", Warning, "A key occurs twice; the later value is used.";
         NotText = "not_text", Warning, "A field that should be text is a list or a mapping.";
         MetadataNotAMapping = "metadata_not_a_mapping", Warning, "The metadata is not a mapping and is ignored.";
         AllowedTools = "allowed_tools", Warning, "Some of the allowed tools are not understood.";
         NotABoolean = "not_a_boolean", Warning, "A field that should be true or false is neither and is ignored.";
+        InvalidHook = "invalid_hook", Warning, "A hook names an unknown event or is not understood; it never runs.";
         ByteOrderMark = "byte_order_mark", Info, "The file begins with a byte order mark, which other readers reject.";
+        MetadataFallback = "metadata_fallback", Info, "The directory provides the name, or the body the description.";
         LongBody = "long_body", Info, "The instructions are longer than 500 lines or about 5,000 tokens.";
     }
 }
@@ -82,11 +84,12 @@ codes! {
         DanglingLink = "dangling_link", Warning, "The target of a link does not exist.";
         LinkLoop = "link_loop", Warning, "A link points back to itself or to a directory above it and is not followed.";
         Vanished = "vanished", Warning, "A file or directory was removed while it was being read.";
-        NestedSkill = "nested_skill", Warning, "A SKILL.md is inside another skill and is not loaded.";
+        NestedSkill = "nested_skill", Info, "A SKILL.md is inside another skill; it is a skill of its own.";
         DuplicateName = "duplicate_name", Warning, "Two skills in one source have the same name; the later path is used.";
         DepthLimit = "depth_limit", Warning, "A source has directories below the maximum scan depth.";
         DirectoryLimit = "directory_limit", Warning, "A source has more directories than the scan limit.";
         SpecialFile = "special_file", Warning, "A skill contains a FIFO, a socket or a device, which is ignored.";
+        ResourcesUnreadable = "resources_unreadable", Warning, "The resources of a skill cannot be listed; it loads without them.";
         HiddenByWorkspace = "hidden_by_workspace", Info, "A skill contains a file whose name the workspace uses.";
         DeepReference = "deep_reference", Info, "A reference is more than one level below `references/`.";
     }

@@ -85,8 +85,11 @@ pub(crate) fn vanished(path: &Path) -> Diagnostic {
 }
 
 pub(crate) fn nested_skill(path: &Path, outer: &Path) -> Diagnostic {
-    let message = format!("is inside the skill {} and is not loaded", outer.display());
-    let hint = "move it next to the outer skill, or rename it if it is a template";
+    let message = format!(
+        "is inside the skill {}; it is a skill of its own, and also part of that skill",
+        outer.display()
+    );
+    let hint = "rename the file if it is only a template";
     whole_file_diagnostic(ScanCode::NestedSkill, path, message, hint)
 }
 

@@ -15,7 +15,7 @@ const COARSE_TICK_NANOS: i64 = 2_000_000_000;
 /// The change time detects most writes: a program can reset the modification time, but only the kernel sets the change
 /// time. Both are stored, because a restored backup may differ in only one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileStamp {
+pub struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -27,7 +27,7 @@ pub(crate) struct FileStamp {
 
 /// The result of comparing a stamp with a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StampComparison {
+pub enum StampComparison {
     /// The file was not written in between.
     Same,
     /// The stamps are equal, but the first was taken so soon after a write that it may hide a second write.
@@ -38,12 +38,12 @@ pub(crate) enum StampComparison {
 
 impl FileStamp {
     /// The stamp of a file whose `stat` was taken now.
-    pub(crate) fn new(stat: &Stat) -> Self {
+    pub fn new(stat: &Stat) -> Self {
         Self::taken_at(stat, now_nanos())
     }
 
     /// A stamp to pass as `later` to [`Self::compare`], which does not need the current time.
-    pub(crate) fn for_comparison(stat: &Stat) -> Self {
+    pub fn for_comparison(stat: &Stat) -> Self {
         Self::taken_at(stat, 0)
     }
 
@@ -69,7 +69,7 @@ impl FileStamp {
     }
 
     /// Compares this earlier stamp with a later one.
-    pub(crate) fn compare(&self, later: &Self) -> StampComparison {
+    pub fn compare(&self, later: &Self) -> StampComparison {
         let is_same = Self {
             is_settled: false,
             ..*self

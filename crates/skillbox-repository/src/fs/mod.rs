@@ -6,6 +6,7 @@ mod listing;
 mod path_order;
 
 pub(crate) use contained_dir::{ContainedDir, OpenError};
-pub(crate) use file_stamp::{FileIdentity, FileStamp, StampComparison, file_identity};
+pub(crate) use file_stamp::{FileIdentity, file_identity};
+pub use file_stamp::{FileStamp, StampComparison};
 pub(crate) use listing::{DirEntry, EntryKind, list_dir};
 pub(crate) use path_order::{compare_paths, is_below};

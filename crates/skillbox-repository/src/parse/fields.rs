@@ -7,6 +7,7 @@ use super::allowed_tools::{ALLOWED_TOOLS_KEYS, read_allowed_tools};
 use super::file_diagnostics::FileDiagnostics;
 use super::frontmatter::Frontmatter;
 use super::json::{key_text, to_json, to_source_text};
+use super::metadata_fallback::MetadataFallback;
 use super::name_rules::{find_name_violations, normalize_name};
 use super::python_text::python_strip;
 use super::skill_meta::{InvocationSettings, SkillMeta};
@@ -20,6 +21,7 @@ const MAX_COMPATIBILITY_CHARS: usize = 500;
 pub(super) fn read_fields(
     frontmatter: &Frontmatter<'_>,
     directory: &str,
+    fallback: Option<MetadataFallback<'_>>,
     diagnostics: &mut FileDiagnostics<'_>,
 ) -> Option<SkillMeta> {
     let empty = Vec::new();
@@ -39,7 +41,11 @@ pub(super) fn read_fields(
             return None;
         }
     };
-    let reader = FieldReader { frontmatter, pairs };
+    let reader = FieldReader {
+        frontmatter,
+        pairs,
+        fallback,
+    };
     let name = reader.read_name(directory, diagnostics);
     let description = reader.read_description(diagnostics);
     Some(SkillMeta {
@@ -58,6 +64,7 @@ pub(super) fn read_fields(
 struct FieldReader<'r, 's> {
     frontmatter: &'r Frontmatter<'s>,
     pairs: &'r [(Node<'s>, Node<'s>)],
+    fallback: Option<MetadataFallback<'r>>,
 }
 
 /// Keys with a field of their own, except those of the allowed tools.
@@ -89,16 +96,28 @@ impl<'r, 's> FieldReader<'r, 's> {
         message: String,
         hint: impl Into<Hint>,
     ) {
-        diagnostics.add(code, self.frontmatter.file_offset(node.start()), message, hint);
+        self.report_at(diagnostics, code, node.start(), message, hint);
+    }
+
+    /// Reports something about the value that begins at an offset of the frontmatter.
+    fn report_at(
+        &self,
+        diagnostics: &mut FileDiagnostics<'_>,
+        code: ParseCode,
+        offset: usize,
+        message: String,
+        hint: impl Into<Hint>,
+    ) {
+        diagnostics.add(code, self.frontmatter.file_offset(offset), message, hint);
     }
 
     fn read_name(&self, directory: &str, diagnostics: &mut FileDiagnostics<'_>) -> Option<SkillName> {
-        let (name, node) = self.read_required("name", ParseCode::MissingName, diagnostics)?;
+        let (name, start) = self.read_required("name", ParseCode::MissingName, diagnostics)?;
         let name = match SkillName::parse(name) {
             Ok(name) => name,
             Err(error) => {
                 let hint = "a name is lower-case letters, digits and single hyphens";
-                self.report(diagnostics, ParseCode::UnsafeName, node, error.to_string(), hint);
+                self.report_at(diagnostics, ParseCode::UnsafeName, start, error.to_string(), hint);
                 return None;
             }
         };
@@ -107,7 +126,7 @@ impl<'r, 's> FieldReader<'r, 's> {
             let reasons: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let message = format!("the name {:?} breaks the rules: {}", name.as_str(), reasons.join("; "));
             let hint = "a name is at most 64 lower-case letters, digits and single hyphens";
-            self.report(diagnostics, ParseCode::NameBreaksRules, node, message, hint);
+            self.report_at(diagnostics, ParseCode::NameBreaksRules, start, message, hint);
         }
         if !directory.is_empty() && normalize_name(directory) != normalize_name(name.as_str()) {
             let message = format!(
@@ -115,19 +134,19 @@ impl<'r, 's> FieldReader<'r, 's> {
                 name.as_str()
             );
             let hint = "rename one of them; the skill uses the name in the file";
-            self.report(diagnostics, ParseCode::NameMismatch, node, message, hint);
+            self.report_at(diagnostics, ParseCode::NameMismatch, start, message, hint);
         }
         Some(name)
     }
 
     fn read_description(&self, diagnostics: &mut FileDiagnostics<'_>) -> Option<Box<str>> {
-        let (text, node) = self.read_required("description", ParseCode::MissingDescription, diagnostics)?;
+        let (text, start) = self.read_required("description", ParseCode::MissingDescription, diagnostics)?;
         Some(self.truncate(
             text,
             MAX_DESCRIPTION_CHARS,
             "description",
             ParseCode::DescriptionTooLong,
-            node,
+            start,
             diagnostics,
         ))
     }
@@ -139,7 +158,7 @@ impl<'r, 's> FieldReader<'r, 's> {
             MAX_COMPATIBILITY_CHARS,
             "compatibility",
             ParseCode::CompatibilityTooLong,
-            node,
+            node.start(),
             diagnostics,
         ))
     }
@@ -150,7 +169,7 @@ impl<'r, 's> FieldReader<'r, 's> {
         limit: usize,
         field: &str,
         code: ParseCode,
-        node: &Node<'_>,
+        start: usize,
         diagnostics: &mut FileDiagnostics<'_>,
     ) -> Box<str> {
         // The number of bytes is an upper bound for the number of characters.
@@ -159,27 +178,32 @@ impl<'r, 's> FieldReader<'r, 's> {
         {
             let length = text.chars().count();
             let message = format!("the {field} has {length} characters; only the first {limit} are used");
-            self.report(
-                diagnostics,
-                code,
-                node,
-                message,
-                format!("shorten it to {limit} characters"),
-            );
+            let hint = format!("shorten it to {limit} characters");
+            self.report_at(diagnostics, code, start, message, hint);
             text.truncate(end);
         }
         text.into_boxed_str()
     }
 
-    /// Reads a text field that the skill must have.
+    /// Reads a text field that the skill must have, and returns it with its offset.
     fn read_required(
         &self,
         key: &str,
         code: ParseCode,
         diagnostics: &mut FileDiagnostics<'_>,
-    ) -> Option<(String, &'r Node<'s>)> {
-        if let Some(found) = self.read_text(key, diagnostics) {
-            return Some(found);
+    ) -> Option<(String, usize)> {
+        if let Some((text, node)) = self.read_text(key, diagnostics) {
+            return Some((text, node.start()));
+        }
+        let start = self.get(key).map_or(0, Node::start);
+        if let Some(text) = self.read_fallback(key) {
+            let message = format!(
+                "the frontmatter has no {key}; it was read as `{}`",
+                truncate_for_message(&text)
+            );
+            let hint = format!("add a line `{key}: …`");
+            self.report_at(diagnostics, ParseCode::MetadataFallback, start, message, hint);
+            return Some((text, start));
         }
         match self.get(key) {
             Some(node) => {
@@ -200,6 +224,14 @@ impl<'r, 's> FieldReader<'r, 's> {
             }
         }
         None
+    }
+
+    /// The value that the directory or the body provides for a missing field.
+    fn read_fallback(&self, key: &str) -> Option<String> {
+        match key {
+            "name" => self.fallback?.name(),
+            _ => self.fallback?.description(),
+        }
     }
 
     /// Reads a text field without surrounding blanks; `None` if it is null or blank.

@@ -1,7 +1,7 @@
 //! Reads the frontmatter of a file as YAML and repairs it if that is possible without ambiguity.
 
 use super::file_diagnostics::FileDiagnostics;
-use super::reference_yaml::parse_reference_yaml;
+use super::python_yaml::{parse_like_pyyaml, parse_reference_yaml};
 use super::repair::{RepairedText, repair};
 use super::yaml::{Document, Node, YamlError, YamlErrorKind, read_yaml};
 use crate::diagnostics::ParseCode;
@@ -31,8 +31,9 @@ impl Frontmatter<'_> {
 
 /// Reads frontmatter that begins at `base` of its file and passes it to `use_frontmatter`; `None` if it cannot be read.
 ///
-/// Text that is not YAML is repaired if it has only one plausible meaning. If that fails, the YAML subset of the
-/// reference tool is tried, so that every skill that the reference tool accepts also loads here.
+/// Text that is not YAML 1.2 is read as PyYAML reads it, because most hosts use PyYAML. Text that PyYAML rejects is
+/// repaired if it has only one plausible meaning. If that fails, the YAML subset of the reference tool is tried, so that
+/// every skill that the reference tool accepts also loads here.
 pub(super) fn with_frontmatter<R>(
     text: &str,
     base: usize,
@@ -47,6 +48,11 @@ pub(super) fn with_frontmatter<R>(
     if !is_repairable {
         report_error(&error, base, diagnostics);
         return None;
+    }
+    if let Ok(Some(root)) = parse_like_pyyaml(text) {
+        report_loose_yaml(&error, base, diagnostics);
+        let document = Document::with_unique_keys(root);
+        return Some(with_document(document, text, base, &[], diagnostics, use_frontmatter));
     }
     let error = match repair(text, error) {
         Ok(repaired) => {
@@ -68,8 +74,7 @@ pub(super) fn with_frontmatter<R>(
     if !text.contains('\r')
         && let Ok(Some(root)) = parse_reference_yaml(text)
     {
-        let message = format!("this is not YAML 1.2: {error}");
-        diagnostics.add(ParseCode::LooseYaml, base + error.offset, message, error.kind.hint());
+        report_loose_yaml(&error, base, diagnostics);
         let document = Document {
             root: Some(root),
             ..Document::default()
@@ -105,6 +110,11 @@ fn with_document<'s, R>(
         );
     }
     use_frontmatter(&frontmatter, diagnostics)
+}
+
+fn report_loose_yaml(error: &YamlError, base: usize, diagnostics: &mut FileDiagnostics<'_>) {
+    let message = format!("this is not YAML 1.2: {error}");
+    diagnostics.add(ParseCode::LooseYaml, base + error.offset, message, error.kind.hint());
 }
 
 fn report_repairs(repaired: &RepairedText, base: usize, diagnostics: &mut FileDiagnostics<'_>) {

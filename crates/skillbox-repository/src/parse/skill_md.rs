@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use skillbox_model::Diagnostic;
+use skillbox_model::{Diagnostic, Severity};
 
 use super::body_length::check_body_length;
-use super::delimiters::{DelimiterSearch, Extent, find_delimiters};
+use super::delimiters::{DelimiterSearch, Extent, find_delimiters, split_frontmatter};
 use super::fields::read_fields;
 use super::file_diagnostics::FileDiagnostics;
 use super::frontmatter::with_frontmatter;
+use super::metadata_fallback::MetadataFallback;
 use super::skill_meta::SkillMeta;
 use crate::diagnostics::{ParseCode, Position, new_diagnostic};
 
@@ -32,6 +33,8 @@ pub struct ParsedSkillMd {
     pub diagnostics: Vec<Diagnostic>,
     /// Where the body begins.
     pub body_offset: usize,
+    /// Whether the skill cannot be used only because its name or its description is missing.
+    pub lacks_metadata: bool,
 }
 
 /// Parses a whole SKILL.md, or its beginning up to and including the closing delimiter.
@@ -39,10 +42,31 @@ pub struct ParsedSkillMd {
 /// `directory` is the name of the directory that contains the file. If it is empty, it is not compared with the name.
 /// Any bytes are accepted, and the time is linear in their number.
 pub fn parse_lenient(path: &Path, directory: &str, bytes: &[u8]) -> ParsedSkillMd {
+    parse_bytes(path, bytes, |text, diagnostics| {
+        parse_text(text, directory, None, diagnostics)
+    })
+}
+
+/// Parses the beginning of a SKILL.md. The directory provides a missing name, and the first paragraph of the body a
+/// missing description.
+pub(crate) fn parse_with_fallback(path: &Path, directory: &str, bytes: &[u8]) -> ParsedSkillMd {
+    parse_bytes(path, bytes, |text, diagnostics| {
+        let body = split_frontmatter(text).1;
+        let fallback = MetadataFallback { directory, body };
+        parse_text(text, directory, Some(fallback), diagnostics)
+    })
+}
+
+fn parse_bytes(
+    path: &Path,
+    bytes: &[u8],
+    parse: impl FnOnce(&str, &mut FileDiagnostics<'_>) -> (Option<SkillMeta>, usize),
+) -> ParsedSkillMd {
     let unusable = |diagnostics| ParsedSkillMd {
         meta: None,
         diagnostics,
         body_offset: 0,
+        lacks_metadata: false,
     };
     if bytes.len() as u64 > MAX_SKILL_MD_BYTES {
         let message = "the file is larger than 10 MiB";
@@ -65,15 +89,32 @@ pub fn parse_lenient(path: &Path, directory: &str, bytes: &[u8]) -> ParsedSkillM
         }
     };
     let mut diagnostics = FileDiagnostics::new(path, text);
-    let (meta, body_offset) = parse_text(text, directory, &mut diagnostics);
+    let (meta, body_offset) = parse(text, &mut diagnostics);
+    let diagnostics = diagnostics.into_vec();
     ParsedSkillMd {
+        lacks_metadata: meta.is_none() && diagnostics.iter().all(|it| !is_fatal_beyond_metadata(it)),
         meta,
-        diagnostics: diagnostics.into_vec(),
+        diagnostics,
         body_offset,
     }
 }
 
-fn parse_text(text: &str, directory: &str, diagnostics: &mut FileDiagnostics<'_>) -> (Option<SkillMeta>, usize) {
+/// Whether a diagnostic is an error that the metadata fallback does not help against.
+fn is_fatal_beyond_metadata(diagnostic: &Diagnostic) -> bool {
+    let about_metadata = [
+        ParseCode::NoFrontmatter,
+        ParseCode::MissingName,
+        ParseCode::MissingDescription,
+    ];
+    diagnostic.severity == Severity::Error && !about_metadata.iter().any(|code| code.as_str() == diagnostic.code)
+}
+
+fn parse_text(
+    text: &str,
+    directory: &str,
+    fallback: Option<MetadataFallback<'_>>,
+    diagnostics: &mut FileDiagnostics<'_>,
+) -> (Option<SkillMeta>, usize) {
     let delimiters = match find_delimiters(text.as_bytes(), Extent::WholeFile) {
         DelimiterSearch::Found(delimiters) => delimiters,
         DelimiterSearch::Unclosed { opening } => {
@@ -81,6 +122,12 @@ fn parse_text(text: &str, directory: &str, diagnostics: &mut FileDiagnostics<'_>
             let hint = "end it with a line of three dashes";
             diagnostics.add(ParseCode::UnclosedFrontmatter, opening, message, hint);
             return (None, text.len());
+        }
+        DelimiterSearch::Absent | DelimiterSearch::Undecided if fallback.is_some() => {
+            let meta = with_frontmatter("", 0, diagnostics, |frontmatter, diagnostics| {
+                read_fields(frontmatter, directory, fallback, diagnostics)
+            });
+            return (meta.flatten(), 0);
         }
         DelimiterSearch::Absent | DelimiterSearch::Undecided => {
             let message = "the file has no frontmatter";
@@ -100,8 +147,10 @@ fn parse_text(text: &str, directory: &str, diagnostics: &mut FileDiagnostics<'_>
     }
     let yaml = &text[delimiters.yaml.clone()];
     let meta = with_frontmatter(yaml, delimiters.yaml.start, diagnostics, |frontmatter, diagnostics| {
-        read_fields(frontmatter, directory, diagnostics)
+        read_fields(frontmatter, directory, fallback, diagnostics)
     });
-    check_body_length(text, delimiters.body_offset, diagnostics);
+    if fallback.is_none() {
+        check_body_length(text, delimiters.body_offset, diagnostics);
+    }
     (meta.flatten(), delimiters.body_offset)
 }

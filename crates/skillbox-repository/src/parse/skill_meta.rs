@@ -78,6 +78,11 @@ impl SkillMeta {
         self.invocation.as_ref()?.context.as_deref()
     }
 
+    /// The agent that should run the skill in a context of its own.
+    pub fn agent(&self) -> Option<&str> {
+        self.extra.as_ref()?.get("agent")?.as_str()
+    }
+
     /// The hooks, as data.
     pub fn hooks(&self) -> Option<&Value> {
         self.invocation.as_ref()?.hooks.as_ref()

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use super::log_sources::log_loaded_sources;
 use super::merge::merge_sources;
 use super::options::ScanOptions;
 use super::rescan::SourceUpdate;
@@ -25,9 +26,11 @@ impl CurrentCatalog {
     pub(crate) fn scan(sources: Vec<Source>, options: ScanOptions) -> Self {
         let sources: Vec<_> = sources
             .into_iter()
-            .map(|source| ScannedSource::scan(source, &options))
+            .zip(0..)
+            .map(|(source, position)| ScannedSource::scan(source, position, &options))
             .collect();
         let catalog = merge_sources(&sources, &options);
+        log_loaded_sources(&sources, &catalog);
         Self {
             options,
             sources: Mutex::new(sources),
@@ -126,6 +129,9 @@ impl CurrentCatalog {
             };
             (after, change)
         };
+        if !change.is_empty() {
+            log_loaded_sources(&sources, &after);
+        }
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = after;
         (change, update)
     }

@@ -4,54 +4,30 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 use skillbox_model::Diagnostic;
 
-use super::nested_skills::report_nested_skills;
 use super::options::ScanOptions;
+use super::pending_dir::{Ancestors, PendingDir};
 use super::scanned_dir::{DirDiagnostics, DirKind, ScannedDir};
-use super::skill_md_file::{OpenResult, SkillMdFile, open_linked_skill_md, open_skill_md};
+use super::skill_md_file::{OpenResult, open_linked_skill_md, open_skill_md};
 use super::skipped_names::is_skipped_name;
+use super::subdirectories::LinkCounts;
 use crate::diagnostics::scan_diagnostics;
-use crate::fs::{ContainedDir, DirEntry, EntryKind, FileIdentity, FileStamp, file_identity, list_dir};
-use crate::parse::{SKILL_MD_NAMES, is_skill_md_name, parse_lenient};
-use crate::skill::{SkillEntry, SourceInfo};
+use crate::fs::{ContainedDir, DirEntry, EntryKind, FileStamp, file_identity, list_dir};
+use crate::parse::{SKILL_MD_NAMES, is_skill_md_name};
+use crate::skill::SourceInfo;
 
 /// Scans the directories of one source, relative to the descriptor of its root.
 pub(crate) struct DirScanner<'a> {
     root: OwnedFd,
-    source: &'a Arc<SourceInfo>,
+    pub(super) link_counts: LinkCounts,
+    pub(super) source: &'a Arc<SourceInfo>,
     options: &'a ScanOptions,
-}
-
-/// A directory to scan.
-#[derive(Debug)]
-pub(crate) struct PendingDir {
-    pub(crate) dir: PathBuf,
-    pub(crate) depth: u8,
-    /// The directories above it, to detect links that point back to them.
-    pub(crate) ancestors: Option<Arc<Ancestors>>,
-}
-
-/// The identities of a directory and of those above it, as a linked list.
-#[derive(Debug)]
-pub(crate) struct Ancestors {
-    identity: FileIdentity,
-    parent: Option<Arc<Ancestors>>,
-}
-
-impl Ancestors {
-    pub(crate) fn new(identity: FileIdentity, parent: Option<Arc<Self>>) -> Arc<Self> {
-        Arc::new(Self { identity, parent })
-    }
-
-    fn contains(this: Option<&Arc<Self>>, identity: FileIdentity) -> bool {
-        std::iter::successors(this, |ancestors| ancestors.parent.as_ref()).any(|it| it.identity == identity)
-    }
 }
 
 /// The result of scanning one directory.
@@ -67,7 +43,13 @@ impl<'a> DirScanner<'a> {
     pub(crate) fn open(source: &'a Arc<SourceInfo>, options: &'a ScanOptions) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(rustix::fs::CWD, &source.root, flags, Mode::empty())?;
-        Ok(Self { root, source, options })
+        let link_counts = LinkCounts::of_source(root.as_fd());
+        Ok(Self {
+            root,
+            link_counts,
+            source,
+            options,
+        })
     }
 
     pub(crate) fn options(&self) -> &ScanOptions {
@@ -90,15 +72,22 @@ impl<'a> DirScanner<'a> {
 
     /// Scans one directory. `buffer` is scratch space that scans of one thread share.
     pub(crate) fn scan_dir(&self, pending: &PendingDir, buffer: &mut Vec<u8>) -> DirScan {
+        // This is taken before the search for a SKILL.md, so that the next rescan detects a file created in between.
+        let leaf = self.stat_leaf(pending);
         let path = pending.dir.join(SKILL_MD_NAMES[0]);
         match open_skill_md(self.root(), self.relative(&path), &path) {
-            OpenResult::Missing => self.scan_without_skill_md(pending, buffer),
+            OpenResult::Missing => match leaf {
+                Some(stat) if !self.has_other_skill_md(pending) => {
+                    self.scan_group(pending, &stat, &[], DirDiagnostics::default())
+                }
+                _ => self.scan_without_skill_md(pending, buffer),
+            },
             OpenResult::NotADirectory => DirScan::Missing,
             // `ELOOP` means that the file is a link, or that links in its path form a loop. Opening the directory
             // distinguishes the two.
             OpenResult::Link => match self.open_directory(pending) {
                 Ok(directory) => self.scan_linked_skill_md(pending, &directory, &path, buffer),
-                Err(missing_or_unreadable) => missing_or_unreadable,
+                Err(missing_or_unreadable) => *missing_or_unreadable,
             },
             opened => self.scan_open_result(pending, &path, opened, IsLink::No, buffer),
         }
@@ -107,8 +96,24 @@ impl<'a> DirScanner<'a> {
     fn scan_without_skill_md(&self, pending: &PendingDir, buffer: &mut Vec<u8>) -> DirScan {
         match self.open_directory(pending) {
             Ok(directory) => self.scan_listing(pending, &directory, buffer),
-            Err(missing_or_unreadable) => missing_or_unreadable,
+            Err(missing_or_unreadable) => *missing_or_unreadable,
         }
+    }
+
+    /// The `stat` of a directory inside a skill that certainly contains no directories.
+    fn stat_leaf(&self, pending: &PendingDir) -> Option<Stat> {
+        if !pending.is_in_skill {
+            return None;
+        }
+        let stat = statat(self.root(), self.relative(&pending.dir), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        (is_directory && self.link_counts.excludes_subdirectories(&stat)).then_some(stat)
+    }
+
+    /// Whether a directory contains a SKILL.md in the other spelling.
+    fn has_other_skill_md(&self, pending: &PendingDir) -> bool {
+        let path = pending.dir.join(SKILL_MD_NAMES[1]);
+        statat(self.root(), self.relative(&path), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     fn scan_listing(&self, pending: &PendingDir, directory: &ContainedDir, buffer: &mut Vec<u8>) -> DirScan {
@@ -118,8 +123,10 @@ impl<'a> DirScanner<'a> {
             Err(error) => return unreadable(pending, &error.into()),
         };
         let listing = list_dir(directory.descriptor(), |name, kind| match kind {
-            EntryKind::Directory | EntryKind::Link if !is_skill_md_name(name) => !is_skipped_name(name),
-            _ => is_skill_md_name(name),
+            _ if is_skill_md_name(name) => true,
+            EntryKind::Directory => !is_skipped_name(name),
+            EntryKind::Link => !pending.is_in_skill && !is_skipped_name(name),
+            _ => false,
         });
         // `SKILL.md` sorts before `skill.md`. If it is listed, it was created after the attempt to open it.
         if let Some(entry) = listing.entries.iter().find(|entry| is_skill_md_name(&entry.name)) {
@@ -161,11 +168,13 @@ impl<'a> DirScanner<'a> {
                 .map(|(_, dir)| PendingDir {
                     dir,
                     depth: pending.depth + 1,
+                    is_in_skill: pending.is_in_skill,
                     ancestors: Some(ancestors.clone()),
                 })
                 .collect();
             if pending.depth >= self.options.max_depth {
-                exceeds_depth = !subdirectories.is_empty();
+                // Files of a skill may be nested deeply, and rarely contain other skills.
+                exceeds_depth = !subdirectories.is_empty() && !pending.is_in_skill;
                 subdirectories.clear();
             }
         }
@@ -177,6 +186,7 @@ impl<'a> DirScanner<'a> {
         let scanned = ScannedDir {
             kind,
             depth: pending.depth,
+            is_in_skill: pending.is_in_skill,
             diagnostics,
         };
         DirScan::Scanned(scanned, subdirectories)
@@ -214,8 +224,7 @@ impl<'a> DirScanner<'a> {
             OpenResult::File(file) => self.scan_skill(pending, path, &file, link, buffer),
             OpenResult::Rejected(diagnostic, stat) => {
                 let stamp = stat.filter(|_| link == IsLink::No).map(|stat| FileStamp::new(&stat));
-                let scanned = ScannedDir::unusable(&pending.dir, pending.depth, stamp, Some(diagnostic));
-                self.add_nested_skill_diagnostics(pending, scanned)
+                self.scan_unusable_skill(pending, path, stamp, diagnostic)
             }
             OpenResult::Missing | OpenResult::NotADirectory | OpenResult::Link => {
                 unusable(pending, None, scan_diagnostics::vanished(path))
@@ -223,8 +232,9 @@ impl<'a> DirScanner<'a> {
             OpenResult::Failed(error) => {
                 // The error may concern the file or its directory.
                 match statat(self.root(), self.relative(path), AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => unusable(
+                    Ok(stat) => self.scan_unusable_skill(
                         pending,
+                        path,
                         Some(FileStamp::new(&stat)),
                         scan_diagnostics::unreadable(path, &error),
                     ),
@@ -234,55 +244,17 @@ impl<'a> DirScanner<'a> {
         }
     }
 
-    fn scan_skill(
-        &self,
-        pending: &PendingDir,
-        path: &Path,
-        file: &SkillMdFile,
-        link: IsLink,
-        buffer: &mut Vec<u8>,
-    ) -> DirScan {
-        let stamp = FileStamp::new(&file.stat);
-        let bytes = match file.read_frontmatter(buffer) {
-            Ok(bytes) => bytes,
-            Err(error) => return unusable(pending, Some(stamp), scan_diagnostics::unreadable(path, &error)),
-        };
-        let dir_name = pending.dir.file_name().unwrap_or_default().to_string_lossy();
-        let parsed = parse_lenient(path, &dir_name, bytes);
-        let kind = match parsed.meta {
-            Some(meta) => DirKind::Skill {
-                entry: Arc::new(SkillEntry::on_disk(meta, path.into(), self.source.clone())),
-                stamp,
-                is_link: link == IsLink::Yes,
-            },
-            None => DirKind::Unusable {
-                dir: pending.dir.as_path().into(),
-                stamp: Some(stamp).filter(|_| link == IsLink::No),
-            },
-        };
-        let mut diagnostics = DirDiagnostics::default();
-        diagnostics.extend(parsed.diagnostics);
-        let scanned = ScannedDir {
-            kind,
-            depth: pending.depth,
-            diagnostics,
-        };
-        self.add_nested_skill_diagnostics(pending, scanned)
+    fn open_directory(&self, pending: &PendingDir) -> Result<ContainedDir, Box<DirScan>> {
+        let relative = self.relative(&pending.dir);
+        ContainedDir::open_at(self.root(), relative)
+            .map_err(|error| Box::new(self.scan_without_directory(pending, &error)))
     }
 
-    fn add_nested_skill_diagnostics(&self, pending: &PendingDir, mut scanned: ScannedDir) -> DirScan {
-        let levels = self.options.max_depth.saturating_sub(pending.depth);
-        let relative = self.relative(&pending.dir);
-        let diagnostics = &mut scanned.diagnostics;
-        report_nested_skills(self.root(), relative, &pending.dir, levels, diagnostics);
-        DirScan::Scanned(scanned, Vec::new())
-    }
-
-    fn open_directory(&self, pending: &PendingDir) -> Result<ContainedDir, DirScan> {
-        let relative = self.relative(&pending.dir);
-        ContainedDir::open_at(self.root(), relative).map_err(|error| match Errno::from_io_error(&error) {
+    /// The result for a directory that cannot be opened.
+    fn scan_without_directory(&self, pending: &PendingDir, error: &io::Error) -> DirScan {
+        match Errno::from_io_error(error) {
             Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {
-                match statat(self.root(), relative, AtFlags::SYMLINK_NOFOLLOW) {
+                match statat(self.root(), self.relative(&pending.dir), AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
                         let diagnostic = match error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
                             true => scan_diagnostics::link_loop(&pending.dir),
@@ -293,20 +265,20 @@ impl<'a> DirScanner<'a> {
                     _ => DirScan::Missing,
                 }
             }
-            _ => unreadable(pending, &error),
-        })
+            _ => unreadable(pending, error),
+        }
     }
 }
 
 /// Whether a SKILL.md is a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum IsLink {
+pub(super) enum IsLink {
     No,
     Yes,
 }
 
 fn unusable(pending: &PendingDir, stamp: Option<FileStamp>, diagnostic: Diagnostic) -> DirScan {
-    let scanned = ScannedDir::unusable(&pending.dir, pending.depth, stamp, Some(diagnostic));
+    let scanned = ScannedDir::unusable(pending, stamp, Some(diagnostic));
     DirScan::Scanned(scanned, Vec::new())
 }
 
@@ -330,12 +302,13 @@ mod tests {
             path: parent.path().to_owned(),
             scope: Scope::User,
         };
-        let source = source.info();
+        let source = source.info(0, crate::skill::SkillLimits::default());
         let options = ScanOptions::default();
         let scanner = DirScanner::open(&source, &options).unwrap();
         let pending = PendingDir {
             dir: dir.clone(),
             depth: 1,
+            is_in_skill: false,
             ancestors: None,
         };
         let Ok(open) = scanner.open_directory(&pending) else {

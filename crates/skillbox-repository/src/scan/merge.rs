@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use skillbox_model::Diagnostic;
+use skillbox_model::{Diagnostic, Severity};
 
 use super::options::ScanOptions;
-use super::scanned_dir::DirKind;
+use super::scanned_dir::{DirKind, ScannedDir};
 use super::scanned_source::ScannedSource;
-use crate::catalog::{Catalog, NameIndex, ShadowedSkill};
+use crate::catalog::{Catalog, NameIndex, ShadowedSkill, UnloadedSkill};
 use crate::diagnostics::scan_diagnostics;
+use crate::fs::is_below;
 use crate::skill::SkillEntry;
 
 /// Merges sources in ascending order of precedence.
@@ -19,7 +20,17 @@ pub(super) fn merge_sources(sources: &[ScannedSource], options: &ScanOptions) ->
     let mut builder = CatalogBuilder::with_capacity(dirs);
     for source in sources {
         builder.source_start = builder.entries.len();
+        // The directories with a SKILL.md that contain the current one, outermost first.
+        let mut outer_skills: Vec<&Path> = Vec::new();
         for dir in &source.dirs {
+            while outer_skills.pop_if(|outer| !is_below(dir.dir(), outer)).is_some() {}
+            if let Some(skill_md) = dir.skill_md() {
+                let outer = outer_skills.last();
+                let nested = outer.map(|outer| scan_diagnostics::nested_skill(skill_md, outer));
+                builder.diagnostics.extend(nested);
+                outer_skills.push(dir.dir());
+            }
+            builder.add_unloaded(dir);
             builder.diagnostics.extend(dir.diagnostics.iter().cloned());
             if let Some(entry) = dir.skill() {
                 builder.add(entry);
@@ -27,7 +38,7 @@ pub(super) fn merge_sources(sources: &[ScannedSource], options: &ScanOptions) ->
         }
         builder.diagnostics.extend(exceeded_limits(source, options));
     }
-    builder.finish()
+    builder.finish(sources.iter().filter(|source| source.is_open).count())
 }
 
 /// Collects the entries and diagnostics of a catalog.
@@ -38,6 +49,7 @@ struct CatalogBuilder {
     shadowed: Vec<u32>,
     by_name: NameIndex,
     diagnostics: Vec<Diagnostic>,
+    unloaded: Vec<UnloadedSkill>,
     /// The position of the first entry of the current source.
     source_start: usize,
 }
@@ -67,7 +79,24 @@ impl CatalogBuilder {
         self.entries.push(entry.clone());
     }
 
-    fn finish(mut self) -> Catalog {
+    /// Adds a directory that cannot be used. Its diagnostics must be added next.
+    fn add_unloaded(&mut self, dir: &ScannedDir) {
+        let DirKind::Unusable { unloaded, .. } = &dir.kind else {
+            return;
+        };
+        let reason = dir.diagnostics.iter().position(|it| it.severity == Severity::Error);
+        let has_reason = dir.diagnostics.iter().next().is_some();
+        if let Some(name) = dir.dir().file_name().filter(|_| has_reason) {
+            self.unloaded.push(UnloadedSkill {
+                directory_name: name.to_string_lossy().into(),
+                declared_name: unloaded.as_ref().and_then(|unloaded| unloaded.declared_name.clone()),
+                loads_with_fallback: unloaded.as_ref().is_some_and(|unloaded| unloaded.loads_with_fallback),
+                diagnostic: self.diagnostics.len() + reason.unwrap_or(0),
+            });
+        }
+    }
+
+    fn finish(mut self, source_count: usize) -> Catalog {
         // Of three skills with one name, the last shadows both others, so the used skill is known only after all
         // sources were added.
         let entry_at = |position: usize| &*self.entries[position];
@@ -80,7 +109,14 @@ impl CatalogBuilder {
         });
         let shadowed = shadowed.collect();
         self.remove_shadowed();
-        Catalog::new(&self.entries, self.by_name, shadowed, self.diagnostics)
+        Catalog::new(
+            &self.entries,
+            self.by_name,
+            shadowed,
+            self.diagnostics,
+            self.unloaded,
+            source_count,
+        )
     }
 
     fn remove_shadowed(&mut self) {
@@ -102,6 +138,7 @@ fn shadowed_skill(shadowed: &SkillEntry, used: &SkillEntry) -> ShadowedSkill {
         name: shadowed.name().clone(),
         path: shadowed.skill_md_path().to_owned(),
         source: shadowed.source_label().into(),
+        source_position: shadowed.source_position(),
         scope: shadowed.scope(),
         by_path: used.skill_md_path().to_owned(),
         by_source: used.source_label().into(),

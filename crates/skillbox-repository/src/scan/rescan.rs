@@ -1,9 +1,7 @@
 //! Updates a scanned source by reading only what changed.
 //!
-//! One `stat` per group and per SKILL.md detects changes: an added or removed name changes the stamp of its directory,
-//! an edit changes the stamp of the file. Nothing unchanged is opened, listed or parsed. A rescan does not detect a
-//! nested skill that was added inside a skill whose SKILL.md did not change. The diagnostic about it is added when that
-//! SKILL.md changes or the source is scanned from scratch.
+//! One `stat` per directory and per SKILL.md detects changes: an added or removed name changes the stamp of its
+//! directory, an edit changes the stamp of the file. Nothing unchanged is opened, listed or parsed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +10,9 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, statat};
 
 use super::change_check::has_changed;
-use super::dir_scanner::{Ancestors, DirScan, DirScanner, PendingDir};
+use super::dir_scanner::{DirScan, DirScanner};
 use super::options::ScanOptions;
+use super::pending_dir::{Ancestors, PendingDir};
 use super::scanned_dir::{DirKind, ScannedDir};
 use super::scanned_source::{ScannedSource, scan_trees};
 use super::skipped_names::is_skipped_name;
@@ -71,6 +70,7 @@ impl ScannedSource {
         let info = self.info.clone();
         match DirScanner::open(&info, options) {
             Ok(scanner) => {
+                self.is_open = true;
                 let (changed, new) = select(self, &scanner);
                 if !changed.is_empty() || !new.is_empty() {
                     self.scan_changes(&scanner, changed, new, update);
@@ -144,12 +144,13 @@ impl ScannedSource {
         let stat = statat(scanner.root(), scanner.relative(path), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {}
-            FileType::Symlink if scanner.should_follow_link(path) => {}
+            FileType::Symlink if !self.dirs[parent].is_around_skill_files() && scanner.should_follow_link(path) => {}
             _ => return None,
         }
         Some(PendingDir {
             dir: path.to_owned(),
             depth,
+            is_in_skill: self.dirs[parent].is_around_skill_files(),
             ancestors: self.ancestors(path.parent()?, scanner),
         })
     }
@@ -211,6 +212,7 @@ impl ScannedSource {
         PendingDir {
             dir: scanned.dir().to_owned(),
             depth: scanned.depth,
+            is_in_skill: scanned.is_in_skill,
             ancestors: parent.and_then(|parent| self.ancestors(parent, scanner)),
         }
     }
@@ -230,7 +232,7 @@ impl ScannedSource {
                 .binary_search_by(|it| compare_paths(&it.dir, dir))
                 .is_ok()
         };
-        let is_same_dir = self.dirs[index].group_identity() == scanned.group_identity();
+        let is_same_dir = self.dirs[index].has_same_subdirectories(&scanned);
         self.mark_removed_below(index, |dir| !is_same_dir || !still_exists(dir), is_removed);
         let old = std::mem::replace(&mut self.dirs[index], scanned);
         let current = &mut self.dirs[index];
@@ -299,8 +301,8 @@ impl ScannedSource {
         });
         update.needs_merge |= is_removed.contains(&true);
         // This is checked after the removal: a removed path may be a new directory, and a parent may have become a
-        // skill.
-        new.retain(|pending| self.is_new_in_group(&pending.dir));
+        // skill, or no longer be one.
+        new.retain(|pending| self.is_new(pending));
         new.sort_by(|a, b| compare_paths(&a.dir, &b.dir));
         new.dedup_by(|a, b| a.dir == b.dir);
         if new.is_empty() {
@@ -317,11 +319,11 @@ impl ScannedSource {
         self.dirs.sort_by(|a, b| compare_paths(a.dir(), b.dir()));
     }
 
-    /// Whether a directory is unknown and its parent is a known group.
-    fn is_new_in_group(&self, dir: &Path) -> bool {
-        let parent = dir.parent().and_then(|parent| self.find_dir(parent));
-        let in_group = parent.is_some_and(|parent| matches!(self.dirs[parent].kind, DirKind::Group { .. }));
-        in_group && self.find_dir(dir).is_none()
+    /// Whether a directory is unknown and was found under its parent as it is now.
+    fn is_new(&self, pending: &PendingDir) -> bool {
+        let parent = pending.dir.parent().and_then(|parent| self.find_dir(parent));
+        let is_current = parent.is_some_and(|parent| self.dirs[parent].is_around_skill_files() == pending.is_in_skill);
+        is_current && self.find_dir(&pending.dir).is_none()
     }
 }
 

@@ -7,8 +7,9 @@
 use std::io;
 use std::sync::Arc;
 
-use super::dir_scanner::{DirScan, DirScanner, PendingDir};
+use super::dir_scanner::{DirScan, DirScanner};
 use super::options::ScanOptions;
+use super::pending_dir::PendingDir;
 use super::scanned_dir::{DirDiagnostics, DirKind, ScannedDir};
 use crate::diagnostics::scan_diagnostics;
 use crate::fs::compare_paths;
@@ -25,17 +26,20 @@ pub(crate) struct ScannedSource {
     pub(crate) dirs: Vec<ScannedDir>,
     /// Whether the source has more directories than the limit.
     pub(crate) exceeds_dir_limit: bool,
+    /// Whether the source exists and could be opened.
+    pub(crate) is_open: bool,
 }
 
 impl ScannedSource {
-    /// Scans a source for the first time.
-    pub(crate) fn scan(source: Source, options: &ScanOptions) -> Self {
-        let info = source.info();
+    /// Scans a source for the first time. `position` is its position in the list of sources.
+    pub(crate) fn scan(source: Source, position: u32, options: &ScanOptions) -> Self {
+        let info = source.info(position, options.skill_limits);
         let mut scanned = Self {
             source,
             info,
             dirs: Vec::new(),
             exceeds_dir_limit: false,
+            is_open: true,
         };
         match &scanned.source {
             Source::Embedded(skills) => scanned.dirs = scan_embedded(skills, &scanned.info),
@@ -49,13 +53,10 @@ impl ScannedSource {
         let info = self.info.clone();
         match DirScanner::open(&info, options) {
             Ok(scanner) => {
-                let root = PendingDir {
-                    dir: self.info.root.clone(),
-                    depth: 0,
-                    ancestors: None,
-                };
+                let root = PendingDir::root(self.info.root.clone());
                 let tree = scan_trees(&scanner, vec![root], options.max_directories);
                 self.dirs = tree.dirs;
+                self.is_open = true;
                 self.exceeds_dir_limit = tree.exceeds_dir_limit;
             }
             Err(error) => self.set_unusable(&error),
@@ -72,7 +73,8 @@ impl ScannedSource {
             _ => Some(scan_diagnostics::unreadable(root, error)),
         };
         self.exceeds_dir_limit = false;
-        self.dirs = vec![ScannedDir::unusable(root, 0, None, diagnostic)];
+        self.is_open = false;
+        self.dirs = vec![ScannedDir::unusable(&PendingDir::root(root.clone()), None, diagnostic)];
     }
 }
 
@@ -105,12 +107,7 @@ pub(crate) fn scan_trees(scanner: &DirScanner<'_>, roots: Vec<PendingDir>, max_d
                 }
                 DirScan::Missing => {
                     let diagnostic = scan_diagnostics::vanished(&pending.dir);
-                    dirs.push(ScannedDir::unusable(
-                        &pending.dir,
-                        pending.depth,
-                        None,
-                        Some(diagnostic),
-                    ));
+                    dirs.push(ScannedDir::unusable(pending, None, Some(diagnostic)));
                 }
             }
         }
@@ -141,11 +138,14 @@ fn scan_embedded(skills: &'static EmbeddedSkills, info: &Arc<SourceInfo>) -> Vec
                 None => DirKind::Unusable {
                     dir: path.into(),
                     stamp: None,
+                    dir_stamp: None,
+                    unloaded: None,
                 },
             };
             ScannedDir {
                 kind,
                 depth: 1,
+                is_in_skill: false,
                 diagnostics,
             }
         })

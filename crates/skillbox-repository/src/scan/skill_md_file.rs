@@ -123,6 +123,18 @@ impl SkillMdFile {
             }
         }
     }
+
+    /// Reads the first `length` bytes of the file into `buffer`, without an incomplete last character.
+    pub(super) fn read_start<'b>(&self, length: usize, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+        let size = usize::try_from(self.stat.st_size).unwrap_or(usize::MAX);
+        let wanted = length.min(size);
+        if buffer.len() < wanted {
+            buffer.resize(wanted, 0);
+        }
+        let mut filled = 0;
+        let is_at_end = fill_buffer(self.file.as_fd(), &mut buffer[..wanted], &mut filled)? || filled >= size;
+        Ok(&buffer[..filled - incomplete_char_bytes(&buffer[..filled], is_at_end)])
+    }
 }
 
 /// Whether bytes are not UTF-8, ignoring an incomplete last character before the end of the file.

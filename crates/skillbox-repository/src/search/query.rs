@@ -7,6 +7,13 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::score::TermCounts;
 
+/// Words of English that are in nearly every text and say nothing about what is searched for.
+const STOP_WORDS: [&str; 40] = [
+    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "into",
+    "is", "it", "me", "my", "of", "on", "or", "our", "some", "that", "the", "their", "them", "these", "this", "to",
+    "using", "was", "what", "which", "with", "you", "your",
+];
+
 /// The maximum number of terms. More terms do not make a query more precise.
 const MAX_TERMS: usize = 32;
 /// The minimum length of a term that matches every word that begins with it. Shorter terms would match too many words.
@@ -37,8 +44,11 @@ impl Query {
                 terms.push(term);
             }
         };
+        // A query of nothing else means these words.
+        let is_only_stop_words = words_of(text).all(is_stop_word);
         for run in split_into_runs(text) {
             match run.script {
+                Script::Spaced if !is_only_stop_words && is_stop_word(run.text) => {}
                 Script::Spaced => add(Term::word(normalize_text(run.text).into_owned())),
                 // A single character is a term only if it has no neighbor; pairs are more precise.
                 Script::Unspaced => match char_pairs(&normalize_text(run.text)) {
@@ -148,13 +158,21 @@ enum Script {
 }
 
 /// A part of a text in one kind of script, without blanks and punctuation.
-struct Run<'t> {
+struct TextRun<'t> {
     text: &'t str,
     offset: usize,
     script: Script,
 }
 
-fn split_into_runs(text: &str) -> impl Iterator<Item = Run<'_>> {
+fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.iter().any(|stop_word| stop_word.eq_ignore_ascii_case(word))
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    split_into_runs(text).map(|run| run.text)
+}
+
+fn split_into_runs(text: &str) -> impl Iterator<Item = TextRun<'_>> {
     let mut rest = 0;
     std::iter::from_fn(move || {
         let start = rest + text[rest..].find(|c| script_of(c).is_some())?;
@@ -162,7 +180,7 @@ fn split_into_runs(text: &str) -> impl Iterator<Item = Run<'_>> {
         let end = text[start..].find(|c| script_of(c) != Some(script));
         let end = end.map_or(text.len(), |length| start + length);
         rest = end;
-        Some(Run {
+        Some(TextRun {
             text: &text[start..end],
             offset: start,
             script,
@@ -239,7 +257,14 @@ mod tests {
         assert_eq!(terms("ＣＳＶ ｶﾞ"), ["csv", "ガ"]);
         assert_eq!(terms("Caf\u{e9} cafe\u{301}"), ["caf\u{e9}"]);
         assert!(terms("  --- ").is_empty());
-        assert_eq!(terms(&"a b c d ".repeat(50)).len(), 4);
+        assert_eq!(terms(&"k b c d ".repeat(50)).len(), 4);
+    }
+
+    #[test]
+    fn stop_words_are_ignored_unless_there_are_no_others() {
+        assert_eq!(terms("make a chart of the table"), ["make", "chart", "table"]);
+        assert_eq!(terms("The Chart"), ["chart"]);
+        assert_eq!(terms("to do"), ["to", "do"]);
     }
 
     #[test]

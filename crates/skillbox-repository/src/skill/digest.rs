@@ -23,6 +23,7 @@ use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, RelPath};
 
 use super::read_error::SkillReadError;
+use super::read_limits::{ReadBudget, ReadStop};
 use super::skill_dir::SkillDir;
 use super::skill_tree::TreeEntryKind;
 
@@ -98,7 +99,13 @@ pub fn content_digest(mut reader: impl Read) -> io::Result<Digest> {
 impl SkillDir {
     /// Computes the digest of the current files.
     pub fn digest(&self) -> Result<Digest, SkillReadError> {
+        self.digest_unless(&|| false)
+    }
+
+    /// Computes the digest of the current files, and stops with [`SkillReadError::Cancelled`] when `is_cancelled` says so.
+    pub fn digest_unless(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Digest, SkillReadError> {
         let mut digest = TreeDigest::new();
+        let mut budget = self.read_budget(is_cancelled);
         for entry in self.tree_entries()? {
             match &entry.kind {
                 TreeEntryKind::Dir => {}
@@ -106,11 +113,35 @@ impl SkillDir {
                 TreeEntryKind::File { .. } => {
                     let file = self.open_file(&entry.path)?;
                     let is_executable = file.is_executable();
-                    let content = content_digest(file).map_err(|source| self.io_error(entry.path.as_path(), source))?;
+                    let content = content_digest(budget.reader(file))
+                        .map_err(|source| self.budget_error(&budget, &entry.path, source))?;
                     digest.add_file(&entry.path, is_executable, &content);
                 }
             }
         }
         Ok(digest.finish())
+    }
+
+    /// The budget for reading all files of the skill once.
+    pub fn read_budget<'a>(&self, is_cancelled: &'a dyn Fn() -> bool) -> ReadBudget<'a> {
+        ReadBudget::new(self.limits, is_cancelled)
+    }
+
+    /// The error of a file whose reader failed: why the budget stopped it, or else `source`.
+    pub fn budget_error(&self, budget: &ReadBudget<'_>, path: &RelPath, source: io::Error) -> SkillReadError {
+        match budget.stop() {
+            None => self.io_error(path.as_path(), source),
+            Some(ReadStop::Cancelled) => SkillReadError::Cancelled(self.display_path.clone()),
+            Some(ReadStop::FileBytes { size, limit }) => SkillReadError::FileTooLarge {
+                path: self.display_path.join(path.as_path()),
+                size,
+                limit,
+            },
+            Some(ReadStop::Bytes { limit }) => SkillReadError::TreeTooLarge {
+                skill: self.display_path.clone(),
+                limit,
+                what: "bytes (setting max_skill_bytes)",
+            },
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Skills that are embedded in the program.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// An embedded file. The executable bit is stored, so that the digest equals that of the same tree on disk.
 #[derive(Debug)]
@@ -17,18 +18,31 @@ pub struct EmbeddedFile {
 #[derive(Debug)]
 pub struct EmbeddedSkills {
     label: &'static str,
-    files: &'static [EmbeddedFile],
+    pub(super) files: &'static [EmbeddedFile],
+    /// The digest, if the build has computed it; else empty.
+    pub(super) built_digest: &'static str,
+    pub(super) computed_digest: OnceLock<String>,
 }
 
 /// The skills in the `skills/` directory of the repository.
-pub static BUILT_IN_SKILLS: EmbeddedSkills = EmbeddedSkills::new("built-in", BUILT_IN_FILES);
+pub static BUILT_IN_SKILLS: EmbeddedSkills = EmbeddedSkills {
+    label: "built-in",
+    files: BUILT_IN_FILES,
+    built_digest: BUILT_IN_DIGEST,
+    computed_digest: OnceLock::new(),
+};
 
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 impl EmbeddedSkills {
     /// Creates embedded skills from their files, which must be sorted by path.
     pub const fn new(label: &'static str, files: &'static [EmbeddedFile]) -> Self {
-        Self { label, files }
+        Self {
+            label,
+            files,
+            built_digest: "",
+            computed_digest: OnceLock::new(),
+        }
     }
 
     /// The display name of this source.
@@ -61,6 +75,11 @@ impl EmbeddedSkill {
     /// The name of the directory.
     pub(crate) fn directory(&self) -> &'static str {
         self.directory
+    }
+
+    /// The set that the skill belongs to.
+    pub(crate) fn source(&self) -> &'static EmbeddedSkills {
+        self.source
     }
 
     /// The content of SKILL.md.

@@ -43,14 +43,27 @@ pub enum SkillReadError {
         /// Where the first invalid byte is.
         source: std::str::Utf8Error,
     },
-    /// The tree has too many levels or too many files.
+    /// A file is larger than a file of a skill may be.
+    #[error("{path} has {size} bytes, more than the {limit} that a file of a skill may have (setting max_skill_file_bytes)", path = .path.display())]
+    FileTooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The size of the file, or what was read of it.
+        size: u64,
+        /// The maximum size.
+        limit: u64,
+    },
+    /// The caller does not need the result any more.
+    #[error("reading the skill {} was cancelled", .0.display())]
+    Cancelled(PathBuf),
+    /// The tree has too many levels, files or bytes.
     #[error("the skill {} has more than {limit} {what}", .skill.display())]
     TreeTooLarge {
         /// The directory of the skill.
         skill: PathBuf,
         /// The limit.
-        limit: usize,
-        /// The unit of the limit.
+        limit: u64,
+        /// The unit of the limit, with the setting that changes it.
         what: &'static str,
     },
     /// A system call failed.

@@ -7,13 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::Serialize;
 use skillbox_model::RelPath;
 
 use super::excluded_names::is_excluded_name;
 use super::read_error::SkillReadError;
 use super::skill_dir::{SkillDir, Storage};
-use crate::fs::{EntryKind, list_dir};
+use crate::fs::{EntryKind, OpenError, list_dir};
 
 /// The purpose of a resource, according to its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -68,35 +69,63 @@ pub struct Resource {
     pub kind: ResourceKind,
 }
 
+/// The resources of a skill, as far as its directories can be listed.
+#[derive(Debug, Default)]
+pub struct ResourceListing {
+    /// Ordered by kind, then by path.
+    pub resources: Vec<Resource>,
+    /// Why a directory is not listed, for each such directory.
+    pub problems: Vec<SkillReadError>,
+}
+
 impl SkillDir {
-    /// The files directly in the root directory, `scripts/`, `references/` and `assets/`, except SKILL.md. They are
-    /// ordered by kind, then by path.
-    pub fn resources(&self) -> Result<Vec<Resource>, SkillReadError> {
-        let mut resources = Vec::new();
+    /// The files directly in the root directory, `scripts/`, `references/` and `assets/`, except SKILL.md. A directory
+    /// that cannot be listed is a problem of the listing, and its files are missing.
+    pub fn list_resources(&self) -> ResourceListing {
+        let mut listing = ResourceListing::default();
         for kind in ResourceKind::ALL {
-            let paths = match &self.storage {
-                Storage::Disk(directory) => match kind.directory() {
-                    None => {
-                        let root = directory
-                            .open_for_listing()
-                            .map_err(|error| self.io_error(Path::new(""), error))?;
-                        self.files_in(root.as_fd(), None)?
-                    }
-                    // A directory that is missing or outside the skill has no resources.
-                    Some(name) => match directory.open_beneath(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY) {
-                        Ok(subdirectory) => self.files_in(subdirectory.as_fd(), Some(name))?,
-                        Err(_) => continue,
-                    },
-                },
-                Storage::Embedded(skill) => {
-                    let paths = skill.files().filter_map(|(path, _)| RelPath::parse(path).ok());
-                    paths.filter(|path| is_directly_in(path, kind.directory())).collect()
+            match self.paths_of_kind(kind) {
+                Ok(paths) => {
+                    let paths = paths.into_iter().filter(|path| !self.is_skill_md(path));
+                    listing.resources.extend(paths.map(|path| Resource { path, kind }));
                 }
-            };
-            let paths = paths.into_iter().filter(|path| !self.is_skill_md(path));
-            resources.extend(paths.map(|path| Resource { path, kind }));
+                Err(problem) => listing.problems.push(problem),
+            }
         }
-        Ok(resources)
+        listing
+    }
+
+    /// Like [`list_resources`](Self::list_resources), but fails if a directory cannot be listed.
+    pub fn resources(&self) -> Result<Vec<Resource>, SkillReadError> {
+        let ResourceListing { resources, problems } = self.list_resources();
+        match problems.into_iter().next() {
+            None => Ok(resources),
+            Some(problem) => Err(problem),
+        }
+    }
+
+    fn paths_of_kind(&self, kind: ResourceKind) -> Result<Vec<RelPath>, SkillReadError> {
+        let directory = match &self.storage {
+            Storage::Disk(directory) => directory,
+            Storage::Embedded(skill) => {
+                let paths = skill.files().filter_map(|(path, _)| RelPath::parse(path).ok());
+                return Ok(paths.filter(|path| is_directly_in(path, kind.directory())).collect());
+            }
+        };
+        let Some(name) = kind.directory() else {
+            let root = directory.open_for_listing();
+            let root = root.map_err(|error| self.io_error(Path::new(""), error))?;
+            return self.files_in(root.as_fd(), None);
+        };
+        match directory.open_beneath(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY) {
+            Ok(subdirectory) => self.files_in(subdirectory.as_fd(), Some(name)),
+            // A directory that is missing, a file or outside the skill has no resources.
+            Err(OpenError::Outside) => Ok(Vec::new()),
+            Err(OpenError::System(error)) => match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::NOTDIR) => Ok(Vec::new()),
+                _ => Err(self.io_error(Path::new(name), error)),
+            },
+        }
     }
 
     fn files_in(&self, directory: BorrowedFd<'_>, name: Option<&str>) -> Result<Vec<RelPath>, SkillReadError> {

@@ -13,6 +13,7 @@ use skillbox_model::{RelPath, RelPathError};
 use super::embedded::EmbeddedSkill;
 use super::excluded_names::is_excluded_name;
 use super::read_error::SkillReadError;
+use super::read_limits::SkillLimits;
 use super::skill_file::SkillFile;
 use crate::fs::{ContainedDir, OpenError};
 use crate::parse::{MAX_SKILL_MD_BYTES, SKILL_MD_NAMES, split_frontmatter};
@@ -28,6 +29,7 @@ pub struct SkillDir {
     pub(super) display_path: PathBuf,
     /// The file name: `SKILL.md` or `skill.md`.
     pub(super) skill_md: OsString,
+    pub(super) limits: SkillLimits,
 }
 
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub struct SkillMdText {
 impl SkillDir {
     /// Opens the directory of a skill by its path, following links in the path.
     pub fn open(dir: &Path) -> Result<Self, SkillReadError> {
-        let mut skill = Self::open_with_skill_md(dir, OsStr::new(SKILL_MD_NAMES[0]))?;
+        let mut skill = Self::open_with_skill_md(dir, OsStr::new(SKILL_MD_NAMES[0]), SkillLimits::default())?;
         if let Storage::Disk(directory) = &skill.storage {
             let exists = |name: &&str| directory.open_beneath(name.as_bytes(), OFlags::PATH).is_ok();
             if let Some(name) = SKILL_MD_NAMES.iter().find(|name| exists(name)) {
@@ -59,8 +61,17 @@ impl SkillDir {
     }
 
     /// Opens the directory of a skill whose SKILL.md has a known file name.
-    pub(super) fn open_with_skill_md(dir: &Path, skill_md: &OsStr) -> Result<Self, SkillReadError> {
-        let directory = ContainedDir::open(dir).map_err(|source| SkillReadError::Io {
+    pub(super) fn open_with_skill_md(
+        dir: &Path,
+        skill_md: &OsStr,
+        limits: SkillLimits,
+    ) -> Result<Self, SkillReadError> {
+        let directory = match ContainedDir::open(dir) {
+            // The files of a directory that cannot be listed can still be opened by name.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => ContainedDir::open_for_lookup(dir),
+            opened => opened,
+        };
+        let directory = directory.map_err(|source| SkillReadError::Io {
             path: dir.to_owned(),
             source,
         })?;
@@ -68,6 +79,7 @@ impl SkillDir {
             storage: Storage::Disk(directory),
             display_path: dir.to_owned(),
             skill_md: skill_md.to_owned(),
+            limits,
         })
     }
 
@@ -77,6 +89,7 @@ impl SkillDir {
             storage: Storage::Embedded(skill),
             display_path: path.parent().unwrap_or(&path).to_owned(),
             skill_md: SKILL_MD_NAMES[0].into(),
+            limits: SkillLimits::default(),
         }
     }
 
@@ -129,6 +142,21 @@ impl SkillDir {
                 self.require_regular_file(file, path.as_path())
             }
         }
+    }
+
+    /// Opens the skill's directory, or a directory or file below it, without following a link at the end of the path.
+    /// `None` for an embedded skill, which cannot change.
+    pub fn open_for_watching(&self, path: Option<&RelPath>) -> Result<Option<OwnedFd>, SkillReadError> {
+        let Storage::Disk(directory) = &self.storage else {
+            return Ok(None);
+        };
+        let opened = match path {
+            None => directory
+                .open_for_listing()
+                .map_err(|error| self.io_error(Path::new(""), error))?,
+            Some(path) => self.open_beneath(directory, path.as_bytes(), OFlags::RDONLY | OFlags::NOFOLLOW)?,
+        };
+        Ok(Some(opened))
     }
 
     fn open_beneath(&self, directory: &ContainedDir, path: &[u8], flags: OFlags) -> Result<OwnedFd, SkillReadError> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skillbox_model::SkillName;
@@ -83,11 +83,23 @@ impl SkillEntry {
         &self.source.label
     }
 
+    /// The position of the source in the list of sources. A later source takes precedence.
+    pub fn source_position(&self) -> u32 {
+        self.source.position
+    }
+
+    /// The directory for the files of an embedded skill below `root`; `None` for a skill on disk. It contains the digest
+    /// of the embedded skills, so that two versions of the program do not share it.
+    pub fn extracted_dir(&self, root: &Path) -> Option<PathBuf> {
+        let skill = self.embedded?;
+        Some(root.join(skill.source().digest()).join(skill.directory()))
+    }
+
     /// Opens the skill. The handle cannot read anything outside the skill.
     pub fn open(&self) -> Result<SkillDir, SkillReadError> {
         match self.embedded {
             Some(skill) => Ok(SkillDir::embedded(skill)),
-            None => SkillDir::open_with_skill_md(self.dir(), self.skill_md_name()),
+            None => SkillDir::open_with_skill_md(self.dir(), self.skill_md_name(), self.source.limits),
         }
     }
 }

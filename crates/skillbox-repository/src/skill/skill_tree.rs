@@ -20,8 +20,6 @@ use crate::fs::{ContainedDir, DirEntry, EntryKind, OpenError, list_dir};
 
 /// The maximum depth of a tree: no skill needs more, and every level keeps a descriptor open.
 const MAX_DEPTH: usize = 64;
-/// The maximum number of entries of a tree.
-const MAX_ENTRIES: usize = 100_000;
 
 /// One entry in the tree of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +73,7 @@ impl SkillDir {
                     directory,
                     entries: Vec::new(),
                     exclusions: Vec::new(),
+                    bytes: 0,
                 };
                 let root = directory
                     .open_for_listing()
@@ -97,6 +96,8 @@ struct TreeWalk<'a> {
     directory: &'a ContainedDir,
     entries: Vec<TreeEntry>,
     exclusions: Vec<Diagnostic>,
+    /// The sizes of all files.
+    bytes: u64,
 }
 
 impl TreeWalk<'_> {
@@ -106,7 +107,18 @@ impl TreeWalk<'_> {
         path: Option<&RelPath>,
         depth: usize,
     ) -> Result<(), SkillReadError> {
-        let listing = list_dir(dir_fd, |name, _| !is_excluded_name(name));
+        // One name more than allowed is kept, which makes the tree too large.
+        let mut names_left = self
+            .skill
+            .limits
+            .files
+            .saturating_add(1)
+            .saturating_sub(self.entries.len());
+        let listing = list_dir(dir_fd, |name, _| {
+            let keep = names_left > 0 && !is_excluded_name(name);
+            names_left -= usize::from(keep);
+            keep
+        });
         if let Some(error) = listing.error {
             return Err(self.skill.io_error(path.map_or(Path::new(""), RelPath::as_path), error));
         }
@@ -129,9 +141,9 @@ impl TreeWalk<'_> {
             None => name.to_vec(),
         };
         // Names from the kernel are valid; only the whole path can be too long.
-        let path = RelPath::parse(path).map_err(|_| self.too_large(MAX_DEPTH, "levels of directories"))?;
-        if self.entries.len() >= MAX_ENTRIES {
-            return Err(self.too_large(MAX_ENTRIES, "files"));
+        let path = RelPath::parse(path).map_err(|_| self.too_large(MAX_DEPTH as u64, "levels of directories"))?;
+        if self.entries.len() + self.exclusions.len() >= self.skill.limits.files {
+            return Err(self.too_large(self.skill.limits.files as u64, "files (setting max_skill_files)"));
         }
         match entry.kind {
             EntryKind::Special => self
@@ -142,17 +154,19 @@ impl TreeWalk<'_> {
                 let Some(stat) = self.ignore_removed(statat(dir_fd, name, AtFlags::SYMLINK_NOFOLLOW), &path)? else {
                     return Ok(());
                 };
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                self.check_size(&path, size)?;
                 self.entries.push(TreeEntry {
                     path,
                     kind: TreeEntryKind::File {
                         is_executable: stat.st_mode & 0o100 != 0,
-                        size: u64::try_from(stat.st_size).unwrap_or(0),
+                        size,
                     },
                 });
             }
             EntryKind::Directory => {
                 if depth >= MAX_DEPTH {
-                    return Err(self.too_large(MAX_DEPTH, "levels of directories"));
+                    return Err(self.too_large(MAX_DEPTH as u64, "levels of directories"));
                 }
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let Some(subdirectory) = self.ignore_removed(openat(dir_fd, name, flags, Mode::empty()), &path)? else {
@@ -206,7 +220,23 @@ impl TreeWalk<'_> {
         self.skill.display_path.join(path.as_path())
     }
 
-    fn too_large(&self, limit: usize, what: &'static str) -> SkillReadError {
+    fn check_size(&mut self, path: &RelPath, size: u64) -> Result<(), SkillReadError> {
+        let limits = self.skill.limits;
+        self.bytes = self.bytes.saturating_add(size);
+        if size > limits.file_bytes {
+            return Err(SkillReadError::FileTooLarge {
+                path: self.display_path(path),
+                size,
+                limit: limits.file_bytes,
+            });
+        }
+        if self.bytes > limits.bytes {
+            return Err(self.too_large(limits.bytes, "bytes (setting max_skill_bytes)"));
+        }
+        Ok(())
+    }
+
+    fn too_large(&self, limit: u64, what: &'static str) -> SkillReadError {
         SkillReadError::TreeTooLarge {
             skill: self.skill.display_path.clone(),
             limit,

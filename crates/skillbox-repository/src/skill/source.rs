@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::embedded::EmbeddedSkills;
+use super::read_limits::SkillLimits;
 
 /// Who provides a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -67,6 +68,10 @@ pub(crate) struct SourceInfo {
     pub(crate) scope: Scope,
     /// The absolute directory; empty for embedded skills.
     pub(crate) root: PathBuf,
+    /// The position in the list of sources.
+    pub(crate) position: u32,
+    /// How much of each skill is read.
+    pub(crate) limits: SkillLimits,
 }
 
 impl Source {
@@ -86,7 +91,7 @@ impl Source {
         }
     }
 
-    pub(crate) fn info(&self) -> Arc<SourceInfo> {
+    pub(crate) fn info(&self, position: u32, limits: SkillLimits) -> Arc<SourceInfo> {
         let root = match self {
             Self::Directory { path, .. } | Self::OptionalDirectory { path, .. } => absolute(path),
             Self::Embedded(_) => PathBuf::new(),
@@ -95,6 +100,8 @@ impl Source {
             label: self.label().into(),
             scope: self.scope(),
             root,
+            position,
+            limits,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::parse::{Content, Node, ReferenceYamlError, parse_reference_yaml};
+use crate::parse::{Content, Node, PythonYamlError, parse_reference_yaml};
 
 /// A value as the reference tool reads it: every scalar is text, as written in the source.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub(super) enum Value {
 }
 
 /// Reads frontmatter; `None` if it is not a mapping.
-pub(super) fn read_mapping(text: &str) -> Result<Option<Vec<(String, Value)>>, ReferenceYamlError> {
+pub(super) fn read_mapping(text: &str) -> Result<Option<Vec<(String, Value)>>, PythonYamlError> {
     let Some(node) = parse_reference_yaml(text)? else {
         return Ok(None);
     };
@@ -32,7 +32,7 @@ enum Level {
     Nested,
 }
 
-fn to_value(node: &Node<'_>, text: &str, level: Level) -> Result<Value, ReferenceYamlError> {
+fn to_value(node: &Node<'_>, text: &str, level: Level) -> Result<Value, PythonYamlError> {
     match &node.content {
         Content::Scalar(scalar, _) if matches!(node.as_plain(), Some("=" | "<<")) => {
             Ok(Value::NonText(scalar.to_string()))
@@ -46,11 +46,7 @@ fn to_value(node: &Node<'_>, text: &str, level: Level) -> Result<Value, Referenc
     }
 }
 
-fn to_pairs(
-    pairs: &[(Node<'_>, Node<'_>)],
-    text: &str,
-    level: Level,
-) -> Result<Vec<(String, Value)>, ReferenceYamlError> {
+fn to_pairs(pairs: &[(Node<'_>, Node<'_>)], text: &str, level: Level) -> Result<Vec<(String, Value)>, PythonYamlError> {
     let is_merge = |key: &Node<'_>| key.as_plain() == Some("<<");
     let mut merged = Vec::new();
     let mut has_merge = false;
@@ -84,7 +80,7 @@ fn to_pairs(
 }
 
 /// Returns the pairs that a merge key adds. The first source that has a key determines its value.
-fn merged_pairs(value: &Node<'_>, text: &str) -> Result<Vec<(String, Value)>, ReferenceYamlError> {
+fn merged_pairs(value: &Node<'_>, text: &str) -> Result<Vec<(String, Value)>, PythonYamlError> {
     let sources = match &value.content {
         Content::Mapping(_) => std::slice::from_ref(value),
         Content::Sequence(items) => items,
@@ -109,7 +105,7 @@ fn merged_pairs(value: &Node<'_>, text: &str) -> Result<Vec<(String, Value)>, Re
 fn check_indentation<'a, 'n: 'a>(
     values: impl Iterator<Item = &'a Node<'n>>,
     text: &str,
-) -> Result<(), ReferenceYamlError> {
+) -> Result<(), PythonYamlError> {
     let mut common = None;
     for value in values.filter(|value| matches!(value.content, Content::Mapping(_))) {
         let column = column(text, value.start());
@@ -126,8 +122,8 @@ fn column(text: &str, offset: usize) -> usize {
     text[line..offset].chars().filter(|c| *c != '\u{feff}').count()
 }
 
-fn error_at<T>(node: &Node<'_>, message: &'static str) -> Result<T, ReferenceYamlError> {
-    Err(ReferenceYamlError {
+fn error_at<T>(node: &Node<'_>, message: &'static str) -> Result<T, PythonYamlError> {
+    Err(PythonYamlError {
         offset: node.start(),
         message: message.into(),
     })

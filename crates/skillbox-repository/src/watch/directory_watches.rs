@@ -7,6 +7,7 @@ use std::sync::Arc;
 use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 
+use super::change_flag::ChangeFlag;
 use super::event_queue::EventQueue;
 use super::remote_fs::is_remote;
 use super::sync_cookies::SyncCookies;
@@ -18,6 +19,8 @@ pub(super) struct DirectoryWatches {
     watcher: RecommendedWatcher,
     /// `None` if the private directory could not be created; then every refresh checks everything.
     cookies: Option<SyncCookies>,
+    /// `None` if it has no watch on some directory; then every refresh waits for a cookie.
+    change_flag: Option<ChangeFlag>,
     watched: HashMap<PathBuf, FileIdentity>,
     /// The identities of the watched directories.
     identities: HashSet<FileIdentity>,
@@ -61,6 +64,7 @@ impl DirectoryWatches {
         Ok(Self {
             watcher,
             cookies,
+            change_flag: ChangeFlag::new().ok(),
             watched: HashMap::new(),
             identities: HashSet::new(),
             polled: HashSet::new(),
@@ -110,6 +114,13 @@ impl DirectoryWatches {
         }
         match self.watcher.watch(directory, RecursiveMode::NonRecursive) {
             Ok(()) => {
+                if self
+                    .change_flag
+                    .as_mut()
+                    .is_some_and(|flag| flag.add(directory).is_err())
+                {
+                    self.change_flag = None;
+                }
                 self.polled.remove(directory);
                 self.watched.insert(directory.to_owned(), identity);
                 self.identities.insert(identity);
@@ -144,13 +155,20 @@ impl DirectoryWatches {
         self.polled.remove(directory);
         if let Some(identity) = self.watched.remove(directory) {
             self.identities.remove(&identity);
+            if let Some(flag) = &mut self.change_flag {
+                flag.remove(directory);
+            }
             // This fails if the directory was removed, because the kernel has then dropped the watch.
             let _ = self.watcher.unwatch(directory);
         }
     }
 
-    /// Waits until all events up to now are in the queue, and returns whether they are.
+    /// Waits until all events up to now are in the queue, and returns whether they are. Without any change since the last
+    /// call, there is nothing to wait for.
     pub(super) fn sync(&mut self, events: &EventQueue) -> bool {
+        if self.change_flag.as_mut().is_some_and(|flag| !flag.take()) {
+            return true;
+        }
         self.cookies.as_mut().is_some_and(|cookies| cookies.sync(events))
     }
 }

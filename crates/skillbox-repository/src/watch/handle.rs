@@ -23,9 +23,9 @@ pub enum WatchError {
 
 /// Holds the watch of a repository, if it has one.
 #[derive(Debug, Default)]
-pub(crate) struct WatchSlot(Mutex<Option<Arc<WatchLoop>>>);
+pub(crate) struct ActiveWatch(Mutex<Option<Arc<WatchLoop>>>);
 
-impl WatchSlot {
+impl ActiveWatch {
     pub(crate) fn current(&self) -> Option<Arc<WatchLoop>> {
         self.lock().clone()
     }
@@ -39,19 +39,19 @@ impl WatchSlot {
 #[derive(Debug)]
 pub struct WatchHandle {
     watch_loop: Arc<WatchLoop>,
-    slot: Arc<WatchSlot>,
+    active_watch: Arc<ActiveWatch>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl WatchHandle {
     pub(crate) fn start(
         current: &Arc<CurrentCatalog>,
-        slot: &Arc<WatchSlot>,
+        active_watch: &Arc<ActiveWatch>,
         options: WatchOptions,
     ) -> Result<Self, WatchError> {
         let watch_loop = Arc::new(WatchLoop::new(options));
         {
-            let mut watch = slot.lock();
+            let mut watch = active_watch.lock();
             if watch.is_some() {
                 return Err(WatchError::AlreadyWatched);
             }
@@ -64,11 +64,11 @@ impl WatchHandle {
         match thread {
             Ok(thread) => Ok(Self {
                 watch_loop,
-                slot: slot.clone(),
+                active_watch: active_watch.clone(),
                 thread: Some(thread),
             }),
             Err(error) => {
-                *slot.lock() = None;
+                *active_watch.lock() = None;
                 Err(WatchError::Thread(error))
             }
         }
@@ -95,7 +95,7 @@ impl WatchHandle {
 
 impl Drop for WatchHandle {
     fn drop(&mut self) {
-        *self.slot.lock() = None;
+        *self.active_watch.lock() = None;
         self.watch_loop.close();
         if let Some(thread) = self.thread.take() {
             // The panic hook has already reported a panic of the thread.

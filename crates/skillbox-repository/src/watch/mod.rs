@@ -9,6 +9,7 @@
 //! system is remote (changes by other hosts cause no events), or if a directory has two paths (events arrive for only
 //! one of them).
 
+mod change_flag;
 mod directory_watches;
 mod event_queue;
 mod handle;
@@ -17,6 +18,7 @@ mod remote_fs;
 mod sync_cookies;
 mod watch_loop;
 
-pub(crate) use handle::WatchSlot;
+pub(crate) use handle::ActiveWatch;
 pub use handle::{WatchError, WatchHandle};
 pub use options::{WatchMode, WatchOptions};
+pub use remote_fs::is_remote_file_system;

@@ -1,6 +1,9 @@
 //! Detects file systems on which changes by other hosts cause no events.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
+
+use rustix::fs::StatFs;
 
 /// The magic numbers (`linux/magic.h` and the headers of the file systems) of network file systems, of shared folders
 /// of virtual machines, and of user-space file systems.
@@ -22,5 +25,14 @@ const REMOTE_FS_MAGIC: [u64; 12] = [
 /// Whether `path` is on a remote file system. If `statfs` fails, the file system counts as local, and the watch reports
 /// the error.
 pub(super) fn is_remote(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|stat| REMOTE_FS_MAGIC.contains(&(stat.f_type as u64 & 0xffff_ffff)))
+    rustix::fs::statfs(path).is_ok_and(|stat| is_remote_magic(&stat))
+}
+
+/// Whether an open file or directory is on a file system on which changes by other hosts cause no events.
+pub fn is_remote_file_system(file: BorrowedFd<'_>) -> std::io::Result<bool> {
+    Ok(is_remote_magic(&rustix::fs::fstatfs(file)?))
+}
+
+fn is_remote_magic(stat: &StatFs) -> bool {
+    REMOTE_FS_MAGIC.contains(&(stat.f_type as u64 & 0xffff_ffff))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 use skillbox_model::Digest;
-use skillbox_repository::SkillDir;
+use skillbox_repository::{Repository, ScanOptions, SkillDir, SkillLimits, SkillReadError};
 
 use crate::skill_fixture::SkillFixture;
 
@@ -108,4 +108,66 @@ proptest! {
         order.reverse();
         prop_assert_eq!(write("second", &order), first);
     }
+}
+
+#[test]
+fn a_skill_over_a_limit_is_an_error_that_names_the_setting() {
+    let fixture = SkillFixture::new();
+    fixture.write_skill("one");
+    fixture.write_file("one/a", [0; 1000]);
+    fixture.write_file("one/b", [0; 1000]);
+    let digest = |limits: SkillLimits| {
+        let options = ScanOptions {
+            skill_limits: limits,
+            ..ScanOptions::default()
+        };
+        let catalog = Repository::open(vec![fixture.source()], options).catalog();
+        catalog.get("one").unwrap().open().unwrap().digest()
+    };
+    let limits = SkillLimits {
+        files: 3,
+        bytes: 2500,
+        file_bytes: 1000,
+    };
+    digest(limits).expect("exactly at the limits");
+    for (limits, setting) in [
+        (SkillLimits { files: 2, ..limits }, "max_skill_files"),
+        (SkillLimits { bytes: 1999, ..limits }, "max_skill_bytes"),
+        (
+            SkillLimits {
+                file_bytes: 999,
+                ..limits
+            },
+            "max_skill_file_bytes",
+        ),
+    ] {
+        let error = digest(limits).unwrap_err().to_string();
+        assert!(error.contains(setting), "{error}");
+    }
+    // A sparse file is refused by its size, without reading it.
+    let sparse = fs::File::create(fixture.path("one/sparse")).unwrap();
+    sparse.set_len(200 << 30).unwrap();
+    let error = digest(SkillLimits::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("sparse") && error.contains("max_skill_file_bytes"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_cancelled_digest_stops_reading() {
+    let fixture = SkillFixture::new();
+    fixture.write_skill("one");
+    let sparse = fs::File::create(fixture.path("one/sparse")).unwrap();
+    sparse.set_len(200 << 20).unwrap();
+    let catalog = fixture.scan();
+    let dir = catalog.get("one").unwrap().open().unwrap();
+    let reads = std::cell::Cell::new(0);
+    let cancel_after_ten = || {
+        reads.set(reads.get() + 1);
+        reads.get() > 10
+    };
+    let stopped = dir.digest_unless(&cancel_after_ten);
+    assert!(matches!(stopped, Err(SkillReadError::Cancelled(_))), "{stopped:?}");
+    assert_eq!(reads.get(), 11);
 }

@@ -108,44 +108,6 @@ fn version_control_packages_and_caches_are_skipped() {
 }
 
 #[test]
-fn a_nested_skill_is_reported_and_not_loaded() {
-    let fixture = SkillFixture::new();
-    fixture.write_skill("outer");
-    fixture.write_skill("outer/inner");
-    fixture.write_skill("outer/templates/deep/second");
-    fixture.write_file("outer/other/skill.md", "whatever");
-    fixture.write_skill("outer/node_modules/package");
-    fixture.write_skill("beside");
-    let catalog = fixture.scan();
-    assert_eq!(names(&catalog), ["beside", "outer"]);
-    assert_diagnostics(
-        &catalog,
-        &fixture.root(),
-        &[
-            ("nested_skill", "outer/inner/SKILL.md"),
-            ("nested_skill", "outer/other/skill.md"),
-            ("nested_skill", "outer/templates/deep/second/SKILL.md"),
-        ],
-    );
-    assert_eq!(catalog.diagnostics_of(catalog.get("outer").unwrap()).count(), 3);
-    assert_eq!(catalog.diagnostics_of(catalog.get("beside").unwrap()).count(), 0);
-}
-
-#[test]
-fn skills_below_a_broken_skill_are_reported_and_not_loaded() {
-    let fixture = SkillFixture::new();
-    fixture.write_file("SKILL.md", "no frontmatter");
-    fixture.write_skill("below");
-    let catalog = fixture.scan();
-    assert!(catalog.is_empty());
-    assert_diagnostics(
-        &catalog,
-        &fixture.root(),
-        &[("no_frontmatter", "SKILL.md"), ("nested_skill", "below/SKILL.md")],
-    );
-}
-
-#[test]
 fn the_order_does_not_depend_on_the_number_of_threads() {
     let fixture = SkillFixture::new();
     for index in 0..300 {

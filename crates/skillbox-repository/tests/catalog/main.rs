@@ -14,6 +14,8 @@ mod digest;
 mod discovery;
 /// Embedded skills behave like skills on disk.
 mod embedded;
+/// Skills inside other skills, and skills that do not load.
+mod nested_skills;
 /// The precedence of sources, and shadowed skills.
 mod precedence;
 /// What a refresh reads and reports.

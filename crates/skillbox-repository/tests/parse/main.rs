@@ -5,7 +5,11 @@
 mod bad_input;
 /// The metadata and diagnostics of valid, odd and broken frontmatter.
 mod frontmatter_cases;
+/// Generated frontmatter.
+mod generated_yaml;
 /// Every recorded result of the reference tool.
 mod parity;
 /// Property tests with arbitrary bytes.
 mod properties;
+/// The values that PyYAML reads.
+mod pyyaml;

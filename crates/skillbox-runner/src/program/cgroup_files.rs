@@ -56,12 +56,12 @@ impl CgroupFiles {
     }
 
     /// How often the kernel killed a process because of the memory limit of the group.
-    pub fn oom_kills(&self) -> Option<u64> {
+    pub fn oom_kill_count(&self) -> Option<u64> {
         read_keyed_number(self.memory_events.as_ref()?, "oom_kill")
     }
 
     /// How often the kernel refused to create a process because of the process limit of the group.
-    pub fn refused_processes(&self) -> Option<u64> {
+    pub fn failed_fork_count(&self) -> Option<u64> {
         read_keyed_number(self.pids_events.as_ref()?, "max")
     }
 
@@ -102,7 +102,7 @@ fn read_number(file: &File) -> Option<u64> {
     read_text(file)?.trim().parse().ok()
 }
 
-/// The number after a key in a file of `key read_number` lines.
+/// The number after a key in a file of `key number` lines.
 fn read_keyed_number(file: &File, name: &str) -> Option<u64> {
     let text = read_text(file)?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));

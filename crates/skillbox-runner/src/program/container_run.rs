@@ -19,7 +19,7 @@ pub fn run_container() -> io::Result<()> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let cgroup = CgroupFiles::open();
     // Opened now, because the file belongs to root once this process is undumpable.
-    let oom_score = File::options().write(true).open("/proc/self/oom_score_adj").ok();
+    let oom_score_file = File::options().write(true).open("/proc/self/oom_score_adj").ok();
     // The command has the same user and must not trace this process.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     connection.send(&ToExecutor::Ready(Box::new(facts::gather_container_facts(&cgroup))))?;
@@ -33,7 +33,7 @@ pub fn run_container() -> io::Result<()> {
             is_workspace_full,
         }) => return refuse(&mut connection, reason, is_workspace_full),
     };
-    let command = match supervise::start_command(&job, oom_score) {
+    let command = match supervise::start_command(&job, oom_score_file) {
         Ok(command) => command,
         Err(error) => {
             return refuse(

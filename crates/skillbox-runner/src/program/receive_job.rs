@@ -67,7 +67,7 @@ pub fn receive_job(connection: &mut Connection, workspace: &OwnedFd) -> Result<J
 fn check_digests(job: &Job, workspace: &OwnedFd) -> Result<(), ReceiveError> {
     for skill in &job.skills {
         let shown = String::from_utf8_lossy(&skill.path);
-        let skip: Vec<&[u8]> = skill.unhashed_names.iter().map(|name| name.as_bytes()).collect();
+        let skip: Vec<&[u8]> = skill.names_outside_digest.iter().map(|name| name.as_bytes()).collect();
         let found = open_directory(workspace.as_fd(), &skill.path)
             .map_err(io::Error::from)
             .and_then(|root| tree_digest(root.as_fd(), &skip))

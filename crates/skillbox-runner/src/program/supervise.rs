@@ -42,7 +42,7 @@ pub struct RunningCommand {
 }
 
 /// Starts the command of a job.
-pub fn start_command(job: &Job, oom_score: Option<File>) -> io::Result<RunningCommand> {
+pub fn start_command(job: &Job, oom_score_file: Option<File>) -> io::Result<RunningCommand> {
     let text = |bytes: &Vec<u8>| CString::new(bytes.clone()).map_err(io::Error::other);
     let argv: Vec<CString> = job.argv.iter().map(text).collect::<io::Result<_>>()?;
     let env: Vec<CString> = job
@@ -66,7 +66,7 @@ pub fn start_command(job: &Job, oom_score: Option<File>) -> io::Result<RunningCo
     container_init::replace_standard_streams(stdin_read, out_write, err_write)?;
     // The command inherits the high score, so that the kernel kills it before the runner if memory runs out: without
     // the runner the run has no report. If the container forbids the change, the kernel chooses.
-    let set_oom_score = |value: &[u8]| oom_score.as_ref().map(|mut file| file.write_all(value));
+    let set_oom_score = |value: &[u8]| oom_score_file.as_ref().map(|mut file| file.write_all(value));
     set_oom_score(b"1000");
     let started_at = Instant::now();
     let command = container_init::start_command(&argv, &env);
@@ -134,7 +134,7 @@ impl RunningCommand {
         cgroup: &CgroupFiles,
     ) -> io::Result<CommandResult> {
         let cpu_before = cgroup.cpu_time().unwrap_or_default();
-        let (kills_before, refused_before) = (cgroup.oom_kills(), cgroup.refused_processes());
+        let (kills_before, refused_before) = (cgroup.oom_kill_count(), cgroup.failed_fork_count());
         let exec_error = self.command.exec_error;
         connection.send(&ToExecutor::Started { exec_error })?;
         let cpu_limit = Duration::from_millis(job.cpu_limit_ms);
@@ -191,8 +191,8 @@ impl RunningCommand {
             duration_micros,
             cpu_micros: u64::try_from(cpu.as_micros()).map_err(io::Error::other)?,
             peak_memory: cgroup.memory_peak(),
-            memory_hit: has_grown(kills_before, cgroup.oom_kills()),
-            pids_hit: has_grown(refused_before, cgroup.refused_processes()),
+            memory_limit_hit: has_grown(kills_before, cgroup.oom_kill_count()),
+            pids_limit_hit: has_grown(refused_before, cgroup.failed_fork_count()),
             workspace_full: workspace_is_full(),
         })
     }

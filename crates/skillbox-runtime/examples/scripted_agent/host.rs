@@ -134,7 +134,9 @@ impl Host {
             session: None,
             events: EventSink::silent(),
             cancel: CancelToken::new()?,
-            export_dir: None,
+            export: None,
+            origin: Default::default(),
+            keep_files: false,
         };
         Ok(serde_json::to_string(&self.runtime.run(&request, context)?)?)
     }

@@ -61,6 +61,6 @@ fn runtime(spawner: Spawner, state: &Path) -> Result<Runtime, Box<dyn Error>> {
         repository.into(),
         profiles,
         vec![Executor::Local(Box::new(executor))],
-        RuntimeSettings::at(state),
+        RuntimeSettings::with_state_dir(state),
     ))
 }

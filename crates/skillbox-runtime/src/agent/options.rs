@@ -13,14 +13,23 @@ pub struct AgentOptions {
     pub session: Option<SessionId>,
     /// Who runs the hooks that are commands.
     pub hook_runner: HookRunner,
-    /// When the session picks up changed skills.
-    pub refresh: RefreshPolicy,
+    /// When the session picks up changed skills; by default, the dialect decides.
+    pub refresh: Option<RefreshPolicy>,
 }
 
 impl AgentOptions {
     /// The defaults of a dialect.
     pub fn new(dialect: Dialect) -> Self {
         Settings::new(dialect).into()
+    }
+
+    /// When the session picks up changed skills.
+    pub fn refresh(&self) -> RefreshPolicy {
+        self.refresh.unwrap_or(match self.settings.dialect {
+            // Spring AI Alibaba reloads its skills before each model call.
+            Dialect::Saa => RefreshPolicy::EveryCall,
+            Dialect::Skillbox | Dialect::Trpc | Dialect::Deepagents | Dialect::Agentskills => RefreshPolicy::EveryTurn,
+        })
     }
 
     /// The same options, with state and workspace stored under an id.
@@ -36,7 +45,7 @@ impl From<Settings> for AgentOptions {
             settings,
             session: None,
             hook_runner: HookRunner::default(),
-            refresh: RefreshPolicy::default(),
+            refresh: None,
         }
     }
 }
@@ -54,9 +63,9 @@ pub enum HookRunner {
 /// When a session picks up skills that changed on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RefreshPolicy {
-    /// At the start of a turn, so that prompts are stable within it.
+    /// At the start of a turn, so that prompts are stable within it. The first use of a session starts its first turn.
     #[default]
     EveryTurn,
-    /// At every call, for protocols without turns and for processes that make one call.
+    /// At every call: changes that were complete before the call are visible to it.
     EveryCall,
 }

@@ -27,6 +27,28 @@ pub enum ToolError {
         /// The hook's reason, or why it could not run.
         reason: String,
     },
+    /// Too many forks have not returned.
+    #[error("the limit of {limit} forked skills that have not returned a result is reached")]
+    ForkLimit {
+        /// The limit.
+        limit: usize,
+    },
+    /// The session is not the fork of another.
+    #[error("this session is not a fork, so it has no session to return a result to")]
+    NotAFork,
+    /// A fork returns one result only.
+    #[error("this session has returned its result already")]
+    AlreadyReturned,
+    /// The data of an event or the result of a fork is too large.
+    #[error("{field} has {size} bytes, more than the {limit} allowed")]
+    TooLarge {
+        /// The argument.
+        field: &'static str,
+        /// Its size in bytes.
+        size: usize,
+        /// The largest size.
+        limit: usize,
+    },
     /// The cancel token of a run cannot be created.
     #[error("cannot create the cancel token of the run: {0}")]
     CancelToken(#[source] io::Error),
@@ -45,6 +67,10 @@ impl ToolError {
             Self::Refused(error) => error.code(),
             Self::Run(error) => error.code(),
             Self::BlockedByHook { .. } => ErrorCode::ToolNotAllowed,
+            Self::ForkLimit { .. } => ErrorCode::LoadLimit,
+            Self::NotAFork => ErrorCode::InvalidRequest,
+            Self::AlreadyReturned => ErrorCode::AlreadyExists,
+            Self::TooLarge { .. } => ErrorCode::LimitExceeded,
             Self::CancelToken(_) => ErrorCode::Internal,
         }
     }
@@ -59,7 +85,15 @@ impl ToolError {
                 body.hint = Some("follow the hook's reason, or unload its skill".to_owned());
                 body
             }
-            Self::CancelToken(_) => ErrorBody::new(self.code(), self.to_string()),
+            Self::ForkLimit { .. } => {
+                let mut body = ErrorBody::new(self.code(), self.to_string());
+                body.hint = Some("return the result of one with `return_result`, or remove its session".to_owned());
+                body
+            }
+            Self::TooLarge { field, .. } => ErrorBody::new(self.code(), self.to_string()).with_field(*field),
+            Self::NotAFork | Self::AlreadyReturned | Self::CancelToken(_) => {
+                ErrorBody::new(self.code(), self.to_string())
+            }
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod copy;
 mod freezer;
-mod watched_snapshots;
+mod mount_table;
+mod skill_watch;
+mod snapshot_cache;
 
 pub(crate) use freezer::SkillFreezer;

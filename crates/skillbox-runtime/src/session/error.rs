@@ -43,6 +43,15 @@ impl SessionError {
         move |source| Self::Io { action, path, source }
     }
 
+    /// The same error, or [`SessionError::Unknown`] if a file of the session is missing because the session was removed.
+    #[must_use]
+    pub fn or_unknown(self, id: &SessionId) -> Self {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Self::Unknown(id.clone()),
+            error => error,
+        }
+    }
+
     /// The stable code of this error.
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -110,7 +110,7 @@ mod tests {
         let cache = FileCache::<Numbers>::default();
         let read = || cache.read(&path).unwrap();
         let push = |number: u32| {
-            let pushed = this_process.try_change_cached("numbers.json", &cache, |numbers: Option<Numbers>| {
+            let pushed = this_process.try_update_cached_file("numbers.json", &cache, |numbers: Option<Numbers>| {
                 let mut numbers = numbers.unwrap_or_default();
                 numbers.push(number);
                 Ok::<_, SessionError>(((), Some(numbers)))
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(read(), Some(vec![1]));
         // Often enough that the file system reuses an inode number.
         for number in 2..50 {
-            let changed = other_process.change("numbers.json", |numbers: &mut Option<Numbers>| {
+            let changed = other_process.update_file("numbers.json", |numbers: &mut Option<Numbers>| {
                 numbers.get_or_insert_default().push(number);
             });
             changed.unwrap();

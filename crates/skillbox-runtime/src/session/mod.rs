@@ -2,6 +2,8 @@
 
 mod error;
 mod file_cache;
+mod forks;
+mod image;
 mod open;
 mod ownership;
 mod pins;
@@ -12,7 +14,12 @@ mod store;
 mod usage;
 
 pub use error::SessionError;
-pub use open::{OpenSession, RunLock};
+pub use forks::Fork;
+pub(crate) use forks::{
+    ForkOrigin, MAX_OPEN_FORKS, add_fork, list_forks, mark_returned, read_fork_origin, remove_fork,
+    try_change_fork_origin, write_fork_origin,
+};
+pub use open::{NewWorkspace, OpenSession, RunLock};
 pub use ownership::Ownership;
 pub use pins::Pins;
 pub use record::SessionRecord;

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use skillbox_loader::SkillsState;
+use skillbox_loader::{SkillsState, StoredTurnTexts};
 use skillbox_model::SessionId;
 
 use super::file_cache::FileCache;
@@ -10,6 +10,9 @@ use super::{OpenSession, SessionError};
 
 /// The file beside the session's workspace.
 const STATE_FILE: &str = "state.json";
+
+/// The file with the texts of skills that the current turn has read.
+const TURN_TEXTS_FILE: &str = "turn_texts.json";
 
 /// The store of one state. Every read and every change holds one lock.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub(crate) enum Persist {
 
 /// The state of a stored session.
 pub(crate) fn read_skills_state(session: &OpenSession) -> Result<SkillsState, SessionError> {
-    Ok(session.read(STATE_FILE)?.unwrap_or_default())
+    Ok(session.read_file(STATE_FILE)?.unwrap_or_default())
 }
 
 impl StateStore {
@@ -67,8 +70,25 @@ impl StateStore {
                 Ok(result)
             }
             Self::Disk(session, cache) => {
-                session.try_change_cached(STATE_FILE, cache, |state| step(state.unwrap_or_default()))
+                session.try_update_cached_file(STATE_FILE, cache, |state| step(state.unwrap_or_default()))
             }
+        }
+    }
+
+    /// The texts that the current turn has read, as another process stored them.
+    pub(crate) fn read_turn_texts(&self) -> Result<StoredTurnTexts, SessionError> {
+        match self {
+            Self::Memory(_) => Ok(StoredTurnTexts::default()),
+            Self::Disk(session, _) => Ok(session.read_file(TURN_TEXTS_FILE)?.unwrap_or_default()),
+        }
+    }
+
+    /// Stores the texts that the current turn has read. The caller is inside [`update`](Self::update).
+    pub(crate) fn write_turn_texts(&self, texts: &StoredTurnTexts) -> Result<(), SessionError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Disk(session, _) if texts.is_empty() => session.remove_file(TURN_TEXTS_FILE),
+            Self::Disk(session, _) => session.replace_file(TURN_TEXTS_FILE, texts).map(drop),
         }
     }
 

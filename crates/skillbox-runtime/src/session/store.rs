@@ -1,15 +1,19 @@
 //! All sessions below one directory: opens, lists and removes them.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use skillbox_executor::workspace::{Owner, remove_tree};
 use skillbox_model::SessionId;
 
+use super::image::SessionImages;
+use super::open::{DIRECTORIES, IMAGE_FILE, WORKSPACE};
 use super::{OpenSession, SessionError, SessionRecord};
 
 /// The sessions of one state directory.
@@ -19,7 +23,11 @@ use super::{OpenSession, SessionError, SessionRecord};
 /// sessions/<id>/uses             one byte per run; its modification time is the last use
 /// sessions/<id>/state.json       loaded, selected and disabled skills
 /// sessions/<id>/pins.json        pinned artifact versions
-/// sessions/<id>/workspace/       the workspace, owned by the user that scripts run as
+/// sessions/<id>/forks.json       the forks of the session
+/// sessions/<id>/fork.json        the origin of the session, if it is a fork
+/// sessions/<id>/workspace.img    the workspace, as a file system of its own with hard limits
+/// sessions/<id>/workspace        or a link to its directory, owned by the user that scripts run as
+/// sessions/.workspaces/<random>/ that directory; the script can read this path, and not the id of the session
 /// sessions/<id>/owner.lock       held by the owning server process, if there is one
 /// sessions/<id>/*.lock           held during a run, or during the change of a file
 /// ```
@@ -27,6 +35,7 @@ use super::{OpenSession, SessionError, SessionRecord};
 pub struct SessionStore {
     root: PathBuf,
     script_owner: Option<Owner>,
+    images: Option<Arc<SessionImages>>,
 }
 
 impl SessionStore {
@@ -35,20 +44,23 @@ impl SessionStore {
         Self {
             root: root.into(),
             script_owner,
+            // Only root can mount, and root's scripts have another user.
+            images: script_owner.map(|owner| Arc::new(SessionImages::new(owner))),
         }
     }
 
     /// Opens a session, or creates it if it does not exist.
     pub fn open_or_create(&self, id: &SessionId) -> Result<OpenSession, SessionError> {
         let path = self.path(id);
-        if let Some(session) = OpenSession::open_existing(id, &path, self.script_owner) {
+        if let Some(session) = OpenSession::open_existing(id, &path, self.script_owner, self.images.clone()) {
             return Ok(session);
         }
         // Only this user needs access: the sandbox opens its workspace through a descriptor.
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&path).map_err(SessionError::io("create", &path))?;
-        OpenSession::open_or_create(id.clone(), path, self.script_owner)
+        OpenSession::open_or_create(id.clone(), path, self.script_owner, self.images.clone())
+            .map_err(|error| error.or_unknown(id))
     }
 
     /// Creates a session that must not exist yet.
@@ -60,7 +72,8 @@ impl SessionStore {
             .map_err(SessionError::io("create", &self.root))?;
         let path = self.path(id);
         match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => OpenSession::open_or_create(id.clone(), path, self.script_owner),
+            Ok(()) => OpenSession::open_or_create(id.clone(), path, self.script_owner, self.images.clone())
+                .map_err(|error| error.or_unknown(id)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(SessionError::Exists(id.clone())),
             Err(error) => Err(SessionError::io("create", &path)(error)),
         }
@@ -72,7 +85,7 @@ impl SessionStore {
         if !path.is_dir() {
             return Err(SessionError::Unknown(id.clone()));
         }
-        OpenSession::open_or_create(id.clone(), path, self.script_owner)
+        OpenSession::open_or_create(id.clone(), path, self.script_owner, self.images.clone())
     }
 
     /// Every session, sorted by id.
@@ -101,18 +114,61 @@ impl SessionStore {
         // The directory is renamed first, so that a new session with the same id starts empty even if the removal fails.
         let path = self.path(id);
         let trash = self.root.join(format!("{TRASH_PREFIX}{}-{id}", std::process::id()));
-        fs::rename(&path, &trash).map_err(SessionError::io("rename", &path))?;
+        fs::rename(&path, &trash).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => SessionError::Unknown(id.clone()),
+            _ => SessionError::io("rename", &path)(error),
+        })?;
         drop(lock);
-        self.remove_directory(&trash)
+        if let Some(images) = &self.images {
+            images.release(&path.join(IMAGE_FILE));
+        }
+        self.remove_session_directory(&trash)
+    }
+
+    /// Removes the directory of a session with the directory of its workspace.
+    fn remove_session_directory(&self, path: &Path) -> Result<(), SessionError> {
+        // The link is ours: only this user can write to the directory of a session.
+        if let Ok(link) = fs::read_link(path.join(WORKSPACE))
+            && let Some(name) = link.file_name()
+        {
+            self.remove_directory(&self.root.join(DIRECTORIES).join(name))?;
+        }
+        self.remove_directory(path)
+    }
+
+    /// Removes the directories of workspaces that no session refers to.
+    fn remove_unused_workspaces(&self) -> Result<(), SessionError> {
+        let directories = self.root.join(DIRECTORIES);
+        let mut used = BTreeSet::new();
+        // The list comes first: a session that is created meanwhile has its directory before its link.
+        let found = fs::read_dir(&directories).into_iter().flatten().flatten();
+        let found: Vec<_> = found.map(|entry| entry.file_name()).collect();
+        for entry in self.entries()? {
+            if let Ok(link) = fs::read_link(self.root.join(entry).join(WORKSPACE)) {
+                used.extend(link.file_name().map(std::ffi::OsStr::to_owned));
+            }
+        }
+        for name in found {
+            let path = directories.join(&name);
+            let age = fs::metadata(&path)
+                .and_then(|found| found.modified())
+                .map(|time| time.elapsed());
+            let is_new = age.is_ok_and(|age| age.unwrap_or_default() < CREATION_TIME);
+            if !used.contains(&name) && !is_new {
+                self.remove_directory(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes sessions that were idle for longer than `ttl`, and completes interrupted removals.
     pub fn collect_garbage(&self, ttl: Duration) -> Result<Vec<SessionId>, SessionError> {
         for entry in self.entries()? {
             if entry.as_encoded_bytes().starts_with(TRASH_PREFIX.as_bytes()) {
-                self.remove_directory(&self.root.join(entry))?;
+                self.remove_session_directory(&self.root.join(entry))?;
             }
         }
+        self.remove_unused_workspaces()?;
         let mut removed = Vec::new();
         for record in self.list()? {
             if record.idle_time() < ttl {
@@ -151,7 +207,7 @@ impl SessionStore {
 
     fn remove_directory(&self, path: &Path) -> Result<(), SessionError> {
         let failed = |error: io::Error| SessionError::io("remove", path)(error);
-        let parent = File::open(&self.root).map_err(failed)?;
+        let parent = File::open(path.parent().unwrap_or(&self.root)).map_err(failed)?;
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         remove_tree(parent.as_fd(), name).map_err(|error| failed(error.into()))
     }
@@ -159,3 +215,6 @@ impl SessionStore {
 
 /// Prefix of directories to be removed. No session id starts with a dot.
 const TRASH_PREFIX: &str = ".doomed-";
+
+/// The longest time between the creation of the directory of a workspace and that of the link to it.
+const CREATION_TIME: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skillbox_loader::{AgentName, CallArguments, ToolCallHooks};
+use skillbox_loader::{AgentName, CallArguments, FiredHooks, HookEvent};
 
 use super::call_steps::concat_deltas;
 use super::run_hooks::HookContext;
@@ -23,6 +23,9 @@ struct AfterToolCallInput {
     /// Its result.
     #[serde(default)]
     result: Value,
+    /// Why it failed, if it did.
+    #[serde(default)]
+    error: Option<String>,
 }
 
 impl AgentSession {
@@ -38,7 +41,7 @@ impl AgentSession {
     /// # let source = Source::Directory { path, scope: Scope::Project };
     /// # let repository = Repository::open(vec![source], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::with_state_dir("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// use serde_json::json;
     ///
@@ -57,15 +60,42 @@ impl AgentSession {
         arguments: &Value,
         result: &Value,
     ) -> Result<ToolOutcome, ToolError> {
-        let step = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
-            Ok((loader.after_tool_call(agent, tool), Persist::Changes))
-        })?;
-        let ToolCallHooks { hooks, delta } = step.value;
         let context = HookContext {
-            agent,
             tool: Some((tool, arguments)),
             response: Some(result),
+            ..HookContext::of_agent(agent)
         };
+        self.run_hooks_after(HookEvent::PostToolUse, context, tool)
+    }
+
+    /// Runs the hooks of loaded skills after a call of the host that failed.
+    pub fn after_failed_tool_call(
+        &self,
+        agent: &AgentName,
+        tool: &str,
+        arguments: &Value,
+        error: &str,
+    ) -> Result<ToolOutcome, ToolError> {
+        let context = HookContext {
+            tool: Some((tool, arguments)),
+            error: Some(error),
+            ..HookContext::of_agent(agent)
+        };
+        self.run_hooks_after(HookEvent::PostToolUseFailure, context, tool)
+    }
+
+    fn run_hooks_after(
+        &self,
+        event: HookEvent,
+        context: HookContext<'_>,
+        tool: &str,
+    ) -> Result<ToolOutcome, ToolError> {
+        let agent = context.agent;
+        let step = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
+            let input = json!({"tool_name": tool});
+            Ok((loader.fire_event(agent, event, &input), Persist::Changes))
+        })?;
+        let FiredHooks { hooks, delta } = step.value;
         let hooks = self.run_hooks(hooks, context, None);
         let notes = self.add_prompt_notes(&hooks, agent)?;
         let (result, text) = (json!({"tool": tool}), format!("{tool} was called"));
@@ -84,7 +114,11 @@ impl AgentSession {
             tool,
             arguments,
             result,
+            error,
         } = arguments.parse()?;
-        self.after_tool_call(&call.agent, &tool, &arguments, &result)
+        match error {
+            None => self.after_tool_call(&call.agent, &tool, &arguments, &result),
+            Some(error) => self.after_failed_tool_call(&call.agent, &tool, &arguments, &error),
+        }
     }
 }

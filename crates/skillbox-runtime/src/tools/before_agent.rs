@@ -20,9 +20,9 @@ struct BeforeAgentInput {
     /// The agent that starts this one; without it, the user does.
     #[serde(default)]
     parent: Option<AgentName>,
-    /// What the agent inherits from its parent.
-    #[serde(default)]
-    inheritance: Inheritance,
+    /// What the agent inherits from its parent; by default, what the settings say.
+    #[serde(default, alias = "subagent_inherit")]
+    inheritance: Option<Inheritance>,
     /// The only skills that the agent can see; without it, all.
     #[serde(default)]
     skills: Option<BTreeSet<SkillName>>,
@@ -37,7 +37,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentOptions, AgentSession, AgentSpec, Dialect, Runtime, RuntimeSettings};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::with_state_dir("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Deepagents))?;
     /// let start = session.before_agent(&AgentSpec::main())?.expect("the first turn adds the skills");
     /// assert_eq!(start.changed_keys["skills_loaded"], serde_json::json!([]));
@@ -49,12 +49,7 @@ impl AgentSession {
         let Some(TurnStartEffects { delta, hooks }) = step.value else {
             return Ok(None);
         };
-        let context = HookContext {
-            agent: &spec.agent,
-            tool: None,
-            response: None,
-        };
-        let hooks = self.run_hooks(hooks, context, None);
+        let hooks = self.run_hooks(hooks, HookContext::of_agent(&spec.agent), None);
         let notes = self.add_prompt_notes(&hooks, &spec.agent)?;
         let delta = concat_deltas([delta, notes]);
         let outcome = self
@@ -77,7 +72,7 @@ impl AgentSession {
         } = arguments.parse()?;
         let spec = AgentSpec {
             agent: call.agent.clone(),
-            parent: parent.map(|parent| (parent, inheritance)),
+            parent: parent.map(|parent| (parent, inheritance.unwrap_or(self.settings().subagent_inherit))),
             filter: skills.map_or(SkillFilter::All, SkillFilter::Only),
         };
         let outcome = self.before_agent(&spec)?;

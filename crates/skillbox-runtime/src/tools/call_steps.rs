@@ -3,9 +3,12 @@
 //! A call is checked and applied to the state under one lock. Runs and commands of hooks happen outside that lock, so that
 //! a slow command does not block the session.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use skillbox_executor::{CancelToken, EventSink};
-use skillbox_loader::{MatchedHook, OperationOutcome, Session, SkillsState, StateDelta, ToolCallHooks, ToolCallReply};
+use skillbox_loader::{
+    FiredHooks, ForkRequest, HookEvent, MatchedHook, OperationOutcome, Session, SkillsState, StateDelta,
+    StateOperation, ToolCallReply,
+};
 use skillbox_model::{RunReport, RunRequest};
 use skillbox_repository::Catalog;
 
@@ -27,7 +30,7 @@ enum HookCommands {
 /// A call that passed its check and was applied to the state.
 struct CallAttempt {
     /// The hooks that run before the call.
-    hooks_before: ToolCallHooks,
+    hooks_before: FiredHooks,
     applied: AppliedCall,
     /// Whether the changed state was stored.
     is_stored: bool,
@@ -35,7 +38,7 @@ struct CallAttempt {
 
 impl CallAttempt {
     /// Whether the call has to be applied again once the commands of its hooks have run.
-    fn is_deferred(&self) -> bool {
+    fn must_apply_again(&self) -> bool {
         !self.is_stored && matches!(self.applied, AppliedCall::Answered { .. })
     }
 }
@@ -46,10 +49,12 @@ enum AppliedCall {
     Answered {
         outcome: OperationOutcome<Value>,
         /// The hooks that the call itself fired, and those that run after it.
-        hooks_after: ToolCallHooks,
+        hooks_after: FiredHooks,
     },
     /// The call is a run, which does not change the state.
     Run(Box<RunRequest>),
+    /// The call loads a skill in a session of its own, which does not change the state.
+    Fork(Box<ForkRequest>),
 }
 
 /// A call that was made, but whose hooks after it have not run yet.
@@ -63,6 +68,8 @@ pub(super) struct CompletedCall {
     pub(super) after: SkillsState,
     /// The hooks that run after the call.
     pub(super) hooks_after: Vec<MatchedHook>,
+    /// The hooks that fired in a fork.
+    pub(super) hooks_in_fork: Vec<HookOutcome>,
     /// The report, if the call was a run.
     pub(super) report: Option<Box<RunReport>>,
 }
@@ -75,7 +82,7 @@ impl AgentSession {
     /// # use skillbox_runtime::{AgentOptions, AgentSession, Dialect, Runtime, RuntimeSettings, ToolCall};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::with_state_dir("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// use serde_json::json;
     ///
@@ -102,6 +109,9 @@ impl AgentSession {
             Some(HostMethod::BeforeAgent) => self.call_before_agent(call),
             Some(HostMethod::WrapToolCall) => self.call_wrap_tool_call(call),
             Some(HostMethod::AfterToolCall) => self.call_after_tool_call(call),
+            Some(HostMethod::RegisterTools) => self.call_register_tools(call),
+            Some(HostMethod::FireEvent) => self.call_fire_event(call),
+            Some(HostMethod::ReturnResult) => self.call_return_result(call),
             None => self.call_tool(call, events, cancel),
         };
         self.log_response(call, &outcome);
@@ -111,7 +121,7 @@ impl AgentSession {
         outcome
     }
 
-    fn call_tool(
+    pub(super) fn call_tool(
         &self,
         call: &ToolCall,
         events: EventSink<'_>,
@@ -121,12 +131,13 @@ impl AgentSession {
         let hooks = attempt.value.hooks_before.hooks.clone();
         let hooks_before = self.run_hooks(hooks, call.hook_context(None), cancel);
         check_hooks_allow_call(&hooks_before, &call.tool)?;
-        let attempt = if attempt.value.is_deferred() {
+        let attempt = if attempt.value.must_apply_again() {
             self.attempt_call(call, HookCommands::Done)?
         } else {
             attempt
         };
-        let completed = self.complete_call(call, attempt, events, cancel)?;
+        let completed = self.complete_call(call, attempt, events, cancel);
+        let completed = completed.inspect_err(|error| self.report_failure(call, error))?;
         self.finish_call(call, completed, hooks_before, cancel)
     }
 
@@ -139,7 +150,7 @@ impl AgentSession {
             let hooks_before = check_call(call, loader, catalog)?;
             let applied = apply_call(call, loader, catalog)?;
             let is_stored = match &applied {
-                AppliedCall::Run(_) => false,
+                AppliedCall::Run(_) | AppliedCall::Fork(_) => false,
                 AppliedCall::Answered { .. } => {
                     commands == HookCommands::Done || !self.runs_commands(&hooks_before.hooks)
                 }
@@ -153,7 +164,16 @@ impl AgentSession {
         })
     }
 
-    /// Runs the request of a run; other calls are complete already.
+    /// Runs the hooks for a call that was allowed but failed.
+    fn report_failure(&self, call: &ToolCall, error: &ToolError) {
+        let message = error.body(self.settings().dialect).message;
+        let reported = self.after_failed_tool_call(&call.agent, &call.tool, &call.arguments, &message);
+        if let Err(error) = reported {
+            tracing::warn!(tool = call.tool, %error, "the hooks for a failed call did not run");
+        }
+    }
+
+    /// Runs the request of a run, or forks; other calls are complete already.
     fn complete_call(
         &self,
         call: &ToolCall,
@@ -163,8 +183,17 @@ impl AgentSession {
     ) -> Result<CompletedCall, ToolError> {
         let StepResult { value, before, after } = attempt;
         let delta_before = value.hooks_before.delta;
-        let request = match value.applied {
-            AppliedCall::Run(request) => request,
+        let (result, text, hooks_in_fork, report) = match value.applied {
+            AppliedCall::Run(request) => {
+                let report = self.run_in_sandbox(&request, events, cancel)?;
+                let (result, text) = skill_run::report_as_tool_result(&report);
+                (result, text, Vec::new(), Some(report.into()))
+            }
+            AppliedCall::Fork(request) => {
+                let fork = self.fork_skill(call, &request, cancel)?;
+                let started = self.fire_subagent_start(call, &request)?;
+                (fork.result, fork.text, [fork.hooks, started].concat(), None)
+            }
             AppliedCall::Answered { outcome, hooks_after } => {
                 return Ok(CompletedCall {
                     result: without_hooks(outcome.result),
@@ -173,19 +202,18 @@ impl AgentSession {
                     before,
                     after,
                     hooks_after: hooks_after.hooks,
+                    hooks_in_fork: Vec::new(),
                     report: None,
                 });
             }
         };
-        let report = self.run_in_sandbox(&request, events, cancel)?;
-        let (result, text) = skill_run::to_result(&report);
         let StepResult {
             value: hooks_after,
             before,
             after,
         } = self.run_step(CatalogRefresh::AsConfigured, |loader, _| {
             loader.apply(&delta_before);
-            Ok((loader.after_tool_call(&call.agent, &call.tool), Persist::Changes))
+            Ok((fire_post_tool_use(call, loader), Persist::Changes))
         })?;
         Ok(CompletedCall {
             result,
@@ -194,8 +222,17 @@ impl AgentSession {
             before,
             after,
             hooks_after: hooks_after.hooks,
-            report: Some(report.into()),
+            hooks_in_fork,
+            report,
         })
+    }
+
+    /// Runs the hooks of this session's skills for the start of a fork.
+    fn fire_subagent_start(&self, call: &ToolCall, request: &ForkRequest) -> Result<Vec<HookOutcome>, ToolError> {
+        let agent_type = request.agent.as_deref().unwrap_or(request.skill.as_str());
+        let input = Map::from_iter([("agent_type".to_owned(), json!(agent_type))]);
+        let fired = self.fire_event(&call.agent, HookEvent::SubagentStart, &input)?;
+        Ok(fired.hooks)
     }
 
     /// Runs the hooks after a call, and builds its outcome.
@@ -210,10 +247,15 @@ impl AgentSession {
         let hooks_after = self.run_hooks(completed.hooks_after, context, cancel);
         let notes = self.add_prompt_notes(&hooks_after, &call.agent)?;
         let delta = concat_deltas([completed.delta, notes]);
+        let loaded = delta.operations.iter().filter_map(|operation| match operation {
+            StateOperation::Load { skill, .. } => Some(skill),
+            _ => None,
+        });
+        self.extract_skills(&self.runtime.catalog(), loaded);
         Ok(
             ToolOutcome::new(self.settings().dialect, completed.result, completed.text)
                 .with_change(delta, &completed.before, &completed.after, &call.agent)
-                .with_hooks([hooks_before, hooks_after].concat())
+                .with_hooks([hooks_before, completed.hooks_in_fork, hooks_after].concat())
                 .with_report(completed.report),
         )
     }
@@ -242,7 +284,7 @@ impl AgentSession {
 }
 
 /// Refuses a call of a tool that does not exist or that the policy forbids. Returns the hooks that run before the call.
-fn check_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<ToolCallHooks, ToolError> {
+fn check_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<FiredHooks, ToolError> {
     loader.check_tool_exists(catalog, &call.agent, &call.tool)?;
     Ok(loader.wrap_tool_call(&call.agent, &call.tool, &call.arguments)?)
 }
@@ -257,20 +299,26 @@ fn apply_call(call: &ToolCall, loader: &Session, catalog: &Catalog) -> Result<Ap
     } = call;
     match loader.call(catalog, agent, *caller, tool, arguments)? {
         ToolCallReply::Run(request) => {
-            skill_run::check_other_skills(&request, &loader.state(), agent)?;
+            skill_run::check_other_skills(&request, catalog, &loader.state(), agent)?;
             Ok(AppliedCall::Run(request))
         }
+        ToolCallReply::Fork(request) => Ok(AppliedCall::Fork(request)),
         ToolCallReply::Done { outcome, hooks } => {
-            let after = loader.after_tool_call(agent, tool);
+            let after = fire_post_tool_use(call, loader);
             Ok(AppliedCall::Answered {
                 outcome,
-                hooks_after: ToolCallHooks {
+                hooks_after: FiredHooks {
                     hooks: [hooks, after.hooks].concat(),
                     delta: after.delta,
                 },
             })
         }
     }
+}
+
+fn fire_post_tool_use(call: &ToolCall, loader: &Session) -> FiredHooks {
+    let input = json!({"tool_name": call.tool});
+    loader.fire_event(&call.agent, HookEvent::PostToolUse, &input)
 }
 
 /// The result without its fired hooks: the outcome lists them with their status.

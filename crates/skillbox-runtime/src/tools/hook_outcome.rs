@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use skillbox_loader::{HookEvent, MatchedHook};
+use skillbox_loader::{BlockingExit, HookEvent, MatchedHook};
 use skillbox_model::{EndedBy, ErrorBody, RunId, RunReport};
 
 /// A hook that fired.
@@ -76,19 +76,21 @@ fn truncate(mut text: String) -> String {
 }
 
 impl HookOutcome {
-    /// The reason why the call must not be made, if this hook runs before a call and blocks it.
+    /// The reason why what the event announces must not happen, if this hook blocks it.
     ///
-    /// The skill's author declared the hook as a guard, so a hook that could not run, or that was killed, blocks the call
-    /// too.
+    /// The author of a skill declares a hook before a tool call as a guard, so such a hook blocks the call too if it could
+    /// not run or was killed. Other hooks do not: an agent could never stop.
     pub fn block_reason(&self) -> Option<String> {
-        if self.hook.key.event != HookEvent::PreToolUse {
+        let event = self.hook.key.event;
+        if event.blocking_exit() != BlockingExit::Blocks {
             return None;
         }
+        let is_guard = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
         match &self.status {
             HookStatus::ForHost => None,
-            HookStatus::Refused { error } => Some(format!("it could not run: {}", error.message)),
+            HookStatus::Refused { error } => is_guard.then(|| format!("it could not run: {}", error.message)),
             HookStatus::Completed(run) => match run.exit_code {
-                None => Some(format!("it was ended by {}", ended_by_name(run.ended_by))),
+                None => is_guard.then(|| format!("it was ended by {}", run.ended_by.as_str())),
                 Some(BLOCKING_EXIT_CODE) => {
                     Some(non_empty(&run.stderr).unwrap_or_else(|| format!("exit code {BLOCKING_EXIT_CODE}")))
                 }
@@ -113,18 +115,15 @@ impl HookOutcome {
             .and_then(|answer| answer.pointer("/hookSpecificOutput/additionalContext"));
         match (context, self.hook.key.event) {
             (Some(context), _) => context.as_str().and_then(non_empty),
-            // Plain text output of a `SessionStart` hook is context as well.
-            (None, HookEvent::SessionStart) if answer.is_none() => non_empty(stdout),
+            // For these events, plain text output is context as well.
+            (None, HookEvent::SessionStart | HookEvent::UserPromptSubmit | HookEvent::UserPromptExpansion)
+                if answer.is_none() =>
+            {
+                non_empty(stdout)
+            }
             _ => None,
         }
     }
-}
-
-fn ended_by_name(ended_by: EndedBy) -> String {
-    serde_json::to_value(ended_by)
-        .ok()
-        .and_then(|name| name.as_str().map(str::to_owned))
-        .unwrap_or_default()
 }
 
 /// The hook's output as a JSON object, if it is one.
@@ -210,6 +209,9 @@ mod tests {
         check(completed("PreToolUse", Some(0), &deny("ask"), ""), Some("no writes"));
         check(completed("PreToolUse", Some(0), &deny("allow"), ""), None);
         check(completed("PostToolUse", Some(2), "", "too late"), None);
+        check(completed("Stop", Some(2), "", "not done yet"), Some("not done yet"));
+        check(completed("Stop", None, "", ""), None);
+        check(completed("SessionEnd", Some(2), "", "too late"), None);
         let refused = HookStatus::Refused {
             error: ErrorBody::new(ErrorCode::ExecutorUnavailable, "no executor"),
         };

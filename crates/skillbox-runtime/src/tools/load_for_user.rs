@@ -10,14 +10,14 @@ use crate::agent::{AgentSession, CatalogRefresh, StepResult, ToolError};
 use crate::session::Persist;
 
 impl AgentSession {
-    /// Loads a skill for an agent on behalf of the user.
+    /// Loads a skill for an agent on behalf of the user. A skill with `context: fork` is loaded in this session too.
     ///
     /// ```
     /// # use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
     /// # use skillbox_runtime::{AgentName, AgentOptions, AgentSession, Dialect, HistoryCompleteness, Runtime, RuntimeSettings};
     /// # let repository = Repository::open(vec![Source::Embedded(&BUILT_IN_SKILLS)], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::with_state_dir("unused"));
     /// # let session = AgentSession::open(runtime.into(), AgentOptions::new(Dialect::Skillbox))?;
     /// use skillbox_runtime::LoadInput;
     ///
@@ -29,6 +29,15 @@ impl AgentSession {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load_for_user(&self, agent: &AgentName, input: &LoadInput) -> Result<ToolOutcome, ToolError> {
+        self.load_as(Caller::User, agent, input)
+    }
+
+    /// Loads a skill for an agent on behalf of the host, for example to show it. The frontmatter cannot forbid that.
+    pub fn load_for_host(&self, agent: &AgentName, input: &LoadInput) -> Result<ToolOutcome, ToolError> {
+        self.load_as(Caller::Host, agent, input)
+    }
+
+    fn load_as(&self, caller: Caller, agent: &AgentName, input: &LoadInput) -> Result<ToolOutcome, ToolError> {
         let StepResult {
             value: OperationOutcome { result, text, delta },
             before,
@@ -40,7 +49,7 @@ impl AgentSession {
                 state: &loader.state(),
                 texts: &TurnTextCache::default(),
                 agent,
-                caller: Caller::User,
+                caller,
             };
             let outcome = context.load(input)?;
             loader.apply(&outcome.delta);
@@ -48,7 +57,7 @@ impl AgentSession {
         })?;
         let call = ToolCall {
             agent: agent.clone(),
-            caller: Caller::User,
+            caller,
             ..ToolCall::new("load", json!(input))
         };
         let completed = CompletedCall {
@@ -58,6 +67,7 @@ impl AgentSession {
             delta,
             before,
             after,
+            hooks_in_fork: Vec::new(),
             report: None,
         };
         self.finish_call(&call, completed, Vec::new(), None)

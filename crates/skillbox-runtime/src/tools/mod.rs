@@ -6,14 +6,20 @@
 mod after_tool_call;
 mod before_agent;
 mod call_steps;
+mod fire_event;
+mod fork_skill;
 mod hook_outcome;
 mod load_for_user;
+mod register_tools;
+mod return_result;
 mod run_hooks;
+mod short_result;
 mod skill_run;
 mod tool_call;
 mod tool_outcome;
 mod wrap_tool_call;
 
 pub use hook_outcome::{HookOutcome, HookRun, HookStatus};
+pub use short_result::shorten_run_result;
 pub use tool_call::{HostMethod, ToolCall};
 pub use tool_outcome::ToolOutcome;

@@ -1,8 +1,8 @@
 //! Runs the hooks of skills: commands run in the sandbox, and the host runs all other hooks.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use skillbox_executor::{CancelToken, EventSink};
-use skillbox_loader::{AgentName, HookHandler, MatchedHook, PromptNote, StateDelta, StateOperation};
+use skillbox_loader::{AgentName, HookHandler, MatchedHook, NoteKind, PromptNote, StateDelta, StateOperation};
 use skillbox_model::{ErrorBody, RunReport, RunRequest, Stdin};
 
 use super::hook_outcome::{HookOutcome, HookStatus};
@@ -22,6 +22,23 @@ pub(crate) struct HookContext<'c> {
     pub tool: Option<(&'c str, &'c Value)>,
     /// The result of the tool.
     pub response: Option<&'c Value>,
+    /// Why the tool failed.
+    pub error: Option<&'c str>,
+    /// The data of an event that the host fired.
+    pub event_input: Option<&'c Map<String, Value>>,
+}
+
+impl<'c> HookContext<'c> {
+    /// An event of an agent, without further data.
+    pub(crate) fn of_agent(agent: &'c AgentName) -> Self {
+        Self {
+            agent,
+            tool: None,
+            response: None,
+            error: None,
+            event_input: None,
+        }
+    }
 }
 
 impl AgentSession {
@@ -66,7 +83,11 @@ impl AgentSession {
             ..RunRequest::default()
         };
         let skill = hook.key.skill.as_str();
-        match self.run_in_sandbox(&request, EventSink::silent(), cancel) {
+        let checked = self.runtime.check_hook_command(&request, command, cancel);
+        match checked
+            .map_err(ToolError::from)
+            .and_then(|()| self.run_in_sandbox(&request, EventSink::silent(), cancel))
+        {
             Ok(report) => {
                 tracing::info!(
                     skill,
@@ -91,12 +112,12 @@ impl AgentSession {
 
     /// The JSON that the hook reads on standard input.
     fn hook_stdin(&self, hook: &MatchedHook, context: HookContext<'_>) -> Value {
-        let mut stdin = json!({
-            "hook_event_name": hook.key.event.as_str(),
-            "session_id": self.id(),
-            "agent": context.agent,
-            "skill": hook.key.skill,
-        });
+        let mut stdin = Value::Object(context.event_input.cloned().unwrap_or_default());
+        // The data of the host's event cannot replace these.
+        stdin["hook_event_name"] = json!(hook.key.event.as_str());
+        stdin["session_id"] = json!(self.id());
+        stdin["agent"] = json!(context.agent);
+        stdin["skill"] = json!(hook.key.skill);
         if let Some((tool, arguments)) = context.tool {
             stdin["tool_name"] = json!(tool);
             stdin["tool_input"] = arguments.clone();
@@ -104,6 +125,9 @@ impl AgentSession {
         if let Some(response) = context.response {
             let fits = response.to_string().len() <= MAX_RESPONSE_BYTES;
             stdin["tool_response"] = if fits { response.clone() } else { Value::Null };
+        }
+        if let Some(error) = context.error {
+            stdin["error"] = json!(error);
         }
         stdin
     }
@@ -127,6 +151,7 @@ impl AgentSession {
             let note = PromptNote {
                 skill: outcome.hook.key.skill.clone(),
                 text: outcome.prompt_context()?.into(),
+                kind: NoteKind::Hook,
             };
             Some(StateOperation::AddNote {
                 agent: agent.clone(),
@@ -155,7 +180,9 @@ impl AgentSession {
             session: self.id().cloned(),
             events,
             cancel,
-            export_dir: None,
+            export: None,
+            origin: self.origin.clone(),
+            keep_files: false,
         };
         self.runtime
             .run(request, context)

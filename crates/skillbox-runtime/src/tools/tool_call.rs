@@ -32,9 +32,9 @@ impl ToolCall {
     /// The data that hooks receive about the call; `response` is its result after the call.
     pub(super) fn hook_context<'c>(&'c self, response: Option<&'c Value>) -> HookContext<'c> {
         HookContext {
-            agent: &self.agent,
             tool: Some((&self.tool, &self.arguments)),
             response,
+            ..HookContext::of_agent(&self.agent)
         }
     }
 }
@@ -48,11 +48,24 @@ pub enum HostMethod {
     WrapToolCall,
     /// Reports a call that was made.
     AfterToolCall,
+    /// Registers tools of the host.
+    RegisterTools,
+    /// Reports an event that skillbox does not see.
+    FireEvent,
+    /// Returns the result of a fork to its parent.
+    ReturnResult,
 }
 
 impl HostMethod {
     /// Every method.
-    pub const ALL: &'static [Self] = &[Self::BeforeAgent, Self::WrapToolCall, Self::AfterToolCall];
+    pub const ALL: &'static [Self] = &[
+        Self::BeforeAgent,
+        Self::WrapToolCall,
+        Self::AfterToolCall,
+        Self::RegisterTools,
+        Self::FireEvent,
+        Self::ReturnResult,
+    ];
 
     /// The name by which a host calls it.
     pub fn as_str(self) -> &'static str {
@@ -60,6 +73,9 @@ impl HostMethod {
             Self::BeforeAgent => "before_agent",
             Self::WrapToolCall => "wrap_tool_call",
             Self::AfterToolCall => "after_tool_call",
+            Self::RegisterTools => "register_tools",
+            Self::FireEvent => "fire_event",
+            Self::ReturnResult => "return_result",
         }
     }
 

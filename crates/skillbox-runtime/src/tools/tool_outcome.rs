@@ -23,6 +23,8 @@ pub struct ToolOutcome {
     pub dialect: Dialect,
     /// The report behind `result`, if the call was a run.
     pub report: Option<Box<RunReport>>,
+    /// Whether the agent sees other tools of the host than before the call.
+    pub changes_host_tools: bool,
 }
 
 impl ToolOutcome {
@@ -36,6 +38,7 @@ impl ToolOutcome {
             hooks: Vec::new(),
             dialect,
             report: None,
+            changes_host_tools: false,
         }
     }
 
@@ -50,6 +53,7 @@ impl ToolOutcome {
         Self {
             delta,
             changed_keys: render_state_changes(self.dialect, before, after, agent),
+            changes_host_tools: before.visible_host_tools(agent) != after.visible_host_tools(agent),
             ..self
         }
     }

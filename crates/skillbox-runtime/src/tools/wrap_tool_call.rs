@@ -35,7 +35,7 @@ impl AgentSession {
     /// # let source = Source::Directory { path, scope: Scope::Project };
     /// # let repository = Repository::open(vec![source], ScanOptions::default());
     /// # let profiles = skillbox_sandbox::Profiles::shipped();
-    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::at("unused"));
+    /// # let runtime = Runtime::new(repository.into(), profiles, Vec::new(), RuntimeSettings::with_state_dir("unused"));
     /// use serde_json::json;
     /// use skillbox_runtime::PolicyKind;
     ///
@@ -65,9 +65,8 @@ impl AgentSession {
         };
         let step = check(false)?;
         let context = HookContext {
-            agent,
             tool: Some((tool, arguments)),
-            response: None,
+            ..HookContext::of_agent(agent)
         };
         let (fired, persist) = &step.value;
         let hooks = self.run_hooks(fired.hooks.clone(), context, None);

@@ -11,7 +11,7 @@ use crate::plan::{ConfineOp, LandlockRule};
 pub(super) struct PreparedLandlock {
     pub ruleset: PendingRuleset,
     /// The rules for paths that the run mounts. They are added once the paths exist.
-    pub late_rules: Vec<LandlockRule>,
+    pub run_mount_rules: Vec<LandlockRule>,
 }
 
 /// Applies one operation to this process.
@@ -25,8 +25,9 @@ pub(super) fn confine(op: &ConfineOp) -> Result<(), OpError> {
             abi,
             files,
             refuse_tcp,
+            tcp_ports,
             scope,
-        } => restrict_self(*abi, files.as_deref(), *refuse_tcp, *scope).map_err(landlock_error()),
+        } => restrict_self(*abi, files.as_deref(), refuse_tcp.then_some(tcp_ports), *scope).map_err(landlock_error()),
         ConfineOp::Seccomp { program, .. } => crate::seccomp::load(program).map_err(OpError::during("load the filter")),
     }
 }
@@ -38,7 +39,7 @@ pub(super) fn confine_with_ruleset(
 ) -> Result<(), OpError> {
     match (op, landlock) {
         (ConfineOp::Landlock { .. }, Some(landlock)) => landlock
-            .and_then(|prepared| prepared.ruleset.add_rules(&prepared.late_rules))
+            .and_then(|prepared| prepared.ruleset.add_rules(&prepared.run_mount_rules))
             .and_then(PendingRuleset::enforce)
             .map_err(landlock_error()),
         (op, _) => confine(op),

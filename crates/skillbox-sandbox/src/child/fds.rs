@@ -6,13 +6,13 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
 use crate::close_descriptors::close_all_except;
-use crate::kernel::mount::TreeCloner;
+use crate::kernel::mount::MountCloner;
 use crate::plan::{RunOp, Step, run_steps};
 
 /// The descriptors that every child inherits from the spawner.
 pub(crate) struct ChildFds {
     /// Attaches the mounts of the run; none without a mount namespace.
-    pub tree_cloner: Option<TreeCloner>,
+    pub mount_cloner: Option<MountCloner>,
     /// The outer `/proc`, through which the id maps are written; none without a mount namespace.
     pub proc: Option<OwnedFd>,
     /// A pidfd of the spawner: it shows whether the spawner died before the child requested its parent-death signal.
@@ -60,7 +60,7 @@ fn needs_mount(op: &RunOp) -> bool {
 
 /// The descriptors that a run needs only until `RunOp::CloseDescriptors`.
 pub(super) struct SetupFds {
-    pub tree_cloner: Option<TreeCloner>,
+    pub mount_cloner: Option<MountCloner>,
     pub proc: Option<OwnedFd>,
     pub spawner: Option<OwnedFd>,
     pub stdio: [OwnedFd; 3],

@@ -3,18 +3,23 @@
 use std::io;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, RestrictSelfAttr,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use crate::plan::{FileRights, LandlockRule};
 
 /// Restricts this process and everything it starts. With `files`, only the listed accesses to files are allowed;
-/// `refuse_tcp` denies to bind and connect TCP sockets; `scope` denies signals and abstract sockets to processes
+/// `tcp` denies to bind TCP sockets, and to connect them except to the listed ports; `scope` denies signals and abstract sockets to processes
 /// outside. It is an error if the kernel cannot enforce all that the ABI version includes.
-pub(crate) fn restrict_self(abi: u8, files: Option<&[LandlockRule]>, refuse_tcp: bool, scope: bool) -> io::Result<()> {
-    PendingRuleset::new(abi, files.is_some(), refuse_tcp, scope)?
+pub(crate) fn restrict_self(
+    abi: u8,
+    files: Option<&[LandlockRule]>,
+    tcp: Option<&[u16]>,
+    scope: bool,
+) -> io::Result<()> {
+    PendingRuleset::new(abi, files.is_some(), tcp, scope)?
         .add_rules(files.unwrap_or_default())?
         .enforce()
 }
@@ -26,14 +31,14 @@ pub(super) struct PendingRuleset {
 }
 
 impl PendingRuleset {
-    /// A ruleset that denies everything it handles.
-    pub fn new(abi: u8, restrict_files: bool, refuse_tcp: bool, scope: bool) -> io::Result<Self> {
+    /// A ruleset that denies everything it handles, except connections to the ports in `tcp`.
+    pub fn new(abi: u8, restrict_files: bool, tcp: Option<&[u16]>, scope: bool) -> io::Result<Self> {
         let abi = known_abi(abi)?;
         let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         if restrict_files {
             ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(kernel_error)?;
         }
-        if refuse_tcp {
+        if tcp.is_some() {
             ruleset = ruleset
                 .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)
                 .map_err(kernel_error)?;
@@ -43,7 +48,11 @@ impl PendingRuleset {
                 .scope(Scope::AbstractUnixSocket | Scope::Signal)
                 .map_err(kernel_error)?;
         }
-        let created = ruleset.create().map_err(kernel_error)?;
+        let mut created = ruleset.create().map_err(kernel_error)?;
+        for port in tcp.unwrap_or_default() {
+            let rule = NetPort::new(*port, AccessNet::ConnectTcp);
+            created = created.add_rule(rule).map_err(kernel_error)?;
+        }
         Ok(Self { created, abi })
     }
 
@@ -67,8 +76,18 @@ impl PendingRuleset {
     }
 
     /// Enforces the ruleset for this process and everything it starts.
+    ///
+    /// Since ABI 7 (Linux 6.15) the kernel writes each denial to the audit log: those of this domain until its process
+    /// executes a program, and those of domains that the script creates. A script could fill the log with them.
     pub fn enforce(self) -> io::Result<()> {
-        self.created.restrict_self().map_err(kernel_error)?;
+        let Self { mut created, abi } = self;
+        if abi >= ABI::V7 {
+            created = created
+                .log_same_exec(false)
+                .and_then(|created| created.log_subdomains(false))
+                .map_err(kernel_error)?;
+        }
+        created.restrict_self().map_err(kernel_error)?;
         Ok(())
     }
 }

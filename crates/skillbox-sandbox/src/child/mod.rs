@@ -20,40 +20,42 @@
 //!
 //! 11. `cgroup`: a control group with the limits
 //! 12. `network`: a fresh network namespace, with loopback up where the profile asks for it
-//! 13. `mounts`: those of the host, for a run without a mount namespace
-//! 14. `clone`: pid 1 in its namespaces
+//! 13. `listen`: sockets for the allowed hosts, where the run may reach any
+//! 14. `mounts`: those of the host, for a run without a mount namespace
+//! 15. `clone`: pid 1 in its namespaces
 //!
 //! Pid 1 prepares the sandbox (`prepare.rs`):
 //!
-//! 15. `session`: a new one without a terminal
-//! 16. `id maps`: one user and one group; setgroups denied
-//! 17. `become`: the ids of the script
-//! 18. `die`: together with the spawner
-//! 19. `orphans`: adopted, for a run without a pid namespace
-//! 20. `cgroup root`: the group of the run, in cgroup v2
-//! 21. `host name`: a fixed one
-//! 22. `/dev/shm`: a private one
-//! 23. `/proc`: a fresh one, read-only; never the outer one
-//! 24. `mask`: files of `/proc` that describe the host
-//! 25. `capabilities`: an empty bounding set
-//! 26. `dumpable`: no, so that the script cannot inspect pid 1
+//! 16. `session`: a new one without a terminal
+//! 17. `id maps`: one user and one group; setgroups denied
+//! 18. `become`: the ids of the script
+//! 19. `die`: together with the spawner
+//! 20. `orphans`: adopted, for a run without a pid namespace
+//! 21. `cgroup root`: the group of the run, in cgroup v2
+//! 22. `host name`: a fixed one
+//! 23. `/dev/shm`: a private one
+//! 24. `/dev/pts`: private pseudo-terminals
+//! 25. `/proc`: a fresh one, read-only; never the outer one
+//! 26. `mask`: files of `/proc` that describe the host
+//! 27. `capabilities`: an empty bounding set
+//! 28. `dumpable`: no, so that the script cannot inspect pid 1
 //!
 //! The steps up to here do not depend on the run, so a sandbox can be prepared in advance and parked at this point. Pid
 //! 1 of a parked sandbox applies the steps marked with * to itself and reaps (`parked_reaper.rs`); its pid 2 waits for
 //! the run and applies all steps that follow (`parked_command.rs`). In a sandbox that was not parked, pid 1 applies
 //! them, and the last one clones pid 2 (`run.rs`):
 //!
-//! 27. `workspace`: mounted, writable, nosuid, nodev
-//! 28. `bind`: the skill and the inputs
-//! 29. `chdir`: the working directory
-//! 30. `rlimits`: limits per process
-//! 31. `capabilities`*: every set empty, securebits locked
-//! 32. `privileges`*: no exec raises them
-//! 33. `landlock`*: files, TCP, signals and abstract sockets
-//! 34. `descriptors`: closed, except the standard streams and those of the reaper
-//! 35. `seccomp`*: the system call filter, for the reaper and the command alike
-//! 36. `cgroup`: joined by pid 2, in cgroup v1
-//! 37. `exec`: the command, as pid 2; pid 1 reaps
+//! 29. `workspace`: mounted, writable, nosuid, nodev
+//! 30. `bind`: the skill and the inputs
+//! 31. `chdir`: the working directory
+//! 32. `rlimits`: limits per process
+//! 33. `capabilities`*: every set empty, securebits locked
+//! 34. `privileges`*: no exec raises them
+//! 35. `landlock`*: files, TCP, signals and abstract sockets
+//! 36. `descriptors`: closed, except the standard streams and those of the reaper
+//! 37. `seccomp`*: the system call filter, for the reaper and the command alike
+//! 38. `cgroup`: joined by pid 2, in cgroup v1
+//! 39. `exec`: the command, as pid 2; pid 1 reaps
 
 mod capabilities;
 mod confine;

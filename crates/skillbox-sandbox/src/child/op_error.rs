@@ -18,9 +18,9 @@ pub(super) struct OpError {
 /// A failed step, by its effect on the launch.
 pub(super) enum ClassifiedFailure {
     /// The step is only preferred, and the launch continues.
-    Degraded(StepFailure),
+    LaunchContinues(StepFailure),
     /// The launch ends.
-    Fatal(StepFailure),
+    LaunchEnds(StepFailure),
 }
 
 impl OpError {
@@ -46,8 +46,8 @@ impl OpError {
     pub fn classify(self, step: &Step) -> ClassifiedFailure {
         let failure = StepFailure::of_step(step, self.what, &self.source);
         match step.need {
-            Need::Preferred if !self.is_fatal => ClassifiedFailure::Degraded(failure),
-            Need::Preferred | Need::Required | Need::Off => ClassifiedFailure::Fatal(failure),
+            Need::Preferred if !self.is_fatal => ClassifiedFailure::LaunchContinues(failure),
+            Need::Preferred | Need::Required | Need::Off => ClassifiedFailure::LaunchEnds(failure),
         }
     }
 }

@@ -68,9 +68,9 @@ pub(super) fn wait_for_run(
     let Ok(run_fds) = RunFds::from_message(&plan.steps, received.descriptors, run_socket) else {
         exit(SETUP_FAILED_EXIT_CODE)
     };
-    // The prepared steps have the same numbers in every plan that this sandbox can serve, so the numbers in `degraded`
-    // are valid.
-    RunSetup::new(&plan, role, fds, run_fds).apply(prepared.degraded)
+    // The prepared steps have the same numbers in every plan that this sandbox can serve, so the numbers of its failed
+    // steps are valid.
+    RunSetup::new(&plan, role, fds, run_fds).apply(prepared.failed_preferred_steps)
 }
 
 /// The steps of the run phase that are the same for every run that this sandbox can serve.
@@ -99,16 +99,25 @@ fn prepare_without_run(steps: &[Step], fds: &mut ChildFds) -> io::Result<Role> {
                 abi,
                 files,
                 refuse_tcp,
+                tcp_ports,
                 scope,
             }) => {
-                let (late_rules, early_rules): (Vec<_>, Vec<_>) = files
+                let (run_mount_rules, other_rules): (Vec<_>, Vec<_>) = files
                     .iter()
                     .flatten()
                     .cloned()
                     .partition(|rule| is_mounted_by_run(rule, steps));
-                let ruleset = PendingRuleset::new(*abi, files.is_some(), *refuse_tcp, *scope)
-                    .and_then(|ruleset| ruleset.add_rules(&early_rules));
-                prepared_landlock = Some(ruleset.map(|ruleset| PreparedLandlock { ruleset, late_rules }));
+                let ruleset = PendingRuleset::new(
+                    *abi,
+                    files.is_some(),
+                    refuse_tcp.then_some(tcp_ports.as_slice()),
+                    *scope,
+                )
+                .and_then(|ruleset| ruleset.add_rules(&other_rules));
+                prepared_landlock = Some(ruleset.map(|ruleset| PreparedLandlock {
+                    ruleset,
+                    run_mount_rules,
+                }));
             }
             RunPhaseOp::Run(_) | RunPhaseOp::Confine(_) => {}
         }

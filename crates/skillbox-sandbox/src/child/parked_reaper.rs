@@ -62,8 +62,8 @@ fn confine_reaper(steps: &[Step]) -> Result<(), StepFailure> {
     for (step, op) in confine_steps(steps) {
         match confine(op).map_err(|error| error.classify(step)) {
             // A preferred step fails in pid 2 in the same way, and pid 2 reports it with the run.
-            Ok(()) | Err(ClassifiedFailure::Degraded(_)) => {}
-            Err(ClassifiedFailure::Fatal(failure)) => return Err(failure),
+            Ok(()) | Err(ClassifiedFailure::LaunchContinues(_)) => {}
+            Err(ClassifiedFailure::LaunchEnds(failure)) => return Err(failure),
         }
     }
     Ok(())

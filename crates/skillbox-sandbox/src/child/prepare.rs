@@ -21,7 +21,7 @@ pub(super) struct PreparedSandbox {
     /// The descendants to kill when the run ends; none in a pid namespace, where the kernel kills them.
     pub descendants: Option<Descendants>,
     /// Preferred steps that failed.
-    pub degraded: Vec<StepFailure>,
+    pub failed_preferred_steps: Vec<StepFailure>,
 }
 
 /// Applies every [`PrepareOp`], or returns the step that ends the launch.
@@ -30,8 +30,8 @@ pub(super) fn prepare(steps: &[Step], fds: &ChildFds) -> Result<PreparedSandbox,
     for (step, op) in prepare_steps(steps) {
         if let Err(error) = apply(op, fds, &mut prepared) {
             match error.classify(step) {
-                ClassifiedFailure::Degraded(failure) => prepared.degraded.push(failure),
-                ClassifiedFailure::Fatal(failure) => return Err(failure),
+                ClassifiedFailure::LaunchContinues(failure) => prepared.failed_preferred_steps.push(failure),
+                ClassifiedFailure::LaunchEnds(failure) => return Err(failure),
             }
         }
     }
@@ -62,6 +62,7 @@ fn apply(op: &PrepareOp, fds: &ChildFds, prepared: &mut PreparedSandbox) -> Resu
         PrepareOp::SharedMemory { bytes } => {
             root::mount_shared_memory(*bytes).map_err(OpError::during("mount /dev/shm"))
         }
+        PrepareOp::Terminals { max } => root::mount_terminals(*max).map_err(OpError::during("mount /dev/pts")),
         PrepareOp::Proc => mount_fresh_proc(),
         PrepareOp::Mask { path } => root::mask_file(path).map_err(OpError::during("mask")),
         PrepareOp::EmptyBoundingSet => {

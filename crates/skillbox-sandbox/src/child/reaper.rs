@@ -104,7 +104,7 @@ impl Descendants {
         loop {
             let mut buffer = [0; 4096];
             let length = rustix::io::pread(&self.children, &mut buffer, 0)?;
-            for pid in whole_pids(&buffer[..length]) {
+            for pid in complete_pids(&buffer[..length]) {
                 let _ = kill_process(pid, Signal::KILL);
             }
             match reap(None, WaitMode::Block) {
@@ -118,7 +118,7 @@ impl Descendants {
 
 /// The pids in a list in which a space follows each pid. A last pid without a space is truncated, and would be the pid
 /// of another process, so it is ignored.
-fn whole_pids(text: &[u8]) -> impl Iterator<Item = Pid> {
+fn complete_pids(text: &[u8]) -> impl Iterator<Item = Pid> {
     text.split_inclusive(|byte| *byte == b' ')
         .filter_map(|word| word.strip_suffix(b" "))
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_pid_that_is_cut_off_is_not_taken_for_another_one() {
-        let pids = |text: &[u8]| -> Vec<i32> { whole_pids(text).map(|pid| pid.as_raw_nonzero().get()).collect() };
+        let pids = |text: &[u8]| -> Vec<i32> { complete_pids(text).map(|pid| pid.as_raw_nonzero().get()).collect() };
         assert_eq!(pids(b"12 345 6789 "), [12, 345, 6789]);
         assert_eq!(pids(b"12 345 67"), [12, 345]);
         assert_eq!(pids(b""), Vec::<i32>::new());

@@ -54,7 +54,7 @@ pub(crate) fn run_child(plan: &ChildPlan<'_>, fds: ChildFds, run_fds: RunFds) ->
     let role = Role::Reaper {
         descendants: prepared.descendants,
     };
-    RunSetup::new(plan, role, fds, run_fds).apply(prepared.degraded)
+    RunSetup::new(plan, role, fds, run_fds).apply(prepared.failed_preferred_steps)
 }
 
 /// Reports the failure that ends the launch, and ends this process.
@@ -76,7 +76,7 @@ impl<'a> RunSetup<'a> {
             answers: run_fds.answers,
             tasks_fds: fds.tasks_fds,
             setup_fds: Some(SetupFds {
-                tree_cloner: fds.tree_cloner,
+                mount_cloner: fds.mount_cloner,
                 proc: fds.proc,
                 spawner: fds.spawner,
                 stdio: run_fds.stdio,
@@ -87,9 +87,9 @@ impl<'a> RunSetup<'a> {
 
     /// Reports the preferred steps that failed in the prepare phase, and applies the steps of the run phase. The last
     /// step executes the command.
-    pub fn apply(mut self, degraded: Vec<StepFailure>) -> ! {
-        for failure in degraded {
-            self.report(&Answer::Degraded(failure));
+    pub fn apply(mut self, failed_preferred_steps: Vec<StepFailure>) -> ! {
+        for failure in failed_preferred_steps {
+            self.report(&Answer::PreferredStepFailed(failure));
         }
         let plan = self.plan;
         for (step, op) in run_phase_steps(&plan.steps) {
@@ -111,8 +111,8 @@ impl<'a> RunSetup<'a> {
     /// Reports a failed step. Returns only when the launch continues.
     fn report_failed_step(&self, failed: ClassifiedFailure) {
         match failed {
-            ClassifiedFailure::Degraded(failure) => self.report(&Answer::Degraded(failure)),
-            ClassifiedFailure::Fatal(failure) => fail_launch(&self.answers, failure),
+            ClassifiedFailure::LaunchContinues(failure) => self.report(&Answer::PreferredStepFailed(failure)),
+            ClassifiedFailure::LaunchEnds(failure) => fail_launch(&self.answers, failure),
         }
     }
 
@@ -157,10 +157,10 @@ impl<'a> RunSetup<'a> {
     /// Attaches the next mount of the run.
     fn mount(&mut self, target: &str, kind: BindKind, access: BindAccess) -> io::Result<()> {
         let fds = self.setup_fds.as_mut();
-        let next = fds.and_then(|fds| Some((fds.mounts.pop_front()?, fds.tree_cloner?)));
-        let (mount, tree_cloner) = next.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        let next = fds.and_then(|fds| Some((fds.mounts.pop_front()?, fds.mount_cloner?)));
+        let (mount, mount_cloner) = next.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
         let target = root::open_mount_target(target, kind)?;
-        tree_cloner.attach(mount.as_fd(), target.as_fd(), root::run_mount_attributes(access))
+        mount_cloner.attach(mount.as_fd(), target.as_fd(), root::run_mount_attributes(access))
     }
 
     fn close_descriptors(&mut self) -> io::Result<()> {

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 pub(crate) use rustix::mount::MountAttrFlags;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
-    move_mount, open_tree,
+    FsMountFlags, FsOpenFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string,
+    fsmount, fsopen, move_mount, open_tree,
 };
 
 pub(crate) use super::mount_attributes::{MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY};
@@ -68,7 +68,20 @@ pub(crate) struct FsOption<'a>(pub &'a str, pub &'a str);
 
 /// Creates a filesystem and a detached mount of it.
 pub(crate) fn new_filesystem(kind: &str, options: &[FsOption<'_>], attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    new_filesystem_with_flags(kind, options, &[], attributes)
+}
+
+/// Like [`new_filesystem`], with options that have no value.
+pub(crate) fn new_filesystem_with_flags(
+    kind: &str,
+    options: &[FsOption<'_>],
+    flags: &[&str],
+    attributes: MountAttrFlags,
+) -> io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for flag in flags {
+        fsconfig_set_flag(context.as_fd(), *flag)?;
+    }
     for FsOption(name, value) in options {
         fsconfig_set_string(context.as_fd(), *name, *value)?;
     }
@@ -99,7 +112,7 @@ pub(crate) fn attach(mount: BorrowedFd<'_>, target: BorrowedFd<'_>) -> io::Resul
 
 /// Clones mounts of the host and attaches the clones, as the kernel and our privileges allow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TreeCloner {
+pub(crate) struct MountCloner {
     /// In a user namespace the mounts of the host are locked together and can only be cloned recursively.
     pub scope: MountScope,
     pub attribute_timing: AttributeTiming,
@@ -113,7 +126,7 @@ pub(crate) enum AttributeTiming {
     AfterAttach,
 }
 
-impl TreeCloner {
+impl MountCloner {
     /// Clones the tree that a descriptor is open on; the clone is detached.
     pub fn clone_tree(self, source: BorrowedFd<'_>, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
         let clone = clone_tree(source, "", self.scope)?;

@@ -8,7 +8,7 @@ use super::command::build_command;
 use super::enforcement::assess_layers;
 use super::error::PlanError;
 use super::filesystem::{push_private_mounts, push_run_mounts, push_template};
-use super::job::{Job, UnconfinedPolicy, WorkspaceSource};
+use super::job::{Job, ListeningPorts, UnconfinedPolicy, WorkspaceSource};
 use super::landlock::push_landlock;
 use super::limits::{cgroup_limits, resource_limits};
 use super::op::{ConfineOp, Namespace, PrepareOp, RunOp, SpawnOp};
@@ -37,6 +37,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         )
     };
     check_job(job, is_enforced(Layer::MountNamespace))?;
+    check_listening_ports(profile, job)?;
     let command = build_command(job)?;
 
     let mut steps = StepList::new(profile);
@@ -56,8 +57,12 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
         steps.push_with_profile_need_for(&layers_that_need_cgroup, &cgroup_layers, SpawnOp::CreateCgroup(cgroup));
     }
     if is_enforced(Layer::NetworkNamespace) {
-        let loopback = profile.network == NetworkPolicy::Loopback;
+        let ports = job.listening_ports.as_ref();
+        let loopback = profile.network == NetworkPolicy::Loopback || ports.is_some();
         steps.push_required(&[Layer::NetworkNamespace], SpawnOp::Network { loopback });
+        if let Some(ports) = ports {
+            steps.push_required(&[], SpawnOp::Listen(ports.clone()));
+        }
     }
     if !is_enforced(Layer::MountNamespace) {
         steps.push_required(&[], SpawnOp::UseHostMounts);
@@ -115,7 +120,11 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
             &[Layer::Seccomp],
             ConfineOp::Seccomp {
                 allowed: filter.allowed_count(),
-                program: filter.program().to_vec(),
+                program: if refuses_allocation(facts, job) {
+                    filter.program_without_allocation()
+                } else {
+                    filter.program().to_vec()
+                },
             },
         );
     }
@@ -186,6 +195,32 @@ fn push_identity(steps: &mut StepList<'_>, facts: &HostFacts, is_enforced: &impl
     }
 }
 
+/// Whether the filter refuses to allocate space without writing it: fallocate(2) takes 20 GiB in milliseconds, and only
+/// a workspace with a file system of its own has a hard limit. A user without privileges gets the same filter for each
+/// kind of workspace, so that one parked sandbox serves them all.
+fn refuses_allocation(facts: &HostFacts, job: &Job) -> bool {
+    !facts.privileged || matches!(job.workspace, WorkspaceSource::Directory { .. })
+}
+
+/// Refuses ports that the script could not reach, or that would collide.
+fn check_listening_ports(profile: &Profile, job: &Job) -> Result<(), PlanError> {
+    let Some(ports) = &job.listening_ports else {
+        return Ok(());
+    };
+    let collides = ports.hosts.contains(&ports.proxy) || ports.hosts.contains(&ListeningPorts::DNS);
+    if profile.network == NetworkPolicy::AllowList && !collides && ports.proxy != ListeningPorts::DNS {
+        return Ok(());
+    }
+    Err(PlanError::InvalidJob {
+        field: "listening_ports",
+        message: format!(
+            "the network of the profile {} is no allow-list, or a port is used twice; port {} is for names",
+            profile.name,
+            ListeningPorts::DNS
+        ),
+    })
+}
+
 fn check_job(job: &Job, has_mounts: bool) -> Result<(), PlanError> {
     let invalid = |field, message: String| Err(PlanError::InvalidJob { field, message });
     let targets = job.binds.iter().map(|bind| ("binds", bind.target.as_str()));
@@ -207,8 +242,9 @@ fn check_job(job: &Job, has_mounts: bool) -> Result<(), PlanError> {
     if !has_mounts && !job.binds.is_empty() {
         return invalid("binds", "binds need a mount namespace".to_owned());
     }
-    if !has_mounts && job.workspace == WorkspaceSource::Tmpfs {
-        return invalid("workspace", "a workspace in memory needs a mount namespace".to_owned());
+    if !has_mounts && !matches!(job.workspace, WorkspaceSource::Directory { .. }) {
+        let message = "a workspace with a file system of its own needs a mount namespace";
+        return invalid("workspace", message.to_owned());
     }
     Ok(())
 }

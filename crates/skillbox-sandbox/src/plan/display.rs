@@ -4,11 +4,11 @@ use std::fmt;
 
 use skillbox_model::ByteSize;
 
-use super::job::{BindAccess, BindKind, BindOwner};
-use super::op::{ConfineOp, FileRights, Namespace, Op, Phase, PrepareOp, RunOp, SpawnOp, TemplateOp};
+use super::job::{BindAccess, BindKind, BindOwner, ListeningPorts};
+use super::op::{ConfineOp, FileRights, Namespace, Op, Phase, PrepareOp, RunOp, SpawnOp, TemplateOp, WorkspaceMount};
 use super::step::{LaunchPlan, Step};
 use crate::cgroup::{CgroupLimits, CgroupVersion};
-use crate::profile::{Need, WorkspaceBacking};
+use crate::profile::Need;
 
 impl fmt::Display for LaunchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,6 +120,14 @@ impl fmt::Display for SpawnOp {
             }
             Self::Network { loopback: false } => f.write_str("network      new, with no interface up"),
             Self::Network { loopback: true } => f.write_str("network      new, with the loopback interface only"),
+            Self::Listen(ListeningPorts { hosts, proxy }) => {
+                let hosts: Vec<String> = hosts.iter().map(u16::to_string).collect();
+                write!(
+                    f,
+                    "listen       ports of allowed hosts: {}; proxy: 127.0.0.1:{proxy}; names: 127.0.0.53",
+                    hosts.join(", ")
+                )
+            }
             Self::UseHostMounts => f.write_str("mounts       those of the host"),
         }
     }
@@ -139,6 +147,7 @@ impl fmt::Display for PrepareOp {
             Self::UnshareCgroupNamespace => f.write_str("cgroup root  the run's own group"),
             Self::Hostname(name) => write!(f, "host name    {name}"),
             Self::AdoptOrphans => f.write_str("orphans      adopted, and killed at the end"),
+            Self::Terminals { max } => write!(f, "/dev/pts     private, at most {max} terminals"),
             Self::SharedMemory { bytes } => write!(f, "/dev/shm     private, {}, noexec", ByteSize(*bytes)),
             Self::Proc => f.write_str("/proc        fresh, read-only, without the processes of other users"),
             Self::Mask { path } => write!(f, "mask         {path}"),
@@ -158,12 +167,13 @@ impl fmt::Display for RunOp {
                     .collect();
                 write!(f, "rlimits      {}", texts.join(", "))
             }
-            Self::MountWorkspace { target, backing } => {
-                let backing = match backing {
-                    WorkspaceBacking::Tmpfs => "in memory",
-                    WorkspaceBacking::Disk => "a directory of the host",
+            Self::MountWorkspace { target, source } => {
+                let source = match source {
+                    WorkspaceMount::Tmpfs => "in memory",
+                    WorkspaceMount::Image => "in a file of the host",
+                    WorkspaceMount::Directory => "a directory of the host",
                 };
-                write!(f, "workspace    {target}, {backing}, writable, nosuid, nodev")
+                write!(f, "workspace    {target}, {source}, writable, nosuid, nodev")
             }
             Self::BindDescriptor {
                 index,
@@ -203,6 +213,7 @@ impl fmt::Display for ConfineOp {
                 abi,
                 files,
                 refuse_tcp,
+                tcp_ports,
                 scope,
             } => {
                 write!(f, "landlock     ABI {abi}")?;
@@ -215,6 +226,10 @@ impl fmt::Display for ConfineOp {
                 }
                 if *refuse_tcp {
                     f.write_str("; no TCP")?;
+                    let ports: Vec<String> = tcp_ports.iter().map(u16::to_string).collect();
+                    if !ports.is_empty() {
+                        write!(f, " except connections to port {}", ports.join(", "))?;
+                    }
                 }
                 if *scope {
                     f.write_str("; no signals and abstract sockets to the outside")?;

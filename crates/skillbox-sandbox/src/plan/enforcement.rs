@@ -121,7 +121,11 @@ fn layer_support(layer: Layer, profile: &Profile, facts: &HostFacts, job: &Job) 
             ),
         },
         Layer::WorkspaceQuota => match &job.workspace {
-            WorkspaceSource::Tmpfs => enforced(),
+            WorkspaceSource::Tmpfs | WorkspaceSource::Image => enforced(),
+            WorkspaceSource::LargerImage { quota } => LayerSupport {
+                state: quota.clone(),
+                fix: "use a new session".to_owned(),
+            },
             WorkspaceSource::Directory { quota } => LayerSupport {
                 state: quota.clone(),
                 fix: "use a workspace in memory".to_owned(),

@@ -4,14 +4,18 @@ use skillbox_model::Layer;
 
 use super::error::PlanError;
 use super::job::{Bind, BindKind, Job, WorkspaceSource};
-use super::op::{PrepareOp, RunOp, TemplateOp};
+use super::op::{PrepareOp, RunOp, TemplateOp, WorkspaceMount};
 use super::step_list::StepList;
 use crate::host::{HostFacts, PathType};
-use crate::profile::{Profile, VisiblePath, WorkspaceBacking};
+use crate::profile::{Profile, VisiblePath};
 
 /// The size of the root filesystem, which contains only directories, links and small files.
 const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_INODES: u64 = 1024;
+
+/// The number of terminals of a sandbox: enough for scripts that drive several programs, and far below the 3,072 that
+/// all sandboxes of a host have together (`kernel.pty.max` less `kernel.pty.reserve`).
+const MAX_TERMINALS: u32 = 16;
 
 /// Adds the steps that depend only on the profile, the host and the mount points of the job.
 pub(super) fn push_template(steps: &mut StepList<'_>, profile: &Profile, facts: &HostFacts, job: &Job, has_proc: bool) {
@@ -89,6 +93,10 @@ pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, h
             bytes: policy.shm.bytes(),
         },
     );
+    if policy.devices.iter().any(|device| device.name == "pts") {
+        // Preferred: without it, scripts run as they do under a profile without terminals.
+        steps.push_with_profile_need(&[], PrepareOp::Terminals { max: MAX_TERMINALS });
+    }
     if has_proc {
         steps.push_with_profile_need(&[Layer::Proc], PrepareOp::Proc);
         for mask in &policy.masked {
@@ -104,15 +112,16 @@ pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, h
 
 /// Adds the mounts whose descriptors the launch passes.
 pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(), PlanError> {
-    let backing = match job.workspace {
-        WorkspaceSource::Tmpfs => WorkspaceBacking::Tmpfs,
-        WorkspaceSource::Directory { .. } => WorkspaceBacking::Disk,
+    let source = match job.workspace {
+        WorkspaceSource::Tmpfs => WorkspaceMount::Tmpfs,
+        WorkspaceSource::Image | WorkspaceSource::LargerImage { .. } => WorkspaceMount::Image,
+        WorkspaceSource::Directory { .. } => WorkspaceMount::Directory,
     };
     steps.push_required(
         &[],
         RunOp::MountWorkspace {
             target: job.workspace_target.clone(),
-            backing,
+            source,
         },
     );
     for (index, bind) in job.binds.iter().enumerate() {

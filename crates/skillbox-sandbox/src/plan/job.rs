@@ -22,6 +22,8 @@ pub struct Job {
     pub binds: Vec<Bind>,
     /// Whether a profile without isolation is allowed.
     pub unconfined: UnconfinedPolicy,
+    /// The ports of allowed hosts; none if the script can reach no host.
+    pub listening_ports: Option<ListeningPorts>,
 }
 
 /// What is mounted as the workspace of a run.
@@ -29,6 +31,13 @@ pub struct Job {
 pub enum WorkspaceSource {
     /// The filesystem of [`crate::Spawner::create_workspace`], which enforces its limits.
     Tmpfs,
+    /// A detached mount of a [`crate::DiskImage`], which enforces its limits.
+    Image,
+    /// The same, of an image that is larger than the limit. The caller enforces the quota.
+    LargerImage {
+        /// How far the caller enforces the quota, for the report.
+        quota: LayerState,
+    },
     /// A directory of the host. The caller enforces the quota.
     Directory {
         /// How far the caller enforces the quota, for the report.
@@ -60,6 +69,29 @@ pub enum BindOwner {
     /// only their owner may read. On a filesystem without idmapped mounts the owners stay unchanged. They also stay
     /// unchanged without root privileges, because the script then has the caller's own user id.
     Script,
+}
+
+/// The ports that skillbox listens on inside a sandbox for allowed hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListeningPorts {
+    /// The ports of allowed hosts, on every loopback address.
+    pub hosts: Vec<u16>,
+    /// The port of the HTTP proxy, on 127.0.0.1; it is not among `hosts`.
+    pub proxy: u16,
+}
+
+impl ListeningPorts {
+    /// The port for questions for names, on 127.0.0.53.
+    pub const DNS: u16 = 53;
+
+    /// All TCP ports.
+    pub(crate) fn tcp(&self) -> Vec<u16> {
+        let mut ports = self.hosts.clone();
+        ports.extend([self.proxy, Self::DNS]);
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
 }
 
 /// Whether a mount is a directory or a file.

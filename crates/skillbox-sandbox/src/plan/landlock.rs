@@ -3,7 +3,7 @@
 use skillbox_model::Layer;
 
 use super::filesystem::binds_outside_workspace;
-use super::job::{BindAccess, Job};
+use super::job::{BindAccess, Job, ListeningPorts};
 use super::op::{ConfineOp, FileRights, LandlockRule};
 use super::step_list::StepList;
 use crate::host::{HostFacts, PathType};
@@ -35,6 +35,11 @@ pub(super) fn push_landlock(
         abi: facts.landlock_abi,
         files,
         refuse_tcp: is_enforced(Layer::LandlockNetwork),
+        tcp_ports: job
+            .listening_ports
+            .as_ref()
+            .map(ListeningPorts::tcp)
+            .unwrap_or_default(),
         scope: is_enforced(Layer::LandlockScope),
     };
     steps.push_with_profile_need(&layers, op);
@@ -74,7 +79,10 @@ fn rules_for_host_root(profile: &Profile, facts: &HostFacts, job: &Job) -> Vec<L
     let mut rules: Vec<LandlockRule> = existing_visible_paths(profile, facts)
         .map(|path| rule(path, FileRights::ReadExecute))
         .collect();
+    // Here these are the terminals of the host, which a script must not open.
+    let is_terminal = |name: &str| matches!(name, "tty" | "pts");
     let devices = profile.filesystem.devices.iter();
+    let devices = devices.filter(|device| !is_terminal(&device.name));
     rules.extend(devices.map(|device| rule(&format!("/dev/{}", device.name), FileRights::Devices)));
     push_job_rules(&mut rules, job);
     rules

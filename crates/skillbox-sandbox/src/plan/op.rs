@@ -11,10 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{BindAccess, BindKind, BindOwner};
+use super::job::{BindAccess, BindKind, BindOwner, ListeningPorts};
 use crate::cgroup::CgroupLimits;
 use crate::host::{Resource, UidGid};
-use crate::profile::WorkspaceBacking;
 use crate::seccomp::Instruction;
 
 /// One operation.
@@ -123,6 +122,9 @@ pub enum SpawnOp {
         /// Whether its loopback interface is up.
         loopback: bool,
     },
+    /// Listen on TCP ports of allowed hosts, on a proxy port and for questions for names, in the network namespace of
+    /// the run. The server accepts on the sockets.
+    Listen(ListeningPorts),
     /// Use the mounts of the host, for a run without a mount namespace.
     #[serde(rename = "host_view")]
     UseHostMounts,
@@ -164,6 +166,11 @@ pub enum PrepareOp {
         /// Its size.
         bytes: u64,
     },
+    /// Mount a private `/dev/pts`.
+    Terminals {
+        /// The number of terminals that can be open at a time.
+        max: u32,
+    },
     /// Mount a fresh, read-only `/proc` of the pid namespace.
     Proc,
     /// Cover a file of `/proc` with an empty one.
@@ -177,6 +184,19 @@ pub enum PrepareOp {
     Undumpable,
 }
 
+/// What the launch passes as the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceMount {
+    /// A detached mount of a file system in memory.
+    Tmpfs,
+    /// A detached mount of a file system in a file of the host.
+    Image,
+    /// A directory of the host.
+    #[serde(rename = "disk")]
+    Directory,
+}
+
 /// An operation that completes the sandbox for one job, or starts its command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -185,8 +205,9 @@ pub enum RunOp {
     MountWorkspace {
         /// The path.
         target: String,
-        /// What stores it.
-        backing: WorkspaceBacking,
+        /// What the launch passes.
+        #[serde(rename = "backing")]
+        source: WorkspaceMount,
     },
     /// Mount a descriptor that the launch passes.
     BindDescriptor {
@@ -230,8 +251,10 @@ pub enum ConfineOp {
         abi: u8,
         /// The granted paths; `None` leaves files unrestricted.
         files: Option<Vec<LandlockRule>>,
-        /// Whether all TCP is refused.
+        /// Whether all TCP is refused, except connections to these ports.
         refuse_tcp: bool,
+        /// The ports that the script may connect to although TCP is refused.
+        tcp_ports: Vec<u16>,
         /// Whether signals and abstract sockets are limited to the sandbox.
         scope: bool,
     },

@@ -62,7 +62,7 @@ impl Step {
     }
 
     /// Whether both steps are equal apart from their numbers.
-    pub(crate) fn does_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn equals_apart_from_number(&self, other: &Self) -> bool {
         self.op == other.op && self.need == other.need && self.layers == other.layers
     }
 }

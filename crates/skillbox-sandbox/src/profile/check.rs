@@ -8,8 +8,9 @@ use super::policy::{Need, NetworkPolicy, Profile, WorkspaceBacking};
 use super::yaml::{self, Located, Location};
 use crate::seccomp::SyscallAction;
 
-/// The device nodes that a profile may list: they give a script no access to the host.
-const ALLOWED_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// The devices that a profile may list: they give a script no access to the host. `tty` is the terminal that a process
+/// has opened itself, and `pts` a private set of pseudo-terminals.
+const ALLOWED_DEVICES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "pts"];
 
 /// Directories that the sandbox creates itself. A profile cannot add anything at or below them.
 const SANDBOX_PATHS: [&str; 4] = ["/proc", "/dev", "/sys", "/workspace"];
@@ -112,6 +113,12 @@ fn check_network(profile: &Profile, document: &ProfileDocument, diagnostics: &mu
         NetworkPolicy::Loopback if is_requested(profile, Layer::Seccomp) && !allows_internet_sockets(profile) => {
             add("network is loopback, but the rule for the system call socket does not allow AF_INET");
         }
+        NetworkPolicy::AllowList if !has_namespace || !is_requested(profile, Layer::MountNamespace) => {
+            add("network is allow_list while network_namespace or mount_namespace is off");
+        }
+        NetworkPolicy::AllowList if is_requested(profile, Layer::Seccomp) && !allows_internet_sockets(profile) => {
+            add("network is allow_list, but the rule for the system call socket does not allow AF_INET");
+        }
         NetworkPolicy::None if is_requested(profile, Layer::Seccomp) && allows_internet_sockets(profile) => {
             add("network is none, but the rule for the system call socket allows AF_INET");
         }
@@ -127,7 +134,7 @@ fn allows_internet_sockets(profile: &Profile) -> bool {
         .find(|rule| rule.calls.iter().any(|call| call == "socket"));
     match rule.map(|rule| &rule.action) {
         Some(SyscallAction::Allow) => true,
-        Some(SyscallAction::AllowIf { test, .. }) => test.passes(libc::AF_INET as u32),
+        Some(SyscallAction::AllowIf { test, .. }) => test.passes(libc::AF_INET as u64),
         Some(SyscallAction::Refuse { .. }) | None => false,
     }
 }
@@ -254,6 +261,16 @@ fn check_filesystem(profile: &Profile, document: &ProfileDocument, diagnostics: 
             .find(|entry| entry.path != path && is_at_or_below(path, &entry.path));
         if let Some(ancestor) = ancestor {
             let message = format!("{path} is in {}, which is visible as a whole", ancestor.path);
+            diagnostics.add(location, "profile_contradiction", message);
+        }
+        let is_ancestor = |ancestor: &str| ancestor != path && is_at_or_below(path, ancestor);
+        if let Some(link) = policy.links.iter().find(|link| is_ancestor(&link.path)) {
+            let message = format!("{path} is below {}, which is a link to {}", link.path, link.target);
+            let hint = "use a path of the host that is not below it".to_owned();
+            diagnostics.add_with_hint(location, "profile_contradiction", message, hint);
+        }
+        if let Some(file) = policy.files.iter().find(|file| is_ancestor(&file.path)) {
+            let message = format!("{path} is below {}, which is a file", file.path);
             diagnostics.add(location, "profile_contradiction", message);
         }
     }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use skillbox_model::{Layer, Limits, ProfileName};
 
 use super::policy::{
-    EnvironmentPolicy, FilesystemPolicy, Need, NetworkPolicy, Profile, ProfileLimits, WorkspacePolicy,
+    AllowedHost, EnvironmentPolicy, FilesystemPolicy, Need, NetworkPolicy, Profile, ProfileLimits, WorkspacePolicy,
 };
-use crate::seccomp::{ArgumentTest, Constant, Filter, SyscallAction, SyscallPolicy, SyscallRule};
+use crate::seccomp::{ArgumentTest, Condition, Constant, Filter, SyscallAction, SyscallPolicy, SyscallRule};
 
 /// The binary form of a [`Profile`].
 #[derive(Serialize, Deserialize)]
@@ -25,6 +25,7 @@ pub(crate) struct CompiledProfile {
     filesystem: FilesystemPolicy,
     workspace: WorkspacePolicy,
     network: NetworkPolicy,
+    allowed_hosts: Vec<AllowedHost>,
     rules: Vec<(Vec<String>, CompiledAction, String)>,
     filter: Filter,
     environment: EnvironmentPolicy,
@@ -34,7 +35,7 @@ pub(crate) struct CompiledProfile {
 #[derive(Serialize, Deserialize)]
 enum CompiledAction {
     Allow,
-    AllowIf(u8, ArgumentTest, Constant),
+    AllowIf(u8, ArgumentTest, Option<(u8, ArgumentTest)>, Constant),
     Refuse(Constant),
 }
 
@@ -52,8 +53,9 @@ impl From<Profile> for CompiledProfile {
                 SyscallAction::AllowIf {
                     argument,
                     test,
+                    or,
                     otherwise,
-                } => CompiledAction::AllowIf(argument, test, otherwise),
+                } => CompiledAction::AllowIf(argument, test, or.map(|or| (or.argument, or.test)), otherwise),
                 SyscallAction::Refuse { errno } => CompiledAction::Refuse(errno),
             };
             (rule.calls.clone(), action, rule.reason.clone())
@@ -69,6 +71,7 @@ impl From<Profile> for CompiledProfile {
             filesystem: profile.filesystem,
             workspace: profile.workspace,
             network: profile.network,
+            allowed_hosts: profile.allowed_hosts,
             environment: profile.environment,
             limits: (profile.limits.default, profile.limits.wall_max),
         }
@@ -81,9 +84,10 @@ impl From<CompiledProfile> for Profile {
             calls,
             action: match action {
                 CompiledAction::Allow => SyscallAction::Allow,
-                CompiledAction::AllowIf(argument, test, otherwise) => SyscallAction::AllowIf {
+                CompiledAction::AllowIf(argument, test, or, otherwise) => SyscallAction::AllowIf {
                     argument,
                     test,
+                    or: or.map(|(argument, test)| Condition { argument, test }),
                     otherwise,
                 },
                 CompiledAction::Refuse(errno) => SyscallAction::Refuse { errno },
@@ -100,6 +104,7 @@ impl From<CompiledProfile> for Profile {
             filesystem: compiled.filesystem,
             workspace: compiled.workspace,
             network: compiled.network,
+            allowed_hosts: compiled.allowed_hosts,
             syscalls: SyscallPolicy::from_compiled(rules.collect(), compiled.filter),
             environment: compiled.environment,
             limits: ProfileLimits { default, wall_max },

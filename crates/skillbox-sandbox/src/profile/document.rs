@@ -7,7 +7,8 @@ use skillbox_model::{ByteSize, Layer};
 
 use super::duration::ParsedDuration;
 use super::name_list::NameList;
-use super::policy::{Need, NetworkPolicy, WorkspaceBacking};
+use super::network_section::NetworkSection;
+use super::policy::{Need, WorkspaceBacking};
 use super::yaml::Located;
 
 #[derive(Debug, Deserialize)]
@@ -22,7 +23,7 @@ pub(super) struct ProfileDocument {
     pub container_layers: BTreeMap<Layer, Located<Need>>,
     pub filesystem: Option<FilesystemSection>,
     pub workspace: Option<WorkspaceSection>,
-    pub network: Option<Located<NetworkPolicy>>,
+    pub network: Option<Located<NetworkSection>>,
     pub syscalls: Option<SyscallsSection>,
     pub environment: Option<EnvironmentSection>,
     pub limits: Option<Located<LimitsSection>>,
@@ -101,8 +102,21 @@ pub(super) struct AllowEntry {
     pub any_of: Option<NameList>,
     pub none_of: Option<NameList>,
     pub no_bits_of: Option<NameList>,
+    pub or: Option<OrEntry>,
     pub otherwise: Option<Located<String>>,
     pub reason: Option<String>,
+}
+
+/// A condition on another argument that allows a call where the first condition fails.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OrEntry {
+    pub argument: u8,
+    pub any_of: Option<NameList>,
+    pub none_of: Option<NameList>,
+    pub no_bits_of: Option<NameList>,
+    #[serde(default)]
+    pub is_null: bool,
 }
 
 #[derive(Debug, Deserialize)]

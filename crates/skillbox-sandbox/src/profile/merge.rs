@@ -6,6 +6,7 @@ use super::diagnostics::Diagnostics;
 use super::document::{EnvironmentSection, FilesystemSection, LimitsSection, ProfileDocument};
 use super::duration::ParsedDuration;
 use super::merge_syscalls::merge_syscalls;
+use super::network_section::merge_allowed_hosts;
 use super::policy::{
     Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, NetworkPolicy,
     PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking, WorkspacePolicy,
@@ -75,9 +76,14 @@ pub(super) fn merge_with_parent(
         network: document
             .network
             .as_ref()
-            .map(|network| network.value)
+            .map(|network| network.value.mode)
             .or_else(|| parent.map(|parent| parent.network))
             .unwrap_or(NetworkPolicy::None),
+        allowed_hosts: merge_allowed_hosts(
+            document.network.as_ref().map(|network| &network.value),
+            parent.map(|parent| parent.allowed_hosts.as_slice()).unwrap_or_default(),
+            diagnostics,
+        ),
         syscalls: merge_syscalls(document.syscalls.as_ref(), parent, diagnostics)?,
         environment: merge_environment(document.environment.as_ref(), parent, diagnostics),
         limits,
@@ -222,7 +228,11 @@ fn check_path(
         && path.len() > 1
         && !path.contains('\0')
         && path[1..].split('/').all(|part| !matches!(part, "" | "." | ".."));
-    if !is_normalized {
+    if path == "~" || path.starts_with("~/") {
+        let message = format!("{path:?} begins with `~`, which is not expanded in profiles");
+        let hint = "write the absolute path of the directory".to_owned();
+        diagnostics.add_with_hint(location, "profile_path", message, hint);
+    } else if !is_normalized {
         let message =
             format!("{path:?} is not an absolute path without `.`, `..`, double slashes and a trailing slash");
         diagnostics.add(location, "profile_path", message);

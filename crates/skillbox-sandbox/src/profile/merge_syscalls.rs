@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::diagnostics::Diagnostics;
-use super::document::{AllowEntry, SyscallsSection};
+use super::document::{AllowEntry, OrEntry, SyscallsSection};
 use super::name_list::NameList;
 use super::policy::Profile;
 use super::yaml::{self, Located, Location};
 use crate::seccomp::{
-    ArgumentTest, CompileError, Constant, SyscallAction, SyscallPolicy, SyscallRule, find_syscall, parse_constant,
-    parse_errno,
+    ArgumentTest, CompileError, Condition, Constant, SyscallAction, SyscallPolicy, SyscallRule, find_syscall,
+    parse_constant, parse_errno,
 };
 
 /// Merges and compiles the rules. Returns `None` if they do not compile; the diagnostics then contain the reason.
@@ -92,23 +92,21 @@ fn allow_action(
     location: Option<Location>,
     diagnostics: &mut Diagnostics,
 ) -> Option<SyscallAction> {
-    let mut tests = Vec::new();
-    let mut add_test = |list: &Option<NameList>, test: fn(Vec<Constant>) -> ArgumentTest| {
-        if let Some(list) = list {
-            tests.push(test(check_constants(&list.0, location, diagnostics)));
-        }
-    };
-    add_test(&document.any_of, ArgumentTest::AnyOf);
-    add_test(&document.none_of, ArgumentTest::NoneOf);
-    add_test(&document.no_bits_of, ArgumentTest::NoBitsOf);
+    let lists = [&document.any_of, &document.none_of, &document.no_bits_of];
+    let mut tests = argument_tests(lists, location, diagnostics);
     let message = match (document.argument, tests.len()) {
-        (None, 0) if document.otherwise.is_none() => return Some(SyscallAction::Allow),
+        (None, 0) if document.otherwise.is_none() && document.or.is_none() => return Some(SyscallAction::Allow),
         (Some(argument @ 0..=5), 1) => {
+            let or = match &document.or {
+                Some(or) => Some(or_condition(or, location, diagnostics)?),
+                None => None,
+            };
             let otherwise = check_errno(document.otherwise.as_ref(), diagnostics);
             let test = tests.remove(0);
             return Some(SyscallAction::AllowIf {
                 argument,
                 test,
+                or,
                 otherwise,
             });
         }
@@ -118,6 +116,39 @@ fn allow_action(
     };
     diagnostics.add(location, "profile_condition", message.to_owned());
     None
+}
+
+fn or_condition(document: &OrEntry, location: Option<Location>, diagnostics: &mut Diagnostics) -> Option<Condition> {
+    let lists = [&document.any_of, &document.none_of, &document.no_bits_of];
+    let mut tests = argument_tests(lists, location, diagnostics);
+    if document.is_null {
+        tests.push(ArgumentTest::IsNull);
+    }
+    match (document.argument, tests.len()) {
+        (argument @ 0..=5, 1) => tests.pop().map(|test| Condition { argument, test }),
+        _ => {
+            let message = "or needs an argument from 0 to 5 and exactly one of any_of, none_of, no_bits_of and is_null";
+            diagnostics.add(location, "profile_condition", message.to_owned());
+            None
+        }
+    }
+}
+
+/// The tests that an entry lists: `any_of`, `none_of` and `no_bits_of`, in this order.
+fn argument_tests(
+    lists: [&Option<NameList>; 3],
+    location: Option<Location>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<ArgumentTest> {
+    let kinds: [fn(Vec<Constant>) -> ArgumentTest; 3] =
+        [ArgumentTest::AnyOf, ArgumentTest::NoneOf, ArgumentTest::NoBitsOf];
+    let listed = lists
+        .into_iter()
+        .zip(kinds)
+        .filter_map(|(list, kind)| Some((list.as_ref()?, kind)));
+    listed
+        .map(|(list, kind)| kind(check_constants(&list.0, location, diagnostics)))
+        .collect()
 }
 
 fn check_constants(list: &[String], location: Option<Location>, diagnostics: &mut Diagnostics) -> Vec<Constant> {

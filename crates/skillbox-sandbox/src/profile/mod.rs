@@ -7,17 +7,19 @@ mod document;
 mod duration;
 #[cfg(test)]
 mod filter_tests;
+mod host_check;
 mod merge;
 mod merge_syscalls;
 mod name_list;
+mod network_section;
 mod policy;
 mod profiles;
 mod shipped;
 mod yaml;
 
 pub use policy::{
-    Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, Need,
-    NetworkPolicy, PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking,
+    AllowedHost, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath,
+    Need, NetworkPolicy, PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking,
     WorkspacePolicy,
 };
 pub use profiles::Profiles;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use skillbox_model::{ByteSize, Layer, Limits, ProfileName};
+use skillbox_model::{ByteSize, HostPort, Layer, Limits, ProfileName};
 
 use crate::seccomp::SyscallPolicy;
 
@@ -42,6 +42,9 @@ pub struct Profile {
     pub workspace: WorkspacePolicy,
     /// What the script can reach through sockets.
     pub network: NetworkPolicy,
+    /// The hosts that every run with this profile may reach, if `network` is an allow-list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<AllowedHost>,
     /// The rules for system calls.
     pub syscalls: SyscallPolicy,
     /// The environment to which a run adds its own variables.
@@ -154,8 +157,19 @@ pub enum NetworkPolicy {
     None,
     /// The loopback interface of its own network namespace.
     Loopback,
+    /// Allowed hosts, through sockets that skillbox listens on in the run's own network namespace. There is no route out.
+    AllowList,
     /// The network of the host. The layer `network_namespace` must be off.
     Host,
+}
+
+/// A host that every run with a profile may reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllowedHost {
+    /// The host and the port.
+    pub host: HostPort,
+    /// Why scripts need it.
+    pub reason: String,
 }
 
 /// The environment to which a run adds its own variables.

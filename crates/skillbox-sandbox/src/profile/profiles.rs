@@ -8,6 +8,7 @@ use skillbox_model::Diagnostic;
 use super::check;
 use super::diagnostics::{Diagnostics, error_diagnostic};
 use super::document::ProfileDocument;
+use super::host_check::check_host_paths;
 use super::merge;
 use super::policy::Profile;
 use super::yaml;
@@ -46,6 +47,18 @@ impl Profiles {
         }
         let document: ProfileDocument = parse(path, text).map_err(|error| vec![error])?;
         extended.by_name.remove(&document.name.value).ok_or_else(Vec::new)
+    }
+
+    /// Checks one profile like [`Self::check`], and also whether its paths can be mounted on this host.
+    pub fn check_on_this_host(&self, path: &Path, text: &str) -> Result<Profile, Vec<Diagnostic>> {
+        let profile = self.check(path, text)?;
+        let document = parse(path, text).map_err(|error| vec![error])?;
+        let mut diagnostics = Diagnostics::new(path);
+        check_host_paths(&document, &mut diagnostics);
+        match diagnostics.into_list() {
+            list if list.is_empty() => Ok(profile),
+            list => Err(list),
+        }
     }
 
     /// The profile with this name.

@@ -31,7 +31,7 @@ macro_rules! shipped {
 }
 
 /// The shipped profiles, each after the one that it extends.
-const SHIPPED_PROFILES: [ShippedProfile; 4] = shipped!("strict", "default", "loopback", "unconfined");
+const SHIPPED_PROFILES: [ShippedProfile; 5] = shipped!("strict", "default", "loopback", "network", "unconfined");
 
 /// The largest shipped profile has 16 KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;

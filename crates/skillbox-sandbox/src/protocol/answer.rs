@@ -15,7 +15,8 @@ pub(crate) enum Answer {
     Facts(Box<HostFacts>),
     /// The workspace exists. Descriptor: its root directory.
     WorkspaceCreated,
-    /// The child of the launch exists. Descriptors: its pidfd, and the usage files whose bits are set in the mask.
+    /// The child of the launch exists. Descriptors: its pidfd, the usage files whose bits are set in the mask, and the
+    /// sockets that listen in its network namespace.
     Launched {
         pid: i32,
         usage_mask: u8,
@@ -27,7 +28,7 @@ pub(crate) enum Answer {
     /// The command runs.
     CommandStarted,
     /// A preferred step failed, and the launch continues without it.
-    Degraded(StepFailure),
+    PreferredStepFailed(StepFailure),
     /// The request failed. A failed launch names the step of the plan.
     Failed(StepFailure),
     /// Every step succeeded, but the command could not be executed.

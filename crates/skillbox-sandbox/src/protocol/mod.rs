@@ -8,6 +8,7 @@
 mod answer;
 mod child_plan;
 mod codec;
+mod decode_any;
 mod launch_fds;
 mod request;
 mod run_message;
@@ -16,9 +17,11 @@ mod transport;
 pub(crate) use answer::{Answer, SandboxUsage, StepFailure};
 pub(crate) use child_plan::ChildPlan;
 pub(crate) use codec::{decode, encode};
+#[doc(hidden)]
+pub use decode_any::decode_any_message;
 pub(crate) use launch_fds::ReceivedLaunchFds;
 pub(crate) use request::{EncodedSteps, Request};
 pub(crate) use run_message::{RunMessage, RunMessageStep};
 pub(crate) use transport::{
-    read_request_file, receive_answer, receive_parking_failure, send_answer, send_parking_failure, send_request,
+    read_request_from_memfd, receive_answer, receive_parking_failure, send_answer, send_parking_failure, send_request,
 };

@@ -29,10 +29,10 @@ pub(crate) enum Request<'a> {
         steps: EncodedSteps<'a>,
     },
     /// Change the maximum number of parked sandboxes. No answer.
-    SetSlotLimit { limit: u8 },
+    SetMaxParked { limit: u8 },
     /// A request that does not fit into a message, for example because of a long command line. The second descriptor is
-    /// a memory file that contains the request.
-    InFile { length: u64 },
+    /// a memfd_create(2) file that contains the request.
+    InMemfd { length: u64 },
 }
 
 /// Encoded steps, so that a receiver can recognise steps that it has decoded before.

@@ -23,17 +23,17 @@ pub(crate) fn send_request(
     let mut all = vec![answers];
     let file;
     if bytes.len() > socket::MAX_MESSAGE_BYTES {
-        file = write_memory_file(&bytes)?;
+        file = write_to_memfd(&bytes)?;
         all.push(file.as_fd());
         let length = bytes.len() as u64;
-        bytes = encode(&Request::InFile { length })?;
+        bytes = encode(&Request::InMemfd { length })?;
     }
     all.extend_from_slice(descriptors);
     socket::send(spawner, &bytes, &all)
 }
 
-/// Reads a request that was sent as [`Request::InFile`].
-pub(crate) fn read_request_file(file: &OwnedFd, length: u64) -> io::Result<Vec<u8>> {
+/// Reads a request that was sent as [`Request::InMemfd`].
+pub(crate) fn read_request_from_memfd(file: &OwnedFd, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -45,7 +45,7 @@ pub(crate) fn read_request_file(file: &OwnedFd, length: u64) -> io::Result<Vec<u
     Ok(bytes)
 }
 
-fn write_memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+fn write_to_memfd(bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create("skillbox-plan", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -7,7 +7,8 @@ mod template_root;
 mod workspace;
 
 pub(crate) use sandbox_mounts::{
-    cover_outer_proc, mask_file, mount_fresh_proc, mount_shared_memory, open_mount_target, run_mount_attributes,
+    cover_outer_proc, mask_file, mount_fresh_proc, mount_shared_memory, mount_terminals, open_mount_target,
+    run_mount_attributes,
 };
 pub(crate) use template_root::{DeviceFilesystem, HOST_BIND_ATTRIBUTES, TemplateRoot};
 pub(crate) use workspace::create_workspace_tmpfs;

@@ -18,6 +18,19 @@ pub(crate) fn mount_shared_memory(bytes: u64) -> io::Result<()> {
     attach_at(shm.as_fd(), "/dev/shm")
 }
 
+/// Mounts a private devpts(5) on `/dev/pts`. Its terminals are those of this sandbox alone: the kernel creates a new
+/// instance for every mount. `max` keeps one sandbox from using up the terminals of the host (`kernel.pty.max`).
+pub(crate) fn mount_terminals(max: u32) -> io::Result<()> {
+    let max = max.to_string();
+    let options = [
+        FsOption("mode", "0620"),
+        FsOption("ptmxmode", "0666"),
+        FsOption("max", &max),
+    ];
+    let terminals = mount::new_filesystem("devpts", &options, NO_SUID | NO_EXEC)?;
+    attach_at(terminals.as_fd(), "/dev/pts")
+}
+
 /// Mounts a fresh `/proc` over the outer one, for the pid namespace of the caller.
 pub(crate) fn mount_fresh_proc() -> io::Result<()> {
     let options = [FsOption("hidepid", "invisible")];

@@ -9,7 +9,7 @@ use rustix::process::{chdir, fchdir, pivot_root};
 
 use super::target::{open_parent, open_target};
 use crate::kernel::mount::{
-    self, FsOption, MountAttrFlags, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, TreeCloner,
+    self, FsOption, MountAttrFlags, MountCloner, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY,
 };
 use crate::plan::{BindKind, TemplateOp};
 
@@ -17,13 +17,17 @@ use crate::plan::{BindKind, TemplateOp};
 pub(crate) const HOST_BIND_ATTRIBUTES: MountAttrFlags = READ_ONLY.union(NO_SUID).union(NO_DEVICES);
 
 /// The device nodes that a profile can allow: name, major and minor number.
-const DEVICE_NODES: [(&str, u32, u32); 5] = [
+const DEVICE_NODES: [(&str, u32, u32); 6] = [
     ("null", 1, 3),
     ("zero", 1, 5),
     ("full", 1, 7),
     ("random", 1, 8),
     ("urandom", 1, 9),
+    ("tty", 5, 0),
 ];
+
+/// The name in a profile for a private instance of devpts(5): the directory `/dev/pts` and the link `/dev/ptmx` to it.
+const TERMINALS: &str = "pts";
 
 /// The symbolic links of `/dev` to the descriptors of the process that opens them, with their targets.
 const DESCRIPTOR_LINKS: [(&str, &str); 4] = [
@@ -36,15 +40,15 @@ const DESCRIPTOR_LINKS: [(&str, &str); 4] = [
 /// A root under construction, in a mount namespace of its own.
 pub(crate) struct TemplateRoot {
     root: Option<OwnedFd>,
-    tree_cloner: TreeCloner,
+    mount_cloner: MountCloner,
 }
 
 impl TemplateRoot {
     /// Before the first operation: nothing is mounted yet.
-    pub fn new(tree_cloner: TreeCloner) -> Self {
+    pub fn new(mount_cloner: MountCloner) -> Self {
         Self {
             root: None,
-            tree_cloner,
+            mount_cloner,
         }
     }
 
@@ -67,7 +71,7 @@ impl TemplateRoot {
             TemplateOp::BindHost { path, kind, .. } => match source {
                 Some(source) => {
                     let target = open_target(self.root()?.as_fd(), path, *kind)?;
-                    self.tree_cloner
+                    self.mount_cloner
                         .attach(source.as_fd(), target.as_fd(), HOST_BIND_ATTRIBUTES)
                 }
                 None => Ok(()),
@@ -158,12 +162,13 @@ pub(crate) struct DeviceFilesystem {
 
 impl DeviceFilesystem {
     /// The names of all nodes.
-    pub const ALL_NAMES: [&'static str; 5] = [
+    pub const ALL_NAMES: [&'static str; 6] = [
         DEVICE_NODES[0].0,
         DEVICE_NODES[1].0,
         DEVICE_NODES[2].0,
         DEVICE_NODES[3].0,
         DEVICE_NODES[4].0,
+        DEVICE_NODES[5].0,
     ];
 
     /// Creates the nodes, the links to descriptors, and the mount point of `/dev/shm`.
@@ -171,14 +176,23 @@ impl DeviceFilesystem {
         let root = create_tmpfs(64 << 10, 32, NO_SUID)?;
         let mut binds = Vec::new();
         for name in names {
+            if *name == TERMINALS {
+                mkdirat(&root, TERMINALS, Mode::from_raw_mode(0o755))?;
+                symlinkat("pts/ptmx", &root, "ptmx")?;
+                continue;
+            }
             let node = DEVICE_NODES.iter().find(|(known, ..)| known == name);
             let (_, major, minor) = node.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
             let mode = Mode::from_raw_mode(0o666);
             match mknodat(&root, *name, FileType::CharacterDevice, mode, makedev(*major, *minor)) {
                 // Device nodes need CAP_MKNOD in the initial user namespace.
                 Err(rustix::io::Errno::PERM) => {
+                    let node = match mount::clone_tree(CWD, &format!("/dev/{name}"), MountScope::Single) {
+                        // A container that skillbox runs in may have no /dev/tty, and few scripts need it.
+                        Err(error) if *name == "tty" && error.kind() == io::ErrorKind::NotFound => continue,
+                        node => node?,
+                    };
                     mknodat(&root, *name, FileType::RegularFile, mode, 0)?;
-                    let node = mount::clone_tree(CWD, &format!("/dev/{name}"), MountScope::Single)?;
                     binds.push(((*name).to_owned(), node));
                 }
                 created => created?,

@@ -41,8 +41,8 @@ impl ReverseAssembler {
     /// Emits a conditional jump.
     pub fn emit_branch(&mut self, opcode: u16, k: u32, if_true: Label, if_false: Label) -> Result<Label, CompileError> {
         // The second call can emit one instruction, which moves `if_true` away by one.
-        let if_true = self.bring_into_reach(if_true, 1)?;
-        let if_false = self.bring_into_reach(if_false, 0)?;
+        let if_true = self.reachable_label(if_true, 1)?;
+        let if_false = self.reachable_label(if_false, 0)?;
         let offset = |distance: usize| u8::try_from(distance).map_err(|_| CompileError::JumpTooLong(distance));
         let (jt, jf) = (offset(self.distance(if_true))?, offset(self.distance(if_false))?);
         Ok(self.push(Instruction {
@@ -91,7 +91,7 @@ impl ReverseAssembler {
 
     /// A label that a conditional jump can reach after `reserve` more instructions: `target` itself, a copy of its
     /// return instruction, or a jump to it.
-    fn bring_into_reach(&mut self, target: Label, reserve: usize) -> Result<Label, CompileError> {
+    fn reachable_label(&mut self, target: Label, reserve: usize) -> Result<Label, CompileError> {
         let distance = self.distance(target);
         if distance + reserve <= usize::from(u8::MAX) {
             return Ok(target);

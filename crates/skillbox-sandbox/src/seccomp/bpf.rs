@@ -33,6 +33,9 @@ pub(super) fn argument_offset(argument: u8) -> Option<u32> {
     (argument < 6).then(|| 16 + 8 * u32::from(argument))
 }
 
+/// The distance from the lower half of an argument to its upper half.
+pub(super) const UPPER_HALF: u32 = 4;
+
 #[cfg(target_endian = "big")]
 compile_error!("argument_offset is correct only on little-endian architectures");
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::assembler::{Label, ReverseAssembler};
 use super::bpf::{
     ALLOW, ARCHITECTURE_OFFSET, FAIL_ENOSYS, FAIL_EPERM, Instruction, JUMP_IF_ANY_BIT, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL,
-    LOAD, NATIVE_ARCHITECTURE, NUMBER_OFFSET, X32_BIT, argument_offset, errno_return_value,
+    LOAD, NATIVE_ARCHITECTURE, NUMBER_OFFSET, RETURN, UPPER_HALF, X32_BIT, argument_offset, errno_return_value,
 };
 use super::error::CompileError;
 use super::rule::{ArgumentTest, Constant, SyscallAction, SyscallRule};
@@ -46,6 +46,34 @@ impl Filter {
     /// The instructions, in the order in which the kernel runs them.
     pub fn program(&self) -> &[Instruction] {
         &self.program
+    }
+
+    /// The same program after a check of fallocate(2), which fails with `EOPNOTSUPP` unless it frees space. Jumps are
+    /// relative, so the rest stays as it is; programs write instead, as they do on file systems without this call.
+    pub fn program_without_allocation(&self) -> Vec<Instruction> {
+        const MODE_ARGUMENT: u32 = 16 + 8;
+        let jump = |code, k, jt, jf| Instruction { code, jt, jf, k };
+        let load = |k| Instruction {
+            code: LOAD,
+            jt: 0,
+            jf: 0,
+            k,
+        };
+        let check = [
+            load(ARCHITECTURE_OFFSET),
+            jump(JUMP_IF_EQUAL, NATIVE_ARCHITECTURE, 0, 5),
+            load(NUMBER_OFFSET),
+            jump(JUMP_IF_EQUAL, libc::SYS_fallocate as u32, 0, 3),
+            load(MODE_ARGUMENT),
+            jump(JUMP_IF_ANY_BIT, libc::FALLOC_FL_PUNCH_HOLE as u32, 1, 0),
+            Instruction {
+                code: RETURN,
+                jt: 0,
+                jf: 0,
+                k: libc::SECCOMP_RET_ERRNO | libc::EOPNOTSUPP as u32,
+            },
+        ];
+        check.into_iter().chain(self.program.iter().copied()).collect()
     }
 
     /// The number of system calls of this architecture that are allowed, some of them on a condition.
@@ -98,22 +126,42 @@ fn emit_action(assembler: &mut ReverseAssembler, action: &SyscallAction) -> Resu
         SyscallAction::AllowIf {
             argument,
             test,
+            or,
             otherwise,
         } => {
             let pass = assembler.emit_return(ALLOW);
-            let fail = assembler.emit_return(refusal_return_value(otherwise)?);
-            let decision = emit_test(assembler, test, pass, fail)?;
-            let offset = argument_offset(*argument).ok_or(CompileError::NoSuchArgument(*argument))?;
-            assembler.emit_before(LOAD, offset, decision)
+            let mut fail = assembler.emit_return(refusal_return_value(otherwise)?);
+            if let Some(other) = or {
+                fail = emit_condition(assembler, other.argument, &other.test, pass, fail)?;
+            }
+            emit_condition(assembler, *argument, test, pass, fail)
         }
     }
+}
+
+/// Emits the instructions that load an argument and test it.
+fn emit_condition(
+    assembler: &mut ReverseAssembler,
+    argument: u8,
+    test: &ArgumentTest,
+    pass: Label,
+    fail: Label,
+) -> Result<Label, CompileError> {
+    let offset = argument_offset(argument).ok_or(CompileError::NoSuchArgument(argument))?;
+    let mut pass = pass;
+    if *test == ArgumentTest::IsNull {
+        let upper = assembler.emit_branch(JUMP_IF_EQUAL, 0, pass, fail)?;
+        pass = assembler.emit_before(LOAD, offset + UPPER_HALF, upper)?;
+    }
+    let decision = emit_test(assembler, test, pass, fail)?;
+    assembler.emit_before(LOAD, offset, decision)
 }
 
 fn refusal_return_value(errno: &Constant) -> Result<u32, CompileError> {
     errno_return_value(errno.value).ok_or_else(|| CompileError::ErrnoTooLarge(errno.name.clone()))
 }
 
-/// Emits the test of the loaded argument.
+/// Emits the test of the loaded half of an argument.
 fn emit_test(
     assembler: &mut ReverseAssembler,
     test: &ArgumentTest,
@@ -127,6 +175,7 @@ fn emit_test(
             let bits = constants.iter().fold(0, |bits, constant| bits | constant.value);
             return assembler.emit_branch(JUMP_IF_ANY_BIT, bits, fail, pass);
         }
+        ArgumentTest::IsNull => return assembler.emit_branch(JUMP_IF_EQUAL, 0, pass, fail),
     };
     let mut labels_by_start: BTreeMap<u32, Label> = BTreeMap::from([(0, others)]);
     for constant in constants {
@@ -192,6 +241,7 @@ mod tests {
             Filter::compile(&[rule(SyscallAction::AllowIf {
                 argument,
                 test: ArgumentTest::AnyOf(vec![constant(1)]),
+                or: None,
                 otherwise: constant(1),
             })])
         };

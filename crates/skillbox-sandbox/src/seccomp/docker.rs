@@ -7,7 +7,7 @@ use super::rule::{ArgumentTest, SyscallAction, SyscallRule};
 /// Converts rules to a seccomp profile for Docker that decides in the same way.
 ///
 /// - Every refusal has its own `errnoRet`, because engines before version 22 ignore `defaultErrnoRet`.
-/// - Docker combines several tests of one argument with *or*. "None of these" is therefore written as a list of the
+/// - Docker combines several tests of one argument with *or*, and those of different arguments with *and*. "None of these" is therefore written as a list of the
 ///   numbers that remain, in sets with a common prefix.
 /// - Docker compares 64 bits. Each test is masked to the lower 32 bits, because the kernel ignores the upper ones.
 pub fn docker_seccomp_profile(rules: &[SyscallRule]) -> Value {
@@ -24,44 +24,63 @@ pub fn docker_seccomp_profile(rules: &[SyscallRule]) -> Value {
 }
 
 fn docker_entries(rule: &SyscallRule) -> Vec<Value> {
-    let allow = |test: Option<Value>| json!({"names": rule.calls, "action": "SCMP_ACT_ALLOW", "args": Vec::from_iter(test), "comment": rule.reason});
-    let refuse = |errno: u32, test: Option<Value>| {
-        let mut entry = allow(test);
+    let allow = |tests: Vec<Value>| json!({"names": rule.calls, "action": "SCMP_ACT_ALLOW", "args": tests, "comment": rule.reason});
+    let refuse = |errno: u32, tests: Vec<Value>| {
+        let mut entry = allow(tests);
         entry["action"] = json!("SCMP_ACT_ERRNO");
         entry["errnoRet"] = json!(errno);
         entry
     };
     match &rule.action {
-        SyscallAction::Allow => vec![allow(None)],
-        SyscallAction::Refuse { errno } => vec![refuse(errno.value, None)],
+        SyscallAction::Allow => vec![allow(Vec::new())],
+        SyscallAction::Refuse { errno } => vec![refuse(errno.value, Vec::new())],
         SyscallAction::AllowIf {
             argument,
             test,
+            or,
             otherwise,
         } => {
-            let masked = |numbers: &MaskedNumbers| {
-                Some(
-                    json!({"index": argument, "value": numbers.mask, "valueTwo": numbers.value, "op": "SCMP_CMP_MASKED_EQ"}),
-                )
-            };
-            let (pass, fail) = number_sets(test);
-            let passing = pass.iter().map(|numbers| allow(masked(numbers)));
-            let failing = fail.iter().map(|numbers| refuse(otherwise.value, masked(numbers)));
-            passing.chain(failing).collect()
+            let (pass, fail) = docker_tests(*argument, test);
+            let mut entries: Vec<Value> = pass.into_iter().map(|test| allow(vec![test])).collect();
+            let or = or.as_ref().map(|or| docker_tests(or.argument, &or.test));
+            for failed in fail {
+                let Some((pass, fail)) = &or else {
+                    entries.push(refuse(otherwise.value, vec![failed]));
+                    continue;
+                };
+                entries.extend(pass.iter().map(|test| allow(vec![failed.clone(), test.clone()])));
+                let refusals = fail.iter().map(|test| vec![failed.clone(), test.clone()]);
+                entries.extend(refusals.map(|tests| refuse(otherwise.value, tests)));
+            }
+            entries
         }
     }
 }
 
-/// The set of numbers whose bits in `mask` equal those of `value`.
+/// The tests in Docker's format of the values that pass, and of those that do not.
+fn docker_tests(argument: u8, test: &ArgumentTest) -> (Vec<Value>, Vec<Value>) {
+    if *test == ArgumentTest::IsNull {
+        let compare = |operator: &str| vec![json!({"index": argument, "value": 0, "op": operator})];
+        return (compare("SCMP_CMP_EQ"), compare("SCMP_CMP_NE"));
+    }
+    let masked = |numbers: MaskedEqual| json!({"index": argument, "value": numbers.mask, "valueTwo": numbers.value, "op": "SCMP_CMP_MASKED_EQ"});
+    let (pass, fail) = passing_and_failing_patterns(test);
+    (
+        pass.into_iter().map(masked).collect(),
+        fail.into_iter().map(masked).collect(),
+    )
+}
+
+/// A test for numbers whose bits in `mask` equal those of `value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MaskedNumbers {
+struct MaskedEqual {
     mask: u32,
     value: u32,
 }
 
-/// The numbers that pass a test, and those that do not.
-fn number_sets(test: &ArgumentTest) -> (Vec<MaskedNumbers>, Vec<MaskedNumbers>) {
-    let single = |value| MaskedNumbers { mask: u32::MAX, value };
+/// The patterns of the 32-bit numbers that pass a test, and of those that do not.
+fn passing_and_failing_patterns(test: &ArgumentTest) -> (Vec<MaskedEqual>, Vec<MaskedEqual>) {
+    let single = |value| MaskedEqual { mask: u32::MAX, value };
     match test {
         ArgumentTest::AnyOf(list) => {
             let values: Vec<u32> = list.iter().map(|constant| constant.value).collect();
@@ -80,21 +99,22 @@ fn number_sets(test: &ArgumentTest) -> (Vec<MaskedNumbers>, Vec<MaskedNumbers>) 
         ArgumentTest::NoBitsOf(list) => {
             let bits = list.iter().fold(0, |bits, constant| bits | constant.value);
             let each = (0..u32::BITS).map(|bit| 1 << bit).filter(|bit| bits & bit != 0);
-            let any: Vec<MaskedNumbers> = each.map(|bit| MaskedNumbers { mask: bit, value: bit }).collect();
-            (vec![MaskedNumbers { mask: bits, value: 0 }], any)
+            let any: Vec<MaskedEqual> = each.map(|bit| MaskedEqual { mask: bit, value: bit }).collect();
+            (vec![MaskedEqual { mask: bits, value: 0 }], any)
         }
+        ArgumentTest::IsNull => (vec![single(0)], all_numbers_except(&[0])),
     }
 }
 
-/// All 32-bit numbers except these, as sets of numbers with a common prefix.
-fn all_numbers_except(values: &[u32]) -> Vec<MaskedNumbers> {
-    fn split(excluded: &[u32], numbers: MaskedNumbers, bit: u32, found: &mut Vec<MaskedNumbers>) {
+/// All 32-bit numbers except these, as patterns with a common prefix.
+fn all_numbers_except(values: &[u32]) -> Vec<MaskedEqual> {
+    fn split(excluded: &[u32], numbers: MaskedEqual, bit: u32, found: &mut Vec<MaskedEqual>) {
         if excluded.is_empty() {
             found.push(numbers);
         } else if bit > 0 {
             let next = 1 << (bit - 1);
             for side in [0, next] {
-                let half = MaskedNumbers {
+                let half = MaskedEqual {
                     mask: numbers.mask | next,
                     value: numbers.value | side,
                 };
@@ -108,7 +128,7 @@ fn all_numbers_except(values: &[u32]) -> Vec<MaskedNumbers> {
         }
     }
     let mut found = Vec::new();
-    split(values, MaskedNumbers { mask: 0, value: 0 }, u32::BITS, &mut found);
+    split(values, MaskedEqual { mask: 0, value: 0 }, u32::BITS, &mut found);
     found
 }
 
@@ -128,11 +148,11 @@ mod tests {
                 ArgumentTest::NoneOf(constants.clone()),
                 ArgumentTest::NoBitsOf(constants),
             ] {
-                let (pass, fail) = number_sets(&test);
-                let inside = |sets: &[MaskedNumbers], probe: u32| sets.iter().any(|numbers| probe & numbers.mask == numbers.value);
+                let (pass, fail) = passing_and_failing_patterns(&test);
+                let inside = |sets: &[MaskedEqual], probe: u32| sets.iter().any(|numbers| probe & numbers.mask == numbers.value);
                 for probe in values.iter().copied().chain([probe, probe & values[0], 0, u32::MAX]) {
-                    prop_assert_eq!(inside(&pass, probe), test.passes(probe));
-                    prop_assert_eq!(inside(&fail, probe), !test.passes(probe));
+                    prop_assert_eq!(inside(&pass, probe), test.passes(u64::from(probe)));
+                    prop_assert_eq!(inside(&fail, probe), !test.passes(u64::from(probe)));
                 }
             }
         }

@@ -93,9 +93,11 @@ fn expected_return_value(rules: &[SyscallRule], data: &SeccompData<'_>) -> u32 {
         Some(SyscallAction::AllowIf {
             argument,
             test,
+            or,
             otherwise,
         }) => {
-            if test.passes(call.arguments[usize::from(*argument)] as u32) {
+            let passes = |argument: u8, test: &ArgumentTest| test.passes(call.arguments[usize::from(argument)]);
+            if passes(*argument, test) || or.as_ref().is_some_and(|or| passes(or.argument, &or.test)) {
                 ALLOW
             } else {
                 errno_return_value(otherwise.value).unwrap()
@@ -155,11 +157,12 @@ pub(crate) fn assert_filter_matches_rules(rules: &[SyscallRule]) {
         }
         if is_conditional(number) {
             for value in &arguments {
-                let call = NativeCall {
-                    number,
-                    arguments: [*value; 6],
-                };
-                assert_call_matches_rules(rules, &filter, &call);
+                // A rule may test two arguments: all alike, and the third one null or not.
+                for third in [*value, 0, 1 << 32] {
+                    let mut arguments = [*value; 6];
+                    arguments[2] = third;
+                    assert_call_matches_rules(rules, &filter, &NativeCall { number, arguments });
+                }
             }
         }
     }
@@ -217,6 +220,7 @@ proptest! {
                     _ => SyscallAction::AllowIf {
                         argument: 1,
                         test: ArgumentTest::AnyOf(vec![parse_constant("3").unwrap(), parse_constant("9").unwrap()]),
+                        or: None,
                         otherwise: errno("EINVAL"),
                     },
                 },

@@ -22,5 +22,5 @@ pub(crate) use equivalence_tests::{NativeCall, assert_call_matches_rules, assert
 pub use error::CompileError;
 pub(crate) use load::load;
 pub use policy::SyscallPolicy;
-pub use rule::{ArgumentTest, Constant, SyscallAction, SyscallRule};
+pub use rule::{ArgumentTest, Condition, Constant, SyscallAction, SyscallRule};
 pub(crate) use syscall_table::find_syscall;

@@ -27,7 +27,10 @@ pub enum SyscallAction {
         argument: u8,
         /// The test.
         test: ArgumentTest,
-        /// The errno that the call returns if the test fails.
+        /// A condition on another argument, which allows the call where the test fails.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        or: Option<Condition>,
+        /// The errno that the call returns if neither holds.
         otherwise: Constant,
     },
     /// Refuse it.
@@ -37,7 +40,16 @@ pub enum SyscallAction {
     },
 }
 
-/// A test on the lower 32 bits of an argument.
+/// A test of one argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// The index of the argument, from 0 to 5.
+    pub argument: u8,
+    /// The test.
+    pub test: ArgumentTest,
+}
+
+/// A test on an argument: on its lower 32 bits, except where a variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentTest {
@@ -47,6 +59,8 @@ pub enum ArgumentTest {
     NoneOf(Vec<Constant>),
     /// Without any of these bits.
     NoBitsOf(Vec<Constant>),
+    /// A null pointer: all 64 bits are zero.
+    IsNull,
 }
 
 /// A number with its symbolic name.
@@ -60,11 +74,13 @@ pub struct Constant {
 
 impl ArgumentTest {
     /// Whether a value passes the test.
-    pub fn passes(&self, value: u32) -> bool {
+    pub fn passes(&self, argument: u64) -> bool {
+        let value = argument as u32;
         match self {
             Self::AnyOf(constants) => constants.iter().any(|constant| constant.value == value),
             Self::NoneOf(constants) => constants.iter().all(|constant| constant.value != value),
             Self::NoBitsOf(constants) => constants.iter().all(|constant| constant.value & value == 0),
+            Self::IsNull => argument == 0,
         }
     }
 }

@@ -8,6 +8,7 @@ use rustix::process::{Gid, Uid};
 
 use super::clone_spawner::clone_spawner;
 use super::cloned_child::{CloneSide, ClonedChild};
+use super::listening_sockets::open_listening_sockets;
 use super::mount_namespaces::enter_mount_namespace;
 use super::network::NetworkKind;
 use super::state::SpawnerState;
@@ -20,8 +21,9 @@ use crate::protocol::StepFailure;
 
 /// Applies the spawner's steps and clones the child. Returns in both processes.
 pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<CloneSide, StepFailure> {
-    let mut degraded = Vec::new();
+    let mut failed_preferred_steps = Vec::new();
     let mut cgroup: Option<RunCgroup> = None;
+    let mut sockets = Vec::new();
     for (step, op) in spawn_steps(steps) {
         match op {
             SpawnOp::CreateCgroup(limits) => {
@@ -31,7 +33,7 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
                 };
                 match created.map_err(|error| StepFailure::of_step(step, "create a control group", &error)) {
                     Ok(created) => cgroup = Some(created),
-                    Err(failure) if step.need == Need::Preferred => degraded.push(failure),
+                    Err(failure) if step.need == Need::Preferred => failed_preferred_steps.push(failure),
                     Err(failure) => return Err(failure),
                 }
             }
@@ -43,6 +45,10 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
                 };
                 enter_network(state, kind)
                     .map_err(|error| StepFailure::of_step(step, "create a network namespace", &error))?;
+            }
+            SpawnOp::Listen(ports) => {
+                sockets = open_listening_sockets(ports)
+                    .map_err(|error| StepFailure::of_step(step, "listen for the allowed hosts", &error))?;
             }
             // `clone_from_template` enters the mount namespace of the host, because the plan has no template.
             SpawnOp::UseHostMounts => {}
@@ -67,8 +73,9 @@ pub(super) fn spawn_child(state: &mut SpawnerState, steps: &[Step]) -> Result<Cl
                         pid,
                         pidfd,
                         cgroup,
-                        degraded,
+                        failed_preferred_steps,
                         mount_namespace: open_mount_namespace_of(state, pid),
+                        sockets,
                         template,
                     }),
                     CloneResult::Child => {

@@ -11,9 +11,11 @@ pub(super) struct ClonedChild {
     pub pidfd: OwnedFd,
     pub cgroup: Option<RunCgroup>,
     /// Preferred steps of the spawner that failed.
-    pub degraded: Vec<StepFailure>,
+    pub failed_preferred_steps: Vec<StepFailure>,
     /// Its mount namespace. The descriptor delays the slow unmounting until the server has the result of the run.
     pub mount_namespace: Option<OwnedFd>,
+    /// The sockets that listen in its network namespace.
+    pub sockets: Vec<OwnedFd>,
     /// The number of the template that it started from.
     pub template: Option<u64>,
 }

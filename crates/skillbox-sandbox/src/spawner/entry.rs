@@ -15,7 +15,7 @@ pub(crate) const SPAWNER_ARG0: &str = "skillbox-spawner";
 /// Becomes the spawner if this process was started as one, and then does not return. Call it first in `main`, before
 /// any thread exists and before anything is read.
 #[expect(clippy::exit, reason = "a spawner ends here and not in the caller's main")]
-pub fn become_spawner_if_asked() {
+pub fn run_spawner_if_requested() {
     if std::env::args_os().next().is_none_or(|word| word != SPAWNER_ARG0) {
         return;
     }

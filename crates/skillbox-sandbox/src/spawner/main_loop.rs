@@ -25,9 +25,9 @@ pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io:
     let mut runs: Vec<Run> = Vec::new();
     loop {
         let timeout = if needs_preparation_for_next_run(&state) {
-            Some(state.slots.time_until_refill())
+            Some(state.parked_sandboxes.time_until_refill())
         } else {
-            state.slots.time_until_idle()
+            state.parked_sandboxes.time_until_idle()
         };
         let events = wait_for_events(&socket, &signals, &runs, timeout)?;
         if events.has_termination_signal {
@@ -35,11 +35,11 @@ pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io:
         }
         for index in events.closed_runs {
             runs[index].end();
-            state.slots.record_end_of_run();
+            state.parked_sandboxes.record_end_of_run();
         }
         for index in events.dead_runs {
             runs[index].reap();
-            state.slots.record_end_of_run();
+            state.parked_sandboxes.record_end_of_run();
         }
         runs.retain(Run::is_needed);
         if events.has_request {
@@ -58,11 +58,11 @@ pub(super) fn run_spawner(socket: OwnedFd, affinity: Option<CpuAffinity>) -> io:
                 received.descriptors,
             ));
         } else if events.is_timeout && needs_preparation_for_next_run(&state) {
-            if state.slots.time_until_refill().is_zero() {
+            if state.parked_sandboxes.time_until_refill().is_zero() {
                 prepare_next(&mut state);
             }
         } else if events.is_timeout {
-            state.slots.discard_idle_kinds();
+            state.parked_sandboxes.discard_idle_kinds();
         }
     }
     for run in &runs {

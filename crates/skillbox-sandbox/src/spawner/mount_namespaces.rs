@@ -15,7 +15,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use crate::host::{HostFacts, MountApi, UidGid};
 use crate::id_maps::write_id_maps;
 use crate::kernel::mount::{
-    self, AttributeTiming, FsOption, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, TreeCloner,
+    self, AttributeTiming, FsOption, MountCloner, MountScope, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY,
 };
 use crate::root::DeviceFilesystem;
 
@@ -27,7 +27,7 @@ pub(super) struct MountNamespaces {
     /// The outer `/proc`, through which a child writes its id maps.
     pub proc: OwnedFd,
     /// Clones trees of the host.
-    pub tree_cloner: TreeCloner,
+    pub mount_cloner: MountCloner,
 }
 
 /// The mounts that the spawner sees between launches.
@@ -51,7 +51,7 @@ impl MountNamespaces {
         if !facts.privileged {
             enter_user_namespace(&proc, facts.script_ids)?;
         }
-        let tree_cloner = TreeCloner {
+        let mount_cloner = MountCloner {
             scope: if facts.privileged {
                 MountScope::Single
             } else {
@@ -66,14 +66,14 @@ impl MountNamespaces {
         unshare_mounts()?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         if idle_mounts == IdleMounts::Minimal {
-            build_minimal_mounts(tree_cloner.scope)?;
+            build_minimal_mounts(mount_cloner.scope)?;
         }
         let idle = open_own_mount_namespace()?;
         Ok(Self {
             host,
             idle,
             proc,
-            tree_cloner,
+            mount_cloner,
         })
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::clone_child::{current_template_number, spawn_child};
 use super::cloned_child::{CloneSide, ClonedChild};
-use super::slots::ParkedSandbox;
+use super::parked_sandboxes::ParkedSandbox;
 use super::state::SpawnerState;
 use crate::child::{abandon_parking, park};
 use crate::kernel::socket;
@@ -26,7 +26,7 @@ pub(super) fn launch_in_parked_sandbox(
         // The reaper of such a run watches the server, and a parked sandbox has no connection to the server.
         return None;
     }
-    let sandbox = state.slots.take(&plan.steps)?;
+    let sandbox = state.parked_sandboxes.take(&plan.steps)?;
     if !sandbox.is_alive() {
         state.parking_failure = sandbox.parking_failure().or(state.parking_failure.take());
         return None;
@@ -50,13 +50,13 @@ pub(super) fn launch_in_parked_sandbox(
 /// Parks the next sandbox. A failure is reported to the server together with the next launch. Returns in the spawner
 /// only.
 pub(super) fn park_next_sandbox(state: &mut SpawnerState) {
-    let Some(steps) = state.slots.next_to_park() else {
+    let Some(steps) = state.parked_sandboxes.next_to_park() else {
         return;
     };
     match try_park(state, &steps) {
-        Ok(sandbox) => state.slots.add(sandbox),
+        Ok(sandbox) => state.parked_sandboxes.add(sandbox),
         Err(failure) => {
-            state.slots.stop_parking(&steps);
+            state.parked_sandboxes.stop_parking(&steps);
             state.parking_failure = Some(failure);
         }
     }

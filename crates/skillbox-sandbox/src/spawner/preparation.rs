@@ -7,9 +7,9 @@ use crate::cgroup::CgroupFactory;
 
 /// Whether anything is left to prepare for the next run.
 pub(super) fn needs_preparation_for_next_run(state: &SpawnerState) -> bool {
-    let has_no_next_run = state.is_one_shot && state.has_launched;
+    let has_no_next_run = state.is_single_run && state.has_launched;
     !has_no_next_run
-        && (state.slots.needs_preparation()
+        && (state.parked_sandboxes.needs_preparation()
             || state.network.as_ref().is_ok_and(NetworkNamespace::needs_preparation)
             || state.cgroups.as_ref().is_some_and(CgroupFactory::needs_spare))
 }
@@ -17,7 +17,7 @@ pub(super) fn needs_preparation_for_next_run(state: &SpawnerState) -> bool {
 /// Prepares one item: a parked sandbox, a network namespace or a control group. If a namespace or group cannot be
 /// created, the launch that needs it tries again and reports the error.
 pub(super) fn prepare_next(state: &mut SpawnerState) {
-    if state.slots.needs_preparation() {
+    if state.parked_sandboxes.needs_preparation() {
         park_next_sandbox(state);
     } else if let Ok(network) = &mut state.network
         && network.needs_preparation()
@@ -31,7 +31,7 @@ pub(super) fn prepare_next(state: &mut SpawnerState) {
 /// Prepares the network namespace of a single run, while the server is still reading the request for it.
 pub(super) fn prepare_for_single_run(state: &mut SpawnerState) {
     if let Ok(network) = &mut state.network
-        && state.is_one_shot
+        && state.is_single_run
     {
         // After a failure the launch tries again and reports the error.
         let _ = network.prepare();

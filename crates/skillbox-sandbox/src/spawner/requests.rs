@@ -10,7 +10,8 @@ use super::run::Run;
 use super::state::SpawnerState;
 use crate::plan::has_pid_namespace;
 use crate::protocol::{
-    Answer, ChildPlan, EncodedSteps, ReceivedLaunchFds, Request, StepFailure, decode, read_request_file, send_answer,
+    Answer, ChildPlan, EncodedSteps, ReceivedLaunchFds, Request, StepFailure, decode, read_request_from_memfd,
+    send_answer,
 };
 use crate::root::create_workspace_tmpfs;
 
@@ -21,8 +22,8 @@ pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descri
         return None;
     }
     let file_message = match decode(message) {
-        Ok(Request::InFile { length }) if descriptors.len() > 1 => {
-            match read_request_file(&descriptors.remove(1), length) {
+        Ok(Request::InMemfd { length }) if descriptors.len() > 1 => {
+            match read_request_from_memfd(&descriptors.remove(1), length) {
                 Ok(message) => Some(message),
                 Err(error) => {
                     refuse("read the request file", &error, &descriptors[0]);
@@ -45,7 +46,7 @@ pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descri
             Err(error) => refuse("read the plan", &error, answers),
         },
         Ok(Request::Park { steps }) => serve_park(state, &steps),
-        Ok(Request::SetSlotLimit { limit }) => state.slots.set_limit(limit),
+        Ok(Request::SetMaxParked { limit }) => state.parked_sandboxes.set_limit(limit),
         Ok(Request::CreateWorkspace { bytes, inodes }) => {
             let created = create_workspace_tmpfs(bytes, inodes, state.facts.script_ids)
                 .and_then(|workspace| send_answer(answers.as_fd(), &Answer::WorkspaceCreated, &[workspace.as_fd()]));
@@ -53,7 +54,7 @@ pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descri
                 refuse("create a workspace", &error, answers);
             }
         }
-        Ok(Request::InFile { .. } | Request::Initialize(_)) => refuse("read the request", &bad_message(), answers),
+        Ok(Request::InMemfd { .. } | Request::Initialize(_)) => refuse("read the request", &bad_message(), answers),
         Err(error) => refuse("read the request", &error, answers),
     }
     None
@@ -62,8 +63,8 @@ pub(super) fn serve_request(state: &mut SpawnerState, message: &[u8], mut descri
 fn serve_park(state: &mut SpawnerState, steps: &EncodedSteps<'_>) {
     match state.step_cache.decode(steps) {
         Ok(steps) if has_pid_namespace(&steps) => {
-            state.slots.request(&steps);
-            if state.is_one_shot {
+            state.parked_sandboxes.request(&steps);
+            if state.is_single_run {
                 // The run follows at once, and would otherwise have to wait for the same work.
                 park_next_sandbox(state);
             }

@@ -61,13 +61,17 @@ impl Run {
             .unwrap_or_default();
         let mut descriptors = vec![child.pidfd.as_fd()];
         descriptors.extend(usage_files);
+        descriptors.extend(child.sockets.iter().map(AsFd::as_fd));
         let launched = Answer::Launched {
             pid: child.pid,
             usage_mask,
             was_parked,
         };
-        let mut degraded = child.degraded.into_iter().map(Answer::Degraded);
-        let reported = degraded
+        let mut failed_preferred_steps = child
+            .failed_preferred_steps
+            .into_iter()
+            .map(Answer::PreferredStepFailed);
+        let reported = failed_preferred_steps
             .try_for_each(|answer| send_answer(answers.as_fd(), &answer, &[]))
             .and_then(|()| send_answer(answers.as_fd(), &launched, &descriptors));
         let mut run = Self {

@@ -10,9 +10,8 @@ use super::mount_namespaces::MountNamespaces;
 use super::owner_idmaps::OwnerIdmaps;
 use super::state::SpawnerState;
 use crate::host::UidGid;
-use crate::kernel::mount::TreeCloner;
-use crate::plan::{BindAccess, BindOwner, RunOp, Step, run_steps};
-use crate::profile::WorkspaceBacking;
+use crate::kernel::mount::MountCloner;
+use crate::plan::{BindAccess, BindOwner, RunOp, Step, WorkspaceMount, run_steps};
 use crate::protocol::{ChildPlan, ReceivedLaunchFds, StepFailure};
 use crate::root::run_mount_attributes;
 
@@ -24,8 +23,8 @@ struct MountStep<'a> {
 }
 
 enum MountKind {
-    /// A detached tmpfs, which is attached without a clone.
-    Tmpfs,
+    /// A detached file system, which is attached without a clone.
+    Detached,
     /// A tree of the host, which is cloned before it is attached.
     HostTree { access: BindAccess, owner: BindOwner },
 }
@@ -44,7 +43,7 @@ pub(super) fn open_run_mounts(
         .collect();
     let clone_all = || -> Result<VecDeque<OwnedFd>, StepFailure> {
         let mounts = steps.iter().map(|step| {
-            open_mount(namespaces.tree_cloner, step).map_err(|error| StepFailure::of_step(step.step, "open", &error))
+            open_mount(namespaces.mount_cloner, step).map_err(|error| StepFailure::of_step(step.step, "open", &error))
         });
         mounts.collect()
     };
@@ -63,7 +62,7 @@ pub(super) fn open_run_mounts(
                 ..
             } = step.kind
             {
-                show_as_script(
+                map_owner_to_script(
                     namespaces,
                     &mut state.owner_idmaps,
                     mount.as_fd(),
@@ -79,11 +78,11 @@ pub(super) fn open_run_mounts(
 fn mount_step<'a>(step: &'a Step, op: &RunOp, fds: &'a ReceivedLaunchFds) -> Option<MountStep<'a>> {
     let (source, kind) = match op {
         RunOp::MountWorkspace {
-            backing: WorkspaceBacking::Tmpfs,
+            source: WorkspaceMount::Tmpfs | WorkspaceMount::Image,
             ..
-        } => (fds.workspace.as_ref(), MountKind::Tmpfs),
+        } => (fds.workspace.as_ref(), MountKind::Detached),
         RunOp::MountWorkspace {
-            backing: WorkspaceBacking::Disk,
+            source: WorkspaceMount::Directory,
             ..
         } => {
             let kind = MountKind::HostTree {
@@ -110,22 +109,22 @@ fn mount_step<'a>(step: &'a Step, op: &RunOp, fds: &'a ReceivedLaunchFds) -> Opt
     Some(MountStep { step, source, kind })
 }
 
-fn open_mount(tree_cloner: TreeCloner, step: &MountStep<'_>) -> io::Result<OwnedFd> {
+fn open_mount(mount_cloner: MountCloner, step: &MountStep<'_>) -> io::Result<OwnedFd> {
     let source = step.source.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
     match step.kind {
-        MountKind::Tmpfs => source.try_clone(),
-        MountKind::HostTree { access, .. } => clone_host_tree(tree_cloner, source.as_fd(), access),
+        MountKind::Detached => source.try_clone(),
+        MountKind::HostTree { access, .. } => clone_host_tree(mount_cloner, source.as_fd(), access),
     }
 }
 
 /// A detached clone of the tree at a descriptor, without devices and setuid.
-fn clone_host_tree(tree_cloner: TreeCloner, source: BorrowedFd<'_>, access: BindAccess) -> io::Result<OwnedFd> {
+fn clone_host_tree(mount_cloner: MountCloner, source: BorrowedFd<'_>, access: BindAccess) -> io::Result<OwnedFd> {
     let attributes = run_mount_attributes(access);
-    match tree_cloner.clone_tree(source, attributes) {
+    match mount_cloner.clone_tree(source, attributes) {
         // The spawner of an ordinary user is in another mount namespace than the one in which the descriptor was
         // opened.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            tree_cloner.clone_tree(reopen_in_this_namespace(source)?.as_fd(), attributes)
+            mount_cloner.clone_tree(reopen_in_this_namespace(source)?.as_fd(), attributes)
         }
         clone => clone,
     }
@@ -143,7 +142,7 @@ fn reopen_in_this_namespace(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     }
 }
 
-fn show_as_script(
+fn map_owner_to_script(
     namespaces: &MountNamespaces,
     owner_idmaps: &mut OwnerIdmaps,
     mount: BorrowedFd<'_>,

@@ -10,7 +10,7 @@ use super::cpu_affinity::CpuAffinity;
 use super::mount_namespaces::{IdleMounts, MountNamespaces};
 use super::network::NetworkNamespace;
 use super::owner_idmaps::OwnerIdmaps;
-use super::slots::Slots;
+use super::parked_sandboxes::ParkedSandboxes;
 use super::step_cache::DecodedStepCache;
 use super::template::Templates;
 use crate::cgroup::{CgroupFactory, CgroupLayout};
@@ -32,13 +32,13 @@ pub(super) struct SpawnerState {
     pub network: io::Result<NetworkNamespace>,
     pub cgroups: Option<CgroupFactory>,
     pub owner_idmaps: OwnerIdmaps,
-    pub slots: Slots,
+    pub parked_sandboxes: ParkedSandboxes,
     pub step_cache: DecodedStepCache,
     /// The processors for the children, if the spawner itself is limited to fewer.
     pub affinity: Option<CpuAffinity>,
     /// Why a sandbox could not be parked. It is reported to the server together with the next launch.
     pub parking_failure: Option<StepFailure>,
-    pub is_one_shot: bool,
+    pub is_single_run: bool,
     /// Whether there has been a launch.
     pub has_launched: bool,
 }
@@ -61,11 +61,11 @@ impl SpawnerState {
                 network: Err(io::Error::from_raw_os_error(libc::EPERM)),
                 cgroups: None,
                 owner_idmaps: OwnerIdmaps::default(),
-                slots: Slots::new(0),
+                parked_sandboxes: ParkedSandboxes::new(0),
                 step_cache: DecodedStepCache::default(),
                 affinity,
                 parking_failure: None,
-                is_one_shot: true,
+                is_single_run: true,
                 has_launched: false,
             });
         }
@@ -87,11 +87,11 @@ impl SpawnerState {
             network,
             cgroups,
             owner_idmaps: OwnerIdmaps::default(),
-            slots: Slots::new(usize::from(options.slot_limit)),
+            parked_sandboxes: ParkedSandboxes::new(usize::from(options.max_parked)),
             step_cache: DecodedStepCache::default(),
             affinity,
             parking_failure: None,
-            is_one_shot: options.is_one_shot,
+            is_single_run: options.is_single_run,
             has_launched: false,
         })
     }
@@ -100,7 +100,7 @@ impl SpawnerState {
     pub fn child_fds(&self, tasks_fds: Vec<OwnedFd>) -> io::Result<ChildFds> {
         let mounts = self.mount_namespaces.as_ref();
         Ok(ChildFds {
-            tree_cloner: mounts.map(|mounts| mounts.tree_cloner),
+            mount_cloner: mounts.map(|mounts| mounts.mount_cloner),
             proc: mounts.map(|mounts| mounts.proc.try_clone()).transpose()?,
             spawner: self.own_pidfd.as_ref().map(OwnedFd::try_clone).transpose()?,
             tasks_fds,
@@ -150,7 +150,7 @@ fn create_mount_namespaces(facts: &mut HostFacts, options: &SpawnerOptions) -> O
         );
         return None;
     }
-    let idle_mounts = if options.is_one_shot {
+    let idle_mounts = if options.is_single_run {
         IdleMounts::HostCopy
     } else {
         IdleMounts::Minimal

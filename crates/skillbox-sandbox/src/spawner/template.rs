@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
 use super::mount_namespaces::{MountNamespaces, open_own_mount_namespace};
-use crate::kernel::mount::TreeCloner;
+use crate::kernel::mount::MountCloner;
 use crate::plan::{Step, TemplateOp, template_steps};
 use crate::protocol::StepFailure;
 use crate::root::{HOST_BIND_ATTRIBUTES, TemplateRoot};
@@ -110,7 +110,7 @@ fn build_template<'a>(
             .clone()
             .map(|(step, op)| match op {
                 TemplateOp::BindHost { path, optional, .. } => {
-                    let (mount, identity) = open_source(path, *optional, namespaces.tree_cloner)
+                    let (mount, identity) = open_source(path, *optional, namespaces.mount_cloner)
                         .map_err(|error| StepFailure::of_step(step, "open", &error))?;
                     sources.push(Source {
                         path: path.clone(),
@@ -126,7 +126,7 @@ fn build_template<'a>(
     let built = namespaces.run_in_new_namespace(|| {
         // Must be opened before the pivot: the new root may have no /proc.
         let namespace = open_own_mount_namespace().map_err(outside_steps("find the mount namespace"))?;
-        let mut root = TemplateRoot::new(namespaces.tree_cloner);
+        let mut root = TemplateRoot::new(namespaces.mount_cloner);
         for ((step, op), source) in steps.clone().zip(opened) {
             root.apply(op, source)
                 .map_err(|error| StepFailure::of_step(step, "build the root", &error))?;
@@ -148,7 +148,7 @@ fn build_template<'a>(
 type OpenedSource = (Option<OwnedFd>, Option<(u64, u64)>);
 
 /// Opens a host path as a detached, read-only mount.
-fn open_source(path: &str, optional: bool, tree_cloner: TreeCloner) -> io::Result<OpenedSource> {
+fn open_source(path: &str, optional: bool, mount_cloner: MountCloner) -> io::Result<OpenedSource> {
     let source = match openat(
         CWD,
         path,
@@ -159,6 +159,6 @@ fn open_source(path: &str, optional: bool, tree_cloner: TreeCloner) -> io::Resul
         source => source?,
     };
     let stat = fstat(&source)?;
-    let copy = tree_cloner.clone_tree(source.as_fd(), HOST_BIND_ATTRIBUTES)?;
+    let copy = mount_cloner.clone_tree(source.as_fd(), HOST_BIND_ATTRIBUTES)?;
     Ok((Some(copy), Some((stat.st_dev, stat.st_ino))))
 }

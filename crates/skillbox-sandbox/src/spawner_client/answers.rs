@@ -53,7 +53,7 @@ pub(super) struct LaunchAnswers {
     /// Whether the command was executed, or could not be.
     pub is_exec_done: bool,
     pub exec_error: Option<i32>,
-    pub degraded: Vec<StepFailure>,
+    pub failed_preferred_steps: Vec<StepFailure>,
     pub failure: Option<StepFailure>,
     pub parking_failure: Option<StepFailure>,
     /// The wait(2) status of the command, once it has ended.
@@ -116,7 +116,7 @@ impl LaunchAnswers {
                 self.is_exec_done = true;
             }
             Answer::ParkingFailed(failure) => self.parking_failure = Some(failure),
-            Answer::Degraded(failure) => self.degraded.push(failure),
+            Answer::PreferredStepFailed(failure) => self.failed_preferred_steps.push(failure),
             Answer::Failed(failure) => self.failure = Some(failure),
             Answer::CommandEnded { status } => self.command_status = Some(status),
             Answer::SandboxReaped(usage) => self.usage = Some(usage),

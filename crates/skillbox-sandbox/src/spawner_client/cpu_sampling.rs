@@ -39,7 +39,7 @@ fn parse_ticks(stat: &str) -> Option<u64> {
 }
 
 /// The children of all threads of a process; empty if it has ended.
-fn children_of(pid: i32) -> Vec<i32> {
+pub(super) fn children_of(pid: i32) -> Vec<i32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
     };

@@ -3,6 +3,7 @@
 mod answers;
 mod cpu_sampling;
 mod errors;
+mod nameless_files;
 mod sandbox;
 mod spawner;
 mod step_cache;

@@ -10,10 +10,10 @@ use rustix::process::{Signal, pidfd_send_signal};
 use skillbox_model::{Enforcement, ErrorCode, ResourceUsage};
 
 use super::answers::{LaunchAnswers, has_answer};
-use super::cpu_sampling;
 use super::errors::{LaunchError, SpawnerError};
+use super::{cpu_sampling, nameless_files};
 use crate::cgroup::UsageFiles;
-use crate::plan::{LaunchPlan, Op, RunOp, has_pid_namespace, record_failed_step};
+use crate::plan::{LaunchPlan, Op, RunOp, TemplateOp, has_pid_namespace, record_failed_step};
 use crate::protocol::{SandboxUsage, StepFailure};
 
 /// A launched command and all processes that it started. Dropping the value kills them.
@@ -23,6 +23,7 @@ pub struct Sandbox {
     pidfd: OwnedFd,
     answers: OwnedFd,
     usage_files: UsageFiles,
+    listening_sockets: Vec<OwnedFd>,
     /// Whether a control group measures the usage, so that the measurement of the spawner is not needed.
     has_usage_files: bool,
     has_pid_namespace: bool,
@@ -96,8 +97,8 @@ impl Sandbox {
             return Err(step_error(plan, failure));
         }
         let mut enforcement = plan.enforcement.clone();
-        for failure in &answers.degraded {
-            record_degradation(plan, &mut enforcement, failure);
+        for failure in &answers.failed_preferred_steps {
+            record_failed_preferred_step(plan, &mut enforcement, failure);
         }
         let launched = answers.launched.ok_or(SpawnerError::Exited)?;
         let mut descriptors = launched.descriptors.into_iter();
@@ -106,7 +107,8 @@ impl Sandbox {
             pid: launched.pid,
             pidfd,
             answers: socket,
-            usage_files: UsageFiles::from_fds(launched.usage_mask, descriptors),
+            usage_files: UsageFiles::from_fds(launched.usage_mask, descriptors.by_ref()),
+            listening_sockets: descriptors.collect(),
             has_usage_files: launched.usage_mask != 0,
             has_pid_namespace: has_pid_namespace(&plan.steps),
             enforcement,
@@ -125,6 +127,12 @@ impl Sandbox {
     /// Why a sandbox could not be parked before this launch.
     pub fn parking_failure(&self) -> Option<&ParkingFailure> {
         self.parking_failure.as_ref()
+    }
+
+    /// The sockets that listen in the network namespace of the run, if the job has listening ports: one for each port of
+    /// a host, the proxy, names over UDP, names over TCP. They can be taken once.
+    pub fn take_listening_sockets(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.listening_sockets)
     }
 
     /// Kills every process of the sandbox. It is no error if the sandbox is dead already.
@@ -152,6 +160,11 @@ impl Sandbox {
             .or_else(|| cpu_sampling::cpu_time_of_tree(self.pid))
     }
 
+    /// The bytes on one device that belong to files without a name which the processes of the sandbox hold.
+    pub fn nameless_bytes(&self, device: u64) -> u64 {
+        nameless_files::nameless_bytes_of_tree(self.pid, device)
+    }
+
     /// Waits until every process is dead, and returns the result. `plan` must be the plan of the launch: it describes a
     /// failed step, which a parked sandbox reports only now.
     ///
@@ -175,8 +188,8 @@ impl Sandbox {
         if let Some(failure) = answers.failure {
             return Err(step_error(plan, failure));
         }
-        for failure in &answers.degraded {
-            record_degradation(plan, &mut self.enforcement, failure);
+        for failure in &answers.failed_preferred_steps {
+            record_failed_preferred_step(plan, &mut self.enforcement, failure);
         }
         self.exec_error = answers.exec_error;
         let end = answers.command_status.map_or(CommandEnd::Killed, command_end);
@@ -237,7 +250,7 @@ fn command_end(status: i32) -> CommandEnd {
     }
 }
 
-fn record_degradation(plan: &LaunchPlan, enforcement: &mut Enforcement, failure: &StepFailure) {
+fn record_failed_preferred_step(plan: &LaunchPlan, enforcement: &mut Enforcement, failure: &StepFailure) {
     if let Some(step) = plan.steps.iter().find(|step| step.number == failure.step) {
         let cause = io::Error::from_raw_os_error(failure.errno);
         record_failed_step(enforcement, step, &format!("cannot {}: {cause}", failure.what));
@@ -260,6 +273,12 @@ fn step_error(plan: &LaunchPlan, failure: StepFailure) -> LaunchError {
         {
             ErrorCode::PathEscape
         }
+        Op::Template(
+            TemplateOp::Directory { .. }
+            | TemplateOp::BindHost { .. }
+            | TemplateOp::Link { .. }
+            | TemplateOp::File { .. },
+        ) => ErrorCode::ProfileInvalid,
         _ if step.layers.is_empty() => ErrorCode::Internal,
         _ => ErrorCode::IsolationUnavailable,
     };

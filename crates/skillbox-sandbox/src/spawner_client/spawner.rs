@@ -66,7 +66,7 @@ pub struct LaunchFds<'a> {
 }
 
 impl Spawner {
-    /// Starts a spawner with default options. `program` is executed and must call [`crate::become_spawner_if_asked`].
+    /// Starts a spawner with default options. `program` is executed and must call [`crate::run_spawner_if_requested`].
     /// It is usually the skillbox binary; the path is explicit, because the current executable can be a test or a
     /// benchmark.
     pub fn start(program: &Path) -> Result<Self, SpawnerError> {
@@ -106,7 +106,7 @@ impl Spawner {
             return Err(SpawnerError::Fork(io::Error::other(message)));
         }
         let (ours, theirs) = socket::pair().map_err(SpawnerError::Fork)?;
-        let affinity = if options.is_one_shot {
+        let affinity = if options.is_single_run {
             CpuAffinity::of_this_process().map_err(SpawnerError::Fork)?
         } else {
             None
@@ -194,9 +194,9 @@ impl Spawner {
     }
 
     /// Sets the maximum number of parked sandboxes; with 0 the spawner creates each sandbox when it is needed.
-    pub fn set_slot_limit(&self, limit: u8) -> Result<(), SpawnerError> {
+    pub fn set_max_parked(&self, limit: u8) -> Result<(), SpawnerError> {
         let (_, theirs) = socket::pair().map_err(SpawnerError::Socket)?;
-        self.send(&Request::SetSlotLimit { limit }, &theirs, &[])
+        self.send(&Request::SetMaxParked { limit }, &theirs, &[])
     }
 
     /// Asks the spawner to park a sandbox for launches that differ from this plan only in the run. This is only an

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::fixture::{TestRun, has, is_root, spawner, wait_for};
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
-use skillbox_sandbox::{Bind, BindAccess, BindKind, BindOwner, CommandEnd, LaunchError, WorkspaceSource};
+use skillbox_sandbox::{Bind, BindAccess, BindKind, BindOwner, CommandEnd, LaunchError, Profiles, WorkspaceSource};
 
 #[test]
 fn exit_codes_and_signals_are_distinguished() {
@@ -97,7 +97,12 @@ fn the_command_has_only_the_named_environment_and_the_three_streams() {
     let mut names: Vec<&str> = done.ok().lines().map(|line| line.split('=').next().unwrap()).collect();
     names.sort_unstable();
     // Bash adds three of its own; `ls` has the directory open beside the three streams.
-    assert_eq!(names, ["4", "HOME", "LANG", "PATH", "PWD", "SHLVL", "TMPDIR", "_"]);
+    assert_eq!(
+        names,
+        [
+            "4", "HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHLVL", "TERM", "TMPDIR", "USER", "_"
+        ]
+    );
 }
 
 #[test]
@@ -138,8 +143,15 @@ fn home_tmp_and_shared_memory_work_and_are_private() {
 #[test]
 fn what_is_not_named_is_absent_and_what_is_named_is_read_only() {
     let spawner = spawner();
-    let done = TestRun::bash("for p in /etc/shadow /root /home /sys /boot /opt /srv /mnt /etc/hostname /etc/machine-id /dev/tty /dev/ptmx /dev/kmsg; do test -e $p && echo $p; done; true").launch(&spawner);
+    let done = TestRun::bash("for p in /etc/shadow /root /home /sys /boot /opt /srv /mnt /etc/hostname /etc/machine-id /dev/kmsg; do test -e $p && echo $p; done; true").launch(&spawner);
     assert_eq!(done.ok(), "");
+    // The command has no controlling terminal, and pseudo-terminals are its own.
+    let done =
+        TestRun::bash("(: < /dev/tty) 2> /dev/null || echo none; readlink /dev/ptmx; ls /dev/pts").launch(&spawner);
+    assert_eq!(done.ok(), "none\npts/ptmx\nptmx");
+    let mut strict = TestRun::bash("ls -d /dev/tty /dev/ptmx /dev/pts 2> /dev/null; true");
+    strict.profile = Profiles::shipped().get("strict").unwrap().clone();
+    assert_eq!(strict.launch(&spawner).ok(), "");
     let done = TestRun::bash("for d in / /usr /etc /dev /proc /run /var; do touch $d/x 2>&1; done; echo x >> /etc/passwd; echo 1 > /proc/self/oom_score_adj; true").launch(&spawner);
     assert_eq!(done.stdout.lines().count(), 7, "{}", done.stdout);
     assert!(!done.ok().contains("cannot touch") || done.stdout.lines().all(|line| line.contains("cannot touch")));

@@ -9,9 +9,9 @@ use skillbox_sandbox::{CommandEnd, Need, Op, PrepareOp, Spawner, SpawnerOptions,
 
 use crate::fixture::{TestRun, is_root, spawner, spawner_program};
 
-fn with_slots(slot_limit: u8) -> Spawner {
+fn with_max_parked(max_parked: u8) -> Spawner {
     let options = SpawnerOptions {
-        slot_limit,
+        max_parked,
         ..SpawnerOptions::default()
     };
     Spawner::start_with_options(&spawner_program(), options).unwrap()
@@ -28,7 +28,7 @@ fn parked(spawner: &Spawner, count: usize) -> Vec<i32> {
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut before = Vec::new();
     loop {
-        // A killed slot stays a zombie until the spawner takes it.
+        // A killed parked sandbox stays a zombie until the spawner takes it.
         let mut now = children(spawner);
         now.retain(|pid| !status(*pid, "State").starts_with('Z'));
         // A parked child sleeps; one that is being prepared runs.
@@ -42,8 +42,8 @@ fn parked(spawner: &Spawner, count: usize) -> Vec<i32> {
     }
 }
 
-/// Waits for the end of all children, and checks that no slot is parked afterwards.
-fn assert_no_slots(spawner: &Spawner) {
+/// Waits for the end of all children, and checks that no sandbox is parked afterwards.
+fn assert_nothing_parked(spawner: &Spawner) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !children(spawner).is_empty() {
         assert!(Instant::now() < deadline, "{:?}", children(spawner));
@@ -54,7 +54,7 @@ fn assert_no_slots(spawner: &Spawner) {
 }
 
 #[test]
-fn a_used_slot_is_never_used_again() {
+fn a_used_sandbox_is_never_used_again() {
     let spawner = spawner();
     let look = "ls -A /dev/shm /workspace/work; hostname; echo x > /dev/shm/left; echo x > work/left; \
                 hostname other 2>/dev/null; true";
@@ -68,7 +68,7 @@ fn a_used_slot_is_never_used_again() {
             assert!(seen.insert(*used), "{used} was used twice");
         }
     }
-    assert!(seen.len() >= 11, "only {} of 12 runs had a slot", seen.len());
+    assert!(seen.len() >= 11, "only {} of 12 runs had a parked sandbox", seen.len());
 }
 
 fn parked_now(spawner: &Spawner) -> BTreeSet<i32> {
@@ -81,17 +81,20 @@ fn a_run_takes_the_parked_child() {
     TestRun::bash("true").launch(&spawner).ok();
     let waiting = parked(&spawner, 1);
     let started = TestRun::bash("sleep 2").start(&spawner).unwrap();
-    assert!(children(&spawner).contains(&waiting[0]), "the slot was not used");
+    assert!(
+        children(&spawner).contains(&waiting[0]),
+        "the parked sandbox was not used"
+    );
     started.wait().ok();
     let deadline = Instant::now() + Duration::from_secs(60);
     while children(&spawner).contains(&waiting[0]) {
-        assert!(Instant::now() < deadline, "the slot outlives its run");
+        assert!(Instant::now() < deadline, "the parked sandbox outlives its run");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn a_slot_serves_runs_that_bring_more_than_the_one_before() {
+fn a_parked_sandbox_serves_runs_that_bring_more_than_the_one_before() {
     let spawner = spawner();
     TestRun::bash("true").launch(&spawner).ok();
     let waiting = parked(&spawner, 1);
@@ -100,7 +103,7 @@ fn a_slot_serves_runs_that_bring_more_than_the_one_before() {
     assert_eq!(run.launch(&spawner).ok(), "/workspace/skill");
     // A sandbox that was created for this run alone would leave all parked ones in place.
     let deadline = Instant::now() + Duration::from_secs(60);
-    while waiting.iter().all(|slot| children(&spawner).contains(slot)) {
+    while waiting.iter().all(|sandbox| children(&spawner).contains(sandbox)) {
         assert!(Instant::now() < deadline, "none of {waiting:?} was used");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -224,7 +227,7 @@ fn the_next_launch_reports_that_a_sandbox_could_not_be_parked() {
 
 #[test]
 fn without_a_pid_namespace_nothing_is_parked() {
-    let spawner = with_slots(2);
+    let spawner = with_max_parked(2);
     let directory = tempfile::tempdir().unwrap();
     let run = TestRun::bash("true")
         .only(&[Layer::Seccomp])
@@ -233,7 +236,7 @@ fn without_a_pid_namespace_nothing_is_parked() {
     spawner.park_sandbox(&plan).unwrap();
     // The spawner serves requests in order.
     spawner.create_workspace(skillbox_model::ByteSize::mib(1), 16).unwrap();
-    assert_no_slots(&spawner);
+    assert_nothing_parked(&spawner);
 }
 
 #[test]
@@ -249,16 +252,16 @@ fn a_parked_sandbox_reports_a_command_that_does_not_exist() {
 }
 
 #[test]
-fn without_slots_nothing_is_parked() {
-    let spawner = with_slots(0);
+fn without_a_limit_above_zero_nothing_is_parked() {
+    let spawner = with_max_parked(0);
     for _ in 0..3 {
         TestRun::bash("true").launch(&spawner).ok();
     }
-    assert_no_slots(&spawner);
+    assert_nothing_parked(&spawner);
 }
 
 #[test]
-fn a_slot_that_died_is_replaced() {
+fn a_parked_sandbox_that_died_is_replaced() {
     if !is_root() {
         return;
     }
@@ -359,8 +362,8 @@ fn two_hundred_runs_at_once_all_succeed() {
     println!("200 runs in {whole:?}, the slowest took {slowest:?}");
     // Far above the time on a busy machine: only a run that the spawner lost takes so long.
     assert!(slowest < Duration::from_secs(120), "a run starved: {slowest:?}");
-    let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT));
-    assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT), "{left:?}");
+    let left = parked(&spawner, usize::from(SpawnerOptions::DEFAULT_MAX_PARKED));
+    assert_eq!(left.len(), usize::from(SpawnerOptions::DEFAULT_MAX_PARKED), "{left:?}");
 }
 
 /// The processes that a process has a pidfd of.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{
     Availability, Bind, BindAccess, BindKind, BindOwner, CgroupFacts, CgroupVersion, HostFacts, Job, LaunchPlan,
-    MountApi, Need, Op, PathType, Phase, PlanError, Profile, Profiles, Resource, UidGid, UnconfinedPolicy,
-    WorkspaceSource, plan,
+    ListeningPorts, MountApi, Need, Op, PathType, Phase, PlanError, Profile, Profiles, Resource, UidGid,
+    UnconfinedPolicy, WorkspaceSource, plan,
 };
 
 /// A name, and what it changes.
@@ -98,6 +98,7 @@ fn job() -> Job {
             },
         ],
         unconfined: UnconfinedPolicy::Refuse,
+        listening_ports: None,
     }
 }
 
@@ -107,6 +108,40 @@ fn profile(name: &str) -> Profile {
 
 fn planned(profile: &Profile, facts: &HostFacts, job: &Job) -> Result<LaunchPlan, PlanError> {
     plan(profile, &profile.limits.default, facts, job)
+}
+
+fn listening_ports(port: u16) -> ListeningPorts {
+    ListeningPorts {
+        hosts: vec![port],
+        proxy: 3128,
+    }
+}
+
+#[test]
+fn allowed_hosts_are_ports_that_the_sandbox_listens_on() {
+    let with_port = |port| Job {
+        listening_ports: Some(listening_ports(port)),
+        ..job()
+    };
+    let plan = planned(&profile("network"), &root(), &with_port(8443))
+        .unwrap()
+        .to_string();
+    for line in [
+        "new, with the loopback interface only",
+        "ports of allowed hosts: 8443; proxy: 127.0.0.1:3128; names: 127.0.0.53",
+        "no TCP except connections to port 53, 3128, 8443",
+    ] {
+        assert!(plan.contains(line), "{line}: {plan}");
+    }
+    let without = planned(&profile("network"), &root(), &job()).unwrap().to_string();
+    assert!(without.contains("with no interface up") && without.contains("no TCP;") && !without.contains("listen "));
+    for (name, port) in [("default", 443), ("loopback", 443), ("network", 3128), ("network", 53)] {
+        let refused = planned(&profile(name), &root(), &with_port(port)).unwrap_err();
+        assert!(
+            refused.to_string().contains("listening_ports"),
+            "{name} {port}: {refused}"
+        );
+    }
 }
 
 #[test]
@@ -352,10 +387,13 @@ fn the_documented_order_is_the_order_of_the_plan() {
         quota: LayerState::NotRequested,
     };
     on_the_host.unconfined = UnconfinedPolicy::Allow;
+    let mut with_hosts = job();
+    with_hosts.listening_ports = Some(listening_ports(443));
     let plans = [
         planned(&profile("default"), &root(), &job()).unwrap(),
         planned(&profile("loopback"), &with_version_2, &job()).unwrap(),
         planned(&profile("unconfined"), &root(), &on_the_host).unwrap(),
+        planned(&profile("network"), &root(), &with_hosts).unwrap(),
     ];
     let order = documented_order();
     let mut has_step = vec![false; order.len()];

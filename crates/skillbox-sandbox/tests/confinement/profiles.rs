@@ -10,7 +10,7 @@ use skillbox_sandbox::{Need, NetworkPolicy, Profiles};
 fn the_shipped_profiles_hold_what_is_promised() {
     let profiles = Profiles::shipped();
     let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-    assert_eq!(names, ["default", "loopback", "strict", "unconfined"]);
+    assert_eq!(names, ["default", "loopback", "network", "strict", "unconfined"]);
 
     let default = profiles.get("default").unwrap();
     let limits = &default.limits.default;
@@ -52,6 +52,7 @@ fn every_entry_of_every_shipped_profile_has_a_reason() {
             .chain(files.devices.iter().map(|entry| &entry.reason))
             .chain(files.masked.iter().map(|entry| &entry.reason))
             .chain(profile.syscalls.rules().iter().map(|rule| &rule.reason))
+            .chain(profile.allowed_hosts.iter().map(|allowed| &allowed.reason))
             .chain(profile.environment.pass.iter().map(|variable| &variable.reason))
             .chain(profile.environment.set.iter().map(|variable| &variable.reason));
         assert!(reasons.clone().count() > 50);
@@ -62,7 +63,7 @@ fn every_entry_of_every_shipped_profile_has_a_reason() {
 #[test]
 fn one_shipped_profile_can_be_had_alone() {
     let all = Profiles::shipped();
-    for name in ["strict", "default", "loopback", "unconfined"] {
+    for name in ["strict", "default", "loopback", "network", "unconfined"] {
         let alone = Profiles::single_shipped(name).unwrap();
         assert_eq!(alone.get(name), all.get(name), "{name}");
         assert_eq!(alone.iter().count(), 1, "{name}");
@@ -296,7 +297,7 @@ fn paths_devices_and_calls_are_checked() {
             "5:7 profile_contradiction: /proc/sys is in /proc, which the sandbox creates itself",
             "6:7 profile_contradiction: /usr/local is in /usr, which is visible as a whole",
             "7:7 profile_contradiction: /etc/passwd is listed as more than one kind of entry",
-            "9:7 profile_device: the device \"mem\" is not one of null, zero, full, random, urandom",
+            "9:7 profile_device: the device \"mem\" is not one of null, zero, full, random, urandom, tty, pts",
             "11:7 profile_path: /etc/passwd is not below /proc",
             "14:7 profile_environment: \"A=B\" is not a valid variable name",
             "15:7 profile_contradiction: C is both passed and set",

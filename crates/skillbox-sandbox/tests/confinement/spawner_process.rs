@@ -109,10 +109,10 @@ fn hundreds_of_runs_leak_nothing() {
     for _ in 0..200 {
         TestRun::bash("true").launch(&spawner).ok();
     }
-    let slots = usize::from(SpawnerOptions::DEFAULT_SLOT_LIMIT);
+    let max_parked = usize::from(SpawnerOptions::DEFAULT_MAX_PARKED);
     // Parked sandboxes are no leak.
     eventually("the end of all runs", || {
-        children_of(spawner.pid().unwrap()).len() <= slots
+        children_of(spawner.pid().unwrap()).len() <= max_parked
     });
     let after = HeldResources::at_rest(&spawner);
     assert!(after.is_within(&before), "{after:?} instead of {before:?}");
@@ -141,7 +141,7 @@ impl HeldResources {
     /// The resources without parked sandboxes, once they are stable.
     fn at_rest(spawner: &Spawner) -> Self {
         let pid = spawner.pid().unwrap();
-        spawner.set_slot_limit(0).unwrap();
+        spawner.set_max_parked(0).unwrap();
         eventually("the end of all that waits", || children_of(pid).is_empty());
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut seen = Vec::new();
@@ -152,7 +152,7 @@ impl HeldResources {
             let surplus = seen.len().saturating_sub(10);
             seen.drain(..surplus);
         }
-        spawner.set_slot_limit(SpawnerOptions::DEFAULT_SLOT_LIMIT).unwrap();
+        spawner.set_max_parked(SpawnerOptions::DEFAULT_MAX_PARKED).unwrap();
         seen.remove(0)
     }
 
@@ -226,7 +226,7 @@ fn a_lack_of_descriptors_fails_one_launch_and_not_the_spawner() {
     let spawner = Spawner::start_with_options(
         &spawner_program(),
         SpawnerOptions {
-            slot_limit: 0,
+            max_parked: 0,
             ..SpawnerOptions::default()
         },
     )

@@ -11,9 +11,10 @@ use skillbox_executor::workspace::mime_type;
 use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
 
 use super::output::{CommandOutput, print_output};
+use super::session::for_tenant;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::render::{Page, Span, Terminal, Tone};
+use crate::render::{Page, Span, Terminal, Tone, format_date};
 use crate::runtime_setup;
 use crate::settings::HostFlags;
 
@@ -21,6 +22,7 @@ use crate::settings::HostFlags;
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox artifacts list",
+    "skillbox artifacts list --tenant alice              those of a tenant of the server",
     "skillbox artifacts get reports/a.svg --to a.svg     the newest version",
     "skillbox artifacts get reports/a.svg@0 > first.svg",
     "skillbox artifacts put data.csv --name inputs/data.csv",
@@ -30,6 +32,9 @@ pub struct ArtifactsArgs {
     /// Use the artifacts of this session
     #[arg(long, value_name = "ID", global = true)]
     session: Option<String>,
+    /// Use the artifacts of this tenant of `skillbox serve`
+    #[arg(long, value_name = "NAME", global = true)]
+    tenant: Option<String>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -66,6 +71,9 @@ enum Verb {
     },
 }
 
+/// The column of the details of an artifact: the id of its run fits behind it on 80 columns.
+const DETAILS_COLUMN: usize = 28;
+
 #[derive(Serialize)]
 struct ArtifactList {
     artifacts: Vec<Artifact>,
@@ -74,6 +82,7 @@ struct ArtifactList {
 pub fn run(args: &ArtifactsArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (host, _) = HostFlags::default().resolve(context.layers)?;
     let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
+    let runtime = for_tenant(runtime, args.tenant.as_deref())?;
     let store = runtime.artifacts();
     let scope = match &args.session {
         None => Scope::User,
@@ -195,13 +204,13 @@ impl CommandOutput for ArtifactList {
         }
         for artifact in &self.artifacts {
             let kind = artifact.mime_type.as_deref().unwrap_or("unknown type");
-            let text = format!(
-                "{kind}, {}, {}",
-                ByteSize(artifact.size_bytes),
-                &artifact.sha256.hex()[..12]
-            );
+            let size = ByteSize(artifact.size_bytes);
+            let text = format!("{}, {size}, {kind}", format_date(artifact.created_unix_ms));
             let name = format!("{}@{}", artifact.name, artifact.version);
-            page.labelled(0, Span::new(Tone::Name, name), 36, Tone::Plain, &text);
+            page.labelled(0, Span::new(Tone::Name, name), DETAILS_COLUMN, Tone::Plain, &text);
+            let run = artifact.run_id.as_ref().map(|run| format!("run {run}, "));
+            let origin = format!("{}{}", run.unwrap_or_default(), &artifact.sha256.hex()[..12]);
+            page.paragraph(DETAILS_COLUMN, Tone::Dim, &origin);
         }
     }
 }

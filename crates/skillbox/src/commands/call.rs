@@ -10,23 +10,27 @@ use skillbox_runtime::{Caller, ToolCall, ToolOutcome};
 use skillbox_sandbox::{Spawner, SpawnerOptions};
 
 use super::agent_session::{AgentArgs, tool_failure};
+use super::isolation_warning;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::render::{Span, Terminal, Tone};
 use crate::runtime_setup;
-use crate::settings::{AgentFlags, HostFlags};
+use crate::settings::{AgentFlags, HostFlags, TrustFlags};
 
 /// Make one tool call and print its JSON result
 #[derive(Args, Debug)]
 #[command(after_help = concat!(
     "Besides the tools of the dialect, a host can call `before_agent` when a turn starts, `wrap_tool_call` to check \
-     whether one of its own tools may be called, and `after_tool_call` afterwards.\n\n",
+     whether one of its own tools may be called, `after_tool_call` afterwards, `fire_event` for the events of hooks that \
+     skillbox does not see, and `return_result` in the session of a forked skill. `register_tools` registers its own \
+     tools, which `skillbox tools` lists once a skill that needs them is loaded.\n\n",
     crate::examples!(
     "skillbox call skill_load '{\"skill\": \"csv-report\"}' --session s1",
     "skillbox call skill_run @request.json --session s1",
     "skillbox call wrap_tool_call --session s1 --policy restrict \\",
     "    '{\"tool\": \"Bash\", \"arguments\": {\"command\": \"git status\"}}'",
+    "skillbox call fire_event '{\"event\": \"Stop\"}' --session s1",
     "echo '{\"skill_name\": \"csv-report\"}' | skillbox call load_skill - \\",
     "    --dialect deepagents",
     )
@@ -46,6 +50,8 @@ pub struct CallArgs {
     settings: AgentFlags,
     #[command(flatten)]
     host: HostFlags,
+    #[command(flatten)]
+    pub(super) trust: TrustFlags,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -61,18 +67,15 @@ const MAX_ARGUMENT_BYTES: u64 = 64 << 20;
 /// Prints JSON on stdout, even for a failure.
 pub fn run(args: &CallArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     // The spawner is forked first, while the process is small and has one thread.
-    let spawner = runtime_setup::fork_spawner(SpawnerOptions::one_shot());
+    let spawner = runtime_setup::fork_spawner(SpawnerOptions::for_single_run());
     match call_tool(args, spawner, context, terminal) {
         Ok(outcome) => {
             terminal.print_json(&outcome.to_json())?;
+            isolation_warning::print_if_result_is_weaker(&outcome.result, terminal)?;
             print_hooks(&outcome, terminal)?;
             Ok(ExitCode::OK)
         }
-        Err(failure) => match failure.print(terminal, true)? {
-            // Only `skillbox run` has an exit code for a refused run.
-            ExitCode::REFUSED => Ok(ExitCode::FAILURE),
-            code => Ok(code),
-        },
+        Err(failure) => Ok(failure.print(terminal, true)?),
     }
 }
 
@@ -99,6 +102,7 @@ fn call_tool(
         Err(failure) if call.tool == "skill_run" => return Err(failure),
         Err(_) => None,
     };
+    isolation_warning::print_if_unconfined(host.allow_unconfined, isolation_warning::CALLERS, terminal)?;
     let runtime = runtime_setup::open_runtime(context, &host, spawner, terminal)?;
     let session = args.agent.open_session(settings, runtime, context)?;
     let cancel = CancelToken::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;

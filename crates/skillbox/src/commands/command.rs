@@ -5,12 +5,14 @@ use skillbox_model::ExitCode;
 
 use super::output::print_output;
 use super::{
-    artifacts, call, completions, config, create, demo, docker, doctor, help, info, list, man, mcp, profiles, prompt,
-    read_properties, run, search, serve, session, to_prompt, tools, validate,
+    approvals, approve, artifacts, audit, batch, call, completions, config, create, demo, docker, doctor, help, info,
+    list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, serve, session, sign, state, to_prompt,
+    tools, validate, verify,
 };
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::Terminal;
+use crate::settings::TrustFlags;
 
 /// Every command, in the order of the help.
 #[derive(Subcommand, Debug)]
@@ -28,10 +30,19 @@ pub enum Command {
     Tools(tools::ToolsArgs),
     Call(Box<call::CallArgs>),
     Run(Box<run::RunArgs>),
+    Batch(batch::BatchArgs),
     Mcp(Box<mcp::McpArgs>),
     Serve(Box<serve::ServeArgs>),
     Session(session::SessionArgs),
+    Runs(Box<runs::RunsArgs>),
     Artifacts(artifacts::ArtifactsArgs),
+    State(state::StateArgs),
+    Approve(Box<approve::ApproveArgs>),
+    Approvals(Box<approvals::ApprovalsArgs>),
+    Lock(Box<lock::LockArgs>),
+    Sign(Box<sign::SignArgs>),
+    Verify(Box<verify::VerifyArgs>),
+    Audit(Box<audit::AuditArgs>),
     Profiles(profiles::ProfilesArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
@@ -47,9 +58,43 @@ impl Command {
         matches!(self, Self::Call(_) | Self::Tools(_))
     }
 
-    /// Whether the command is `run`, whose lower exit codes are those of the script.
-    pub fn is_run(&self) -> bool {
-        matches!(self, Self::Run(_))
+    /// Whether settings decide what the command does. Such a command does nothing while the config file of the working
+    /// directory contains settings that need the user's trust.
+    pub fn obeys_settings(&self) -> bool {
+        !matches!(
+            self,
+            Self::Config(_)
+                | Self::Help(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+                | Self::Create(_)
+                | Self::Validate(_)
+                | Self::ReadProperties(_)
+                | Self::ToPrompt(_)
+        )
+    }
+
+    /// The trust flags of the command; none are given to other commands.
+    pub fn trust_flags(&self) -> TrustFlags {
+        match self {
+            Self::Run(args) => args.trust.clone(),
+            Self::Call(args) => args.trust.clone(),
+            Self::Mcp(args) => args.trust.clone(),
+            Self::Serve(args) => args.trust.clone(),
+            Self::Runs(args) => args.trust.clone(),
+            Self::Approve(args) => args.trust.clone(),
+            Self::Approvals(args) => args.trust.clone(),
+            Self::Lock(args) => args.trust.clone(),
+            Self::Sign(args) => args.trust.clone(),
+            Self::Verify(args) => args.trust.clone(),
+            Self::Audit(args) => args.trust.clone(),
+            _ => TrustFlags::default(),
+        }
+    }
+
+    /// Whether lower exit codes are those of the script, or say that jobs failed.
+    pub fn has_exit_codes_of_runs(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Batch(_))
     }
 
     /// Whether the command starts logging itself, because it also exports traces.
@@ -73,10 +118,19 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Tools(args) => return tools::run(args, context, terminal),
         Command::Call(args) => return call::run(args, context, terminal),
         Command::Run(args) => return run::run(args, context, terminal),
+        Command::Batch(args) => return batch::run(args, context, terminal),
         Command::Mcp(args) => return mcp::run(args, context, terminal),
         Command::Serve(args) => return serve::run(args, context, terminal),
         Command::Session(args) => return session::run(args, context, terminal),
+        Command::Runs(args) => return runs::run(args, context, terminal),
+        Command::Approve(args) => return approve::run(args, context, terminal),
+        Command::Approvals(args) => return approvals::run(args, context, terminal),
+        Command::Lock(args) => return lock::run(args, context, terminal),
+        Command::Sign(args) => return sign::run(args, context, terminal),
+        Command::Verify(args) => return verify::run(args, context, terminal),
+        Command::Audit(args) => return audit::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
+        Command::State(args) => return state::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),
         Command::Config(args) => return config::run(args, context, terminal),
         Command::Doctor(args) => return print_output(&doctor::run(args, context, terminal)?, context, terminal),

@@ -1,22 +1,24 @@
-//! `skillbox config`: the settings in force, and where each value came from.
+//! `skillbox config`: the settings in force, where each value came from, and the config files that the user trusts.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::config_trust::{self, TrustArgs};
 use super::output::{CommandOutput, print_output};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
-use crate::settings::{AgentFlags, HostFlags, ResolvedSetting, ServeFlags};
+use crate::settings::{AgentFlags, HostFlags, ResolvedSetting, ServeFlags, TrustFlags};
 
-/// Show the settings in force and where each value comes from
+/// Show the settings in force, and trust the config file of a directory
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox config show",
     "skillbox config show --executor docker       with a flag applied",
     "skillbox config show --config staging.toml --json",
+    "skillbox config trust                        the ./skillbox.toml you have read",
     "skillbox help settings                       what each setting means",
 ))]
 pub struct ConfigArgs {
@@ -31,15 +33,31 @@ enum Verb {
         #[command(flatten)]
         host: Box<HostFlags>,
         #[command(flatten)]
+        trust: Box<TrustFlags>,
+        #[command(flatten)]
         agent: Box<AgentFlags>,
         #[command(flatten)]
         serve: Box<ServeFlags>,
+    },
+    /// Trust the config file of the working directory until it changes
+    Trust(TrustArgs),
+    /// List the trusted config files
+    Trusted,
+    /// Stop trusting the config file of the working directory, or another one
+    Revoke {
+        /// The trusted file, as `config trusted` shows it
+        file: Option<PathBuf>,
     },
 }
 
 #[derive(Serialize)]
 struct SettingsInForce {
+    /// The highest file.
     config_file: Option<PathBuf>,
+    /// All files, highest first.
+    config_files: Vec<PathBuf>,
+    /// The settings of the working directory's file that are ignored because the user does not trust it.
+    refused: Vec<String>,
     settings: Vec<SettingInForce>,
 }
 
@@ -56,18 +74,32 @@ struct SettingInForce {
 }
 
 pub fn run(args: &ConfigArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
-    let Verb::Show { host, agent, serve } = &args.verb;
+    let (host, trust, agent, serve) = match &args.verb {
+        Verb::Show {
+            host,
+            trust,
+            agent,
+            serve,
+        } => (host, trust, agent, serve),
+        Verb::Trust(args) => return config_trust::trust(args, context, terminal),
+        Verb::Trusted => return config_trust::list(context, terminal),
+        Verb::Revoke { file } => return config_trust::revoke(file.as_deref(), context, terminal),
+    };
     let (_, host) = host.resolve(context.layers)?;
+    let (_, trust) = trust.resolve(context.layers)?;
     let (_, agent) = agent.resolve(context.layers)?;
     let (_, serve) = serve.resolve(context.layers)?;
     let settings = context
         .resolved_settings
         .iter()
         .chain(&host)
+        .chain(&trust)
         .chain(&agent)
         .chain(&serve);
     let in_force = SettingsInForce {
-        config_file: context.layers.config_path().map(ToOwned::to_owned),
+        config_file: context.layers.config_paths().next().map(ToOwned::to_owned),
+        config_files: context.layers.config_paths().map(ToOwned::to_owned).collect(),
+        refused: context.layers.refusals().iter().map(ToString::to_string).collect(),
         settings: settings.map(SettingInForce::from).collect(),
     };
     print_output(&in_force, context, terminal)
@@ -90,9 +122,20 @@ impl From<&ResolvedSetting> for SettingInForce {
 
 impl CommandOutput for SettingsInForce {
     fn render(&self, page: &mut Page) {
-        let path = self.config_file.as_ref();
-        let shown = path.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+        let paths: Vec<String> = self
+            .config_files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let shown = if paths.is_empty() {
+            "none".to_owned()
+        } else {
+            paths.join(", ")
+        };
         page.line(&[Span::new(Tone::Heading, "config file: "), Span::plain(shown)]);
+        for refused in &self.refused {
+            page.labelled(0, Span::new(Tone::Warning, "ignored:"), 9, Tone::Plain, refused);
+        }
         page.blank_line();
         for setting in &self.settings {
             page.labelled(

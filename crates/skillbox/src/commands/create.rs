@@ -162,5 +162,13 @@ impl CommandOutput for CreatedSkill {
             Span::plain("  2. "),
             Span::new(Tone::Hint, format!("skillbox validate {path}")),
         ]);
+        let named = if path.contains('/') { path } else { format!("./{path}") };
+        page.line(&[
+            Span::plain("  3. "),
+            Span::new(
+                Tone::Hint,
+                format!("skillbox run {named} --script scripts/count.sh -- SKILL.md"),
+            ),
+        ]);
     }
 }

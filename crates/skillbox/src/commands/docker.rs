@@ -63,7 +63,7 @@ pub fn run(args: &DockerArgs, context: &Context<'_>, terminal: &mut Terminal) ->
                     let _closed = terminal.write_stderr(format!("{line}\n").as_bytes());
                 }
             };
-            let id = runtime_setup::docker_executor(context, &host, 0)
+            let id = runtime_setup::docker_executor(context, &host, 0, Vec::new())
                 .build_image(&options, &mut print_line)
                 .map_err(|error| {
                     let mut body = ErrorBody::new(error.code(), with_causes(&error));

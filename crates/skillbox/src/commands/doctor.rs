@@ -71,7 +71,7 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     let profiles = runtime_setup::load_profiles(context, terminal)?.usable;
     let executor = runtime_setup::local_executor(spawner, &profiles, false)?;
     let (host, _) = HostFlags::default().resolve(context.layers)?;
-    let docker = match runtime_setup::docker_executor(context, &host, 0).describe_daemon() {
+    let docker = match runtime_setup::docker_executor(context, &host, 0, Vec::new()).describe_daemon() {
         Ok(found) => DockerStatus::Found(Box::new(found)),
         Err(error) => {
             let mut body = ErrorBody::new(error.code(), with_causes(&error));

@@ -7,6 +7,7 @@ use skillbox_model::{Diagnostic, Digest, ErrorCode, RelPath};
 use skillbox_repository::{
     Catalog, Resource, ResourceKind, Scope, ShadowedSkill, SkillEntry, SkillMeta, SkillReadError,
 };
+use skillbox_runtime::hook_diagnostics;
 
 use super::output::CommandOutput;
 use crate::catalog;
@@ -65,16 +66,22 @@ impl SkillInfo {
             .shadowed()
             .iter()
             .filter(|shadowed| shadowed.name == *entry.name());
+        let listing = dir.list_resources();
+        let problems = listing.problems.iter();
+        let unlisted: Vec<_> = problems
+            .map(|problem| catalog::unlisted_resources(entry, problem))
+            .collect();
+        let found = catalog.diagnostics_of(entry).cloned().chain(dir.check()?);
         Ok(Self {
             meta: entry.meta.clone(),
             path: entry.skill_md_path().display().to_string(),
             source: entry.source_label().to_owned(),
             scope: entry.scope(),
             digest: dir.digest()?,
-            resources: ResourceLists::of(dir.resources()?),
+            resources: ResourceLists::of(listing.resources),
             docs: dir.docs()?,
             overrides: overrides.cloned().collect(),
-            diagnostics: catalog.diagnostics_of(entry).cloned().chain(dir.check()?).collect(),
+            diagnostics: found.chain(hook_diagnostics(entry)).chain(unlisted).collect(),
         })
     }
 }

@@ -6,11 +6,13 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use skillbox_model::{Diagnostic, Digest};
-use skillbox_repository::{Catalog, Scope, ShadowedSkill, SkillEntry, SkillReadError};
+use skillbox_repository::{Catalog, ResourceListing, Scope, ShadowedSkill, SkillEntry, SkillReadError};
+use skillbox_runtime::hook_diagnostics;
 
 use super::output::CommandOutput;
 use crate::catalog::{self, ResourceCounts};
 use crate::context::Context;
+use crate::render::diagnostics::DiagnosticsStyle;
 use crate::render::{Page, Progress, Span, Terminal, Tone, display_width, plural};
 
 /// List all skills
@@ -32,6 +34,8 @@ pub struct SkillList {
     skills: Vec<Skill>,
     shadowed: Vec<ShadowedSkill>,
     diagnostics: Vec<Diagnostic>,
+    /// The number of skills that would load with the setting `metadata_fallback`.
+    loadable_with_metadata_fallback: usize,
 }
 
 #[derive(Serialize)]
@@ -61,16 +65,23 @@ impl SkillList {
             progress.advance();
             describe(entry, with_digest)
         });
-        let (skills, unreadable): (Vec<_>, Vec<_>) = described.into_iter().unzip();
-        let diagnostics = catalog
-            .diagnostics()
-            .iter()
-            .cloned()
-            .chain(unreadable.into_iter().flatten());
+        let (skills, found): (Vec<_>, Vec<_>) = described.into_iter().unzip();
+        let diagnostics = catalog.diagnostics().iter().cloned().chain(found.into_iter().flatten());
         Self {
             skills,
             shadowed: catalog.shadowed().to_vec(),
             diagnostics: diagnostics.collect(),
+            loadable_with_metadata_fallback: catalog.loadable_with_fallback(),
+        }
+    }
+
+    /// Says how many more skills a setting would load.
+    fn render_fallback_note(&self, page: &mut Page) {
+        let more = self.loadable_with_metadata_fallback;
+        if more > 0 {
+            let skills = plural(more, "more skill");
+            let note = format!("{skills} would load with --metadata-fallback: the name or the description is missing");
+            page.paragraph(0, Tone::Dim, &note);
         }
     }
 
@@ -84,14 +95,18 @@ impl SkillList {
     }
 }
 
-fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>) {
-    let (resources, digest, diagnostic) = match read_resources(entry, with_digest) {
-        Ok((resources, digest)) => (resources, digest, None),
-        Err(error) => (
-            ResourceCounts::default(),
-            None,
-            Some(catalog::unreadable_skill(entry, &error)),
-        ),
+fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Vec<Diagnostic>) {
+    let mut diagnostics = hook_diagnostics(entry);
+    let (resources, digest) = match read_resources(entry, with_digest) {
+        Ok((listing, digest)) => {
+            let problems = listing.problems.iter();
+            diagnostics.extend(problems.map(|problem| catalog::unlisted_resources(entry, problem)));
+            (ResourceCounts::of(&listing.resources), digest)
+        }
+        Err(error) => {
+            diagnostics.push(catalog::unreadable_skill(entry, &error));
+            (ResourceCounts::default(), None)
+        }
     };
     let skill = Skill {
         name: entry.name().to_string(),
@@ -102,13 +117,13 @@ fn describe(entry: &SkillEntry, with_digest: bool) -> (Skill, Option<Diagnostic>
         digest,
         resources,
     };
-    (skill, diagnostic)
+    (skill, diagnostics)
 }
 
-fn read_resources(entry: &SkillEntry, with_digest: bool) -> Result<(ResourceCounts, Option<Digest>), SkillReadError> {
+fn read_resources(entry: &SkillEntry, with_digest: bool) -> Result<(ResourceListing, Option<Digest>), SkillReadError> {
     let dir = entry.open()?;
     let digest = if with_digest { Some(dir.digest()?) } else { None };
-    Ok((ResourceCounts::of(&dir.resources()?), digest))
+    Ok((dir.list_resources(), digest))
 }
 
 impl Skill {
@@ -138,6 +153,7 @@ impl CommandOutput for SkillList {
     fn render(&self, page: &mut Page) {
         if self.skills.is_empty() {
             page.line(&[Span::plain("no skills found")]);
+            self.render_fallback_note(page);
             page.paragraph(
                 0,
                 Tone::Dim,
@@ -172,6 +188,11 @@ impl CommandOutput for SkillList {
             ));
         }
         page.line(&[Span::plain(total)]);
+        self.render_fallback_note(page);
+    }
+
+    fn diagnostics_style(&self) -> DiagnosticsStyle {
+        DiagnosticsStyle::SummaryOnTerminal
     }
 
     fn diagnostics(&self) -> &[Diagnostic] {

@@ -5,6 +5,7 @@ use skillbox_model::{Diagnostic, ExitCode};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::diagnostics::DiagnosticsStyle;
 use crate::render::{Page, Terminal, diagnostics};
 
 /// The result of a command. Its serialised form is the output of `--json`.
@@ -15,6 +16,11 @@ pub trait CommandOutput: Serialize {
     /// Diagnostics printed on stderr for people. JSON output contains them already.
     fn diagnostics(&self) -> &[Diagnostic] {
         &[]
+    }
+
+    /// How the diagnostics are printed.
+    fn diagnostics_style(&self) -> DiagnosticsStyle {
+        DiagnosticsStyle::Complete
     }
 
     /// The exit code of the command.
@@ -35,7 +41,8 @@ pub fn print_output(
         let mut page = terminal.page();
         output.render(&mut page);
         terminal.print(page)?;
-        diagnostics::print_diagnostics(output.diagnostics(), context.verbosity, terminal)?;
+        let style = output.diagnostics_style();
+        diagnostics::print_diagnostics(output.diagnostics(), style, context.verbosity, terminal)?;
     }
     Ok(output.exit_code())
 }

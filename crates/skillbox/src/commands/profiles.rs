@@ -1,13 +1,15 @@
 //! `skillbox profiles`: sandbox profiles and their launch plans.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, Layer, LayerState};
+use skillbox_executor::NetworkAccess;
+use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, HostPort, Layer, LayerState};
 use skillbox_sandbox::{
-    Bind, BindAccess, BindKind, BindOwner, HostFacts, Job, LaunchPlan, Need, Profile, Profiles, SpawnerOptions,
-    UnconfinedPolicy, WorkspaceBacking, WorkspaceSource,
+    AllowedHost, Bind, BindAccess, BindKind, BindOwner, HostFacts, Job, LaunchPlan, Need, NetworkPolicy, Profile,
+    Profiles, SpawnerOptions, UnconfinedPolicy, WorkspaceBacking, WorkspaceSource,
 };
 
 use super::output::{CommandOutput, print_output};
@@ -15,6 +17,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone, plural};
 use crate::runtime_setup;
+use crate::settings::HostFlags;
 
 /// List, show, check and plan sandbox profiles
 #[derive(Args, Debug)]
@@ -23,10 +26,13 @@ use crate::runtime_setup;
     "skillbox profiles show strict",
     "skillbox profiles check my-profile.yaml",
     "skillbox profiles plan default            print every step without applying it",
+    "skillbox profiles plan network --allow-net api.example.com",
 ))]
 pub struct ProfilesArgs {
     #[command(subcommand)]
     verb: Verb,
+    #[command(flatten)]
+    host: HostFlags,
 }
 
 #[derive(Subcommand, Debug)]
@@ -66,8 +72,27 @@ struct ProfileCheck {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct PlanOutput(LaunchPlan);
+struct PlanOutput {
+    #[serde(flatten)]
+    plan: LaunchPlan,
+    /// What a run could reach; empty without a network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reachable_hosts: Vec<AllowedHost>,
+    #[serde(skip)]
+    layout: PlanLayout,
+}
+
+/// How the lines of a plan are laid out.
+#[derive(Clone, Copy)]
+enum PlanLayout {
+    /// Long lines are wrapped, for a terminal.
+    Wrapped,
+    /// One line for each step, for programs.
+    Lines,
+}
+
+/// The column of the details of a step, behind its number and its name.
+const STEP_DETAILS_COLUMN: usize = 19;
 
 pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let profiles = runtime_setup::load_profiles(context, terminal)?.usable;
@@ -81,8 +106,36 @@ pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) 
         ),
         Verb::Show { name } => print_output(&ProfileDetails(find(&profiles, name)?), context, terminal),
         Verb::Check { file } => print_output(&check(&profiles, file)?, context, terminal),
-        Verb::Plan { name } => print_output(&PlanOutput(plan(&profiles, find(&profiles, name)?)?), context, terminal),
+        Verb::Plan { name } => {
+            let profile = find(&profiles, name)?;
+            let reachable_hosts = reachable_hosts(profile, &args.host.resolve(context.layers)?.0.allow_net);
+            let hosts = reachable_hosts.iter().map(|allowed| allowed.host.clone()).collect();
+            let access = NetworkAccess::new(hosts)
+                .map_err(|error| Failure::new(ErrorCode::InvalidRequest, error.to_string()))?;
+            let output = PlanOutput {
+                plan: plan(&profiles, profile, &access)?,
+                reachable_hosts,
+                layout: if std::io::stdout().is_terminal() {
+                    PlanLayout::Wrapped
+                } else {
+                    PlanLayout::Lines
+                },
+            };
+            print_output(&output, context, terminal)
+        }
     }
+}
+
+/// What a run could reach, and why: the hosts of its profile, and those that the settings grant.
+fn reachable_hosts(profile: &Profile, granted: &[HostPort]) -> Vec<AllowedHost> {
+    if profile.network != NetworkPolicy::AllowList {
+        return Vec::new();
+    }
+    let granted = granted.iter().map(|host| AllowedHost {
+        host: host.clone(),
+        reason: "granted by the setting allow_net".to_owned(),
+    });
+    profile.allowed_hosts.iter().cloned().chain(granted).collect()
 }
 
 fn find<'a>(profiles: &'a Profiles, name: &str) -> Result<&'a Profile, Failure> {
@@ -100,7 +153,7 @@ fn check(profiles: &Profiles, file: &PathBuf) -> Result<ProfileCheck, Failure> {
             format!("cannot read {}: {error}", file.display()),
         )
     })?;
-    let diagnostics = profiles.check(file, &text).err().unwrap_or_default();
+    let diagnostics = profiles.check_on_this_host(file, &text).err().unwrap_or_default();
     Ok(ProfileCheck {
         valid: diagnostics.is_empty(),
         diagnostics,
@@ -108,7 +161,7 @@ fn check(profiles: &Profiles, file: &PathBuf) -> Result<ProfileCheck, Failure> {
 }
 
 /// The plan of a run with placeholders for skill and command, and without inputs.
-fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
+fn plan(profiles: &Profiles, profile: &Profile, network: &NetworkAccess) -> Result<LaunchPlan, Failure> {
     let facts = HostFacts::probe(SpawnerOptions::default().script_ids).with_profile_paths(profiles.iter());
     let has_own_root = profile.need(Layer::MountNamespace) != Need::Off;
     let job = Job {
@@ -131,6 +184,7 @@ fn plan(profiles: &Profiles, profile: &Profile) -> Result<LaunchPlan, Failure> {
             owner: BindOwner::Unchanged,
         })),
         unconfined: UnconfinedPolicy::Allow,
+        listening_ports: network.listening_ports(),
     };
     skillbox_sandbox::plan(profile, &profile.limits.default, &facts, &job).map_err(|error| {
         let mut body = ErrorBody::new(error.code(), error.to_string());
@@ -225,8 +279,26 @@ impl CommandOutput for ProfileCheck {
 
 impl CommandOutput for PlanOutput {
     fn render(&self, page: &mut Page) {
-        for line in self.0.to_string().lines() {
-            page.line(&[Span::plain(line)]);
+        for line in self.plan.to_string().lines() {
+            match (self.layout, line.split_at_checked(STEP_DETAILS_COLUMN)) {
+                (PlanLayout::Wrapped, Some((step, details))) if line.starts_with(' ') => {
+                    page.labelled(
+                        0,
+                        Span::plain(step.trim_end()),
+                        STEP_DETAILS_COLUMN,
+                        Tone::Plain,
+                        details,
+                    );
+                }
+                (PlanLayout::Wrapped, _) if !line.starts_with(' ') => page.line(&[Span::new(Tone::Heading, line)]),
+                _ => page.line(&[Span::plain(line)]),
+            }
+        }
+        if !self.reachable_hosts.is_empty() {
+            page.heading("reachable hosts");
+        }
+        for allowed in &self.reachable_hosts {
+            page.labelled(2, Span::plain(allowed.host.to_string()), 32, Tone::Dim, &allowed.reason);
         }
     }
 }

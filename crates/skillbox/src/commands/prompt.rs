@@ -3,7 +3,9 @@
 use clap::Args;
 use serde::Serialize;
 use skillbox_model::{ErrorCode, ExitCode};
-use skillbox_runtime::{AgentName, AgentSession, Dialect, HistoryCompleteness, LoadInput, StateDelta};
+use skillbox_runtime::{
+    AgentName, AgentSession, Dialect, HistoryCompleteness, LoadInput, LoaderError, StateDelta, ToolError,
+};
 
 use super::agent_session::{AgentArgs, tool_failure};
 use crate::context::Context;
@@ -37,6 +39,9 @@ struct PromptSection {
     prompt: String,
     characters: usize,
     loaded: Vec<String>,
+    /// The model that the loaded skills ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     /// State changes made by rendering: skills that were loaded for one prompt only are unloaded.
     state_delta: StateDelta,
 }
@@ -62,17 +67,26 @@ pub fn run(args: &PromptArgs, context: &Context<'_>, terminal: &mut Terminal) ->
     Ok(ExitCode::OK)
 }
 
-/// A detached copy of the session with more skills loaded; the stored session does not change.
+/// A copy of the session in memory, with more skills loaded; the stored session does not change.
 fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> Result<AgentSession, Failure> {
-    let session = session.detached().map_err(|error| tool_failure(&error, session))?;
+    let session = session
+        .in_memory_copy()
+        .map_err(|error| tool_failure(&error, session))?;
     for name in names {
         let input = LoadInput {
             skill: name.clone(),
             ..LoadInput::default()
         };
-        session.load_for_user(agent, &input).map_err(|error| {
+        session.load_for_host(agent, &input).map_err(|error| {
             let mut body = error.body(session.settings().dialect).with_field("loaded");
-            if body.code == ErrorCode::UnknownSkill {
+            let has_reason = matches!(
+                &error,
+                ToolError::Refused(LoaderError::UnknownSkill {
+                    not_loaded: Some(_),
+                    ..
+                })
+            );
+            if body.code == ErrorCode::UnknownSkill && !has_reason {
                 body.hint = Some("run `skillbox list` for all skills".to_owned());
             }
             Failure::from_body(body)
@@ -83,12 +97,8 @@ fn with_loaded(session: &AgentSession, names: &[String], agent: &AgentName) -> R
 
 fn render_section(session: &AgentSession, agent: &AgentName) -> Result<PromptSection, Failure> {
     let failure = |error| tool_failure(&error, session);
-    let loaded = session
-        .state()
-        .map_err(failure)?
-        .loaded(agent)
-        .map(|loaded| loaded.skill.to_string())
-        .collect();
+    let state = session.state().map_err(failure)?;
+    let loaded = state.loaded(agent).map(|loaded| loaded.skill.to_string()).collect();
     let section = session
         .modify_request(agent, HistoryCompleteness::Complete)
         .map_err(failure)?;
@@ -98,6 +108,7 @@ fn render_section(session: &AgentSession, agent: &AgentName) -> Result<PromptSec
         characters: prompt.chars().count(),
         prompt,
         loaded,
+        model: state.requested_model(agent).map(str::to_owned),
         state_delta,
     })
 }

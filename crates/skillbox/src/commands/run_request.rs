@@ -1,14 +1,15 @@
-//! Builds the request of `skillbox run` from its options or from a file.
+//! Builds the request of `skillbox run` from a file and from options.
 
-use std::fmt::Display;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use skillbox_model::{ByteSize, ErrorBody, ErrorCode, InputMode, InputSpec, OutputSpec, RunRequest, Stdin};
+use skillbox_model::{ByteSize, ErrorBody, ErrorCode, RunRequest, Stdin};
 use skillbox_runtime::find_invalid_field;
 
+use super::run_input;
 use crate::failure::Failure;
 
 /// The maximum size of a request or of standard input, which are held in memory.
@@ -17,12 +18,15 @@ const MAX_INPUT_BYTES: u64 = 256 << 20;
 /// The command, its inputs and its outputs.
 #[derive(Args, Debug)]
 pub struct RequestArgs {
-    /// Name of the skill
+    /// Name of the skill, or the path of its directory, which contains a `/`
     #[arg(required_unless_present = "request")]
     skill: Option<String>,
     /// One word: a shell command line; several words: a program and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    /// Mount the files of another skill read-only beside this one; repeatable
+    #[arg(long, value_name = "NAME")]
+    with_skill: Vec<String>,
     /// Run this script of the skill without a shell; words after -- are its arguments
     #[arg(long, value_name = "PATH")]
     script: Option<String>,
@@ -35,20 +39,27 @@ pub struct RequestArgs {
     /// File for standard input; - is the standard input of skillbox
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
-    /// Copy a file or directory into the workspace: a path, or an artifact://, host://, workspace:// or skill:// URL; repeatable
+    /// Copy a file or directory into the workspace: a path, or an artifact://, host://, workspace:// or skill:// URL. A
+    /// backslash before `=` or `,` makes it part of a name. Long form: '{"from": …, "to": …, "mode": "link"}'; repeatable
     #[arg(long, value_name = "FROM[=TO][,link]")]
     input: Vec<String>,
     /// Collect the files that match, relative to the workspace; repeatable
     #[arg(long, value_name = "GLOB")]
     output: Vec<String>,
+    /// Maximum number of files for --output and --out-dir [default: 100]
+    #[arg(long, value_name = "N")]
+    max_files: Option<u64>,
+    /// Maximum bytes of all files for --output and --out-dir [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    max_total_bytes: Option<u64>,
     /// End the run after this time
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
-    /// Save the collected files as artifacts, with this name prefix
+    /// Save the files of --output as artifacts, below this name: `--save reports` makes `reports/…`
     #[arg(long, value_name = "PREFIX", num_args = 0..=1, default_missing_value = "")]
     save: Option<String>,
-    /// Read the whole request as JSON from this file; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "script", "cwd", "env", "stdin", "input", "output", "timeout", "save"])]
+    /// Read the request as JSON from this file; - is standard input. Other options change single fields of it
+    #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
 }
 
@@ -62,19 +73,67 @@ pub struct ParsedRequest {
 }
 
 impl RequestArgs {
-    /// Builds the request.
+    /// The skill as named on the command line.
+    pub fn skill(&self) -> Option<&str> {
+        self.skill.as_deref()
+    }
+
+    /// Whether the command line says what to run.
+    pub fn has_command(&self) -> bool {
+        self.request.is_some() || self.script.is_some() || !self.command.is_empty()
+    }
+
+    /// Builds the request: the fields of the file, changed by the options. An option with one value replaces the value of
+    /// the file, a repeatable one adds to it, and a command replaces the command.
     pub fn to_request(&self) -> Result<ParsedRequest, Failure> {
-        if let Some(path) = &self.request {
-            return Ok(ParsedRequest {
-                request: self.check_skill(parse_request(&read_bytes(path, "request")?)?)?,
-                input_directories: Vec::new(),
-            });
+        let mut request = match &self.request {
+            Some(path) => parse_request(&read_bytes(path, "request")?)?,
+            None => RunRequest::default(),
+        };
+        self.set_skill(&mut request)?;
+        self.set_invocation(&mut request);
+        request.with_skills.extend_from_slice(&self.with_skill);
+        if self.cwd.is_some() {
+            request.cwd.clone_from(&self.cwd);
+        }
+        request.env.extend(parse_variables(&self.env)?);
+        if let Some(path) = &self.stdin {
+            request.stdin = Some(Stdin(read_bytes(path, "stdin")?));
         }
         let mut input_directories = Vec::new();
-        let mut request = RunRequest {
-            skill: self.skill.clone().unwrap_or_default(),
-            ..RunRequest::default()
-        };
+        for text in &self.input {
+            let input = run_input::parse(text, request.inputs.len(), &mut input_directories)?;
+            request.inputs.push(input);
+        }
+        request.timeout = self.timeout.or(request.timeout);
+        self.set_outputs(&mut request);
+        Ok(ParsedRequest {
+            request,
+            input_directories,
+        })
+    }
+
+    /// Sets the skill. A name on the command line must be the one in the request; a path decides which skill it is.
+    fn set_skill(&self, request: &mut RunRequest) -> Result<(), Failure> {
+        match &self.skill {
+            Some(skill) if self.request.is_some() && !is_path(skill) && *skill != request.skill => {
+                let message = format!("the request names {:?}, the command line {skill:?}", request.skill);
+                Err(Failure::invalid_field("skill", message))
+            }
+            Some(skill) => {
+                request.skill.clone_from(skill);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn set_invocation(&self, request: &mut RunRequest) {
+        if self.script.is_none() && self.command.is_empty() {
+            return;
+        }
+        (request.command, request.script) = (None, None);
+        (request.argv, request.args) = (Vec::new(), Vec::new());
         match (&self.script, self.command.as_slice()) {
             (Some(script), args) => {
                 request.script = Some(script.clone());
@@ -83,46 +142,31 @@ impl RequestArgs {
             (None, [line]) => request.command = Some(line.clone()),
             (None, argv) => request.argv = argv.to_vec(),
         }
-        request.cwd.clone_from(&self.cwd);
-        for (index, pair) in self.env.iter().enumerate() {
-            let (name, value) = pair.split_once('=').ok_or_else(|| {
-                invalid_field(
-                    &format!("env[{index}]"),
-                    format!("{pair:?} is not of the form NAME=VALUE"),
-                )
-            })?;
-            request.env.insert(name.to_owned(), value.to_owned());
-        }
-        let stdin = self.stdin.as_deref().map(|path| read_bytes(path, "stdin"));
-        request.stdin = stdin.transpose()?.map(Stdin);
-        for (index, text) in self.input.iter().enumerate() {
-            request.inputs.push(parse_input(text, index, &mut input_directories)?);
-        }
-        request.timeout = self.timeout;
-        if !self.output.is_empty() || self.save.is_some() {
-            request.outputs = Some(OutputSpec {
-                globs: self.output.clone(),
-                save: self.save.is_some(),
-                name_template: self.save.clone().filter(|prefix| !prefix.is_empty()),
-                ..OutputSpec::default()
-            });
-        }
-        Ok(ParsedRequest {
-            request,
-            input_directories,
-        })
     }
 
-    /// Checks that a skill on the command line is the one in the request.
-    fn check_skill(&self, request: RunRequest) -> Result<RunRequest, Failure> {
-        match &self.skill {
-            Some(skill) if *skill != request.skill => {
-                let message = format!("the request names {:?}, the command line {skill:?}", request.skill);
-                Err(invalid_field("skill", message))
+    fn set_outputs(&self, request: &mut RunRequest) {
+        let limits = [self.max_files, self.max_total_bytes];
+        if self.output.is_empty() && self.save.is_none() && limits == [None, None] {
+            return;
+        }
+        let outputs = request.outputs.get_or_insert_default();
+        outputs.globs.extend_from_slice(&self.output);
+        outputs.max_files = self.max_files.unwrap_or(outputs.max_files);
+        outputs.max_total_bytes = self.max_total_bytes.unwrap_or(outputs.max_total_bytes);
+        if let Some(prefix) = &self.save {
+            outputs.save = true;
+            if !prefix.is_empty() {
+                // The prefix is a directory of names: `reports` and `reports/` mean the same.
+                outputs.name_template = Some(format!("{}/", prefix.trim_end_matches('/')));
+                request.artifact_prefix = None;
             }
-            _ => Ok(request),
         }
     }
+}
+
+/// Whether the argument for a skill is the path of its directory.
+pub fn is_path(skill: &str) -> bool {
+    skill.contains('/') || skill == "." || skill == ".."
 }
 
 /// Parses a request from JSON; an error names the field.
@@ -130,7 +174,7 @@ pub fn parse_request(text: &[u8]) -> Result<RunRequest, Failure> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let request = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let body = ErrorBody::new(ErrorCode::InvalidRequest, error.inner().to_string());
-        Failure::of_run(match find_invalid_field(&error) {
+        Failure::from_body(match find_invalid_field(&error) {
             Some(field) => body.with_field(field),
             None => ErrorBody {
                 hint: Some("a request is one JSON object; `skillbox tools --json` describes its fields".to_owned()),
@@ -140,53 +184,28 @@ pub fn parse_request(text: &[u8]) -> Result<RunRequest, Failure> {
     })?;
     reader.end().map_err(|error| {
         let message = format!("unexpected text after the request: {error}");
-        Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message))
+        Failure::from_body(ErrorBody::new(ErrorCode::InvalidRequest, message))
     })?;
     Ok(request)
 }
 
-/// Parses `FROM[=TO][,link]`. A source without a scheme is a path on this host, and naming it allows it.
-fn parse_input(text: &str, index: usize, directories: &mut Vec<PathBuf>) -> Result<InputSpec, Failure> {
-    let (rest, mode) = match text.strip_suffix(",link") {
-        Some(rest) => (rest, InputMode::Link),
-        None => (text, InputMode::Copy),
-    };
-    let (from, to) = match rest.rsplit_once('=') {
-        Some((from, to)) => (from, Some(to.to_owned())),
-        None => (rest, None),
-    };
-    let from = if from.contains("://") {
-        from.to_owned()
-    } else {
-        let invalid =
-            |reason: &dyn Display| invalid_field(&format!("inputs[{index}].from"), format!("{from:?}: {reason}"));
-        let path = host_path(Path::new(from)).map_err(|error| invalid(&error))?;
-        directories.push(path.parent().unwrap_or(&path).to_owned());
-        let text = path.to_str().ok_or_else(|| invalid(&"the path is not UTF-8"))?;
-        format!("host://{text}")
-    };
-    Ok(InputSpec {
-        from,
-        to,
-        mode,
-        pin: false,
-    })
-}
-
-/// Makes a path absolute and removes `..`. The last component may be a symbolic link, which is checked later.
-fn host_path(path: &Path) -> std::io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    if !path.components().any(|part| part == Component::ParentDir) {
-        return Ok(path);
+/// Parses `NAME=VALUE` pairs.
+pub fn parse_variables(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut variables = BTreeMap::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            Failure::invalid_field(
+                &format!("env[{index}]"),
+                format!("{pair:?} is not of the form NAME=VALUE"),
+            )
+        })?;
+        variables.insert(name.to_owned(), value.to_owned());
     }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
-        _ => path.canonicalize(),
-    }
+    Ok(variables)
 }
 
 fn read_bytes(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
-    let invalid = |message| Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field));
+    let invalid = |message| Failure::from_body(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field));
     let file: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {
@@ -205,8 +224,4 @@ fn read_bytes(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
         )));
     }
     Ok(bytes)
-}
-
-fn invalid_field(field: &str, message: String) -> Failure {
-    Failure::of_run(ErrorBody::new(ErrorCode::InvalidRequest, message).with_field(field))
 }

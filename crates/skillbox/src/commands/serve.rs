@@ -1,24 +1,28 @@
 //! `skillbox serve`: the HTTP server.
 
-use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
-use skillbox_http::{Limits, NewToken, ServeError, Server};
-use skillbox_model::{ErrorCode, ExitCode, TenantName};
+use skillbox_http::{Limits, ListenAddress, NewToken, ReloadedSettings, ServeError, Server, TokenScope};
+use skillbox_model::{ErrorCode, ExitCode, TenantName, with_causes};
+use skillbox_trust::{ManagedEntity, ManagementActivity};
 
 use super::agent_session::server_options;
+use super::isolation_warning;
+use super::misspelled_variables;
 use super::output::{CommandOutput, print_output};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::logging;
 use crate::render::{Page, Span, Terminal, Tone};
 use crate::runtime_setup;
-use crate::settings::{AgentFlags, HostFlags, ServeFlags, ServeSettings};
+use crate::settings::{self, AgentFlags, Environment, HostFlags, LogLevel, ServeFlags, ServeSettings, TrustFlags};
 use crate::trace_export::TraceExport;
+use crate::trust_setup::{open_trust, trust_failure};
 
 /// File descriptors reserved for runs, files and the log.
 const RESERVED_DESCRIPTORS: u64 = 512;
@@ -32,7 +36,9 @@ const RESERVED_DESCRIPTORS: u64 = 512;
     crate::examples!(
     "skillbox serve                            on 127.0.0.1:8484, this host only",
     "skillbox serve token alice                create a token for a tenant",
+    "skillbox serve token prom --metrics       create a token for the metrics only",
     "skillbox serve --listen 0.0.0.0:8484      for other hosts; needs a token",
+    "skillbox serve --listen unix:skillbox.sock    for programs of this user",
     )
 ))]
 pub struct ServeArgs {
@@ -44,6 +50,8 @@ pub struct ServeArgs {
     settings: AgentFlags,
     #[command(flatten)]
     host: HostFlags,
+    #[command(flatten)]
+    pub(super) trust: TrustFlags,
 }
 
 #[derive(Subcommand, Debug)]
@@ -52,13 +60,41 @@ enum Verb {
     Token {
         /// Tenant of the token; tokens of one tenant share everything
         tenant: String,
+        /// The token shows the metrics of the server, and nothing else; TENANT is only its name
+        #[arg(long)]
+        metrics: bool,
     },
 }
 
 pub fn run(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     match &args.verb {
-        Some(Verb::Token { tenant }) => print_output(&IssuedToken::for_tenant(tenant)?, context, terminal),
-        None => serve(args, context, terminal),
+        Some(Verb::Token { tenant, metrics }) => {
+            let scope = if *metrics {
+                TokenScope::Metrics
+            } else {
+                TokenScope::Tenant
+            };
+            let token = IssuedToken::generate(tenant, scope)?;
+            let entity = ManagedEntity {
+                kind: "token",
+                name: tenant.clone(),
+                uid: Some(token.entry.clone()),
+            };
+            let recorded = open_trust(context)?.record(ManagementActivity::Create, &entity, "a token was created");
+            recorded.map_err(trust_failure)?;
+            print_output(&token, context, terminal)
+        }
+        None if context.settings.log == LogLevel::Off => serve(args, context, terminal),
+        // With a log, everything on standard error is a JSON line.
+        None => serve(args, context, terminal).or_else(|failure| {
+            tracing::error!(
+                code = failure.code().as_str(),
+                hint = failure.hint(),
+                "{}",
+                failure.message()
+            );
+            Ok(failure.exit_code())
+        }),
     }
 }
 
@@ -72,18 +108,66 @@ fn serve(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
         .map(TraceExport::to_collector)
         .transpose()?;
     logging::start(context.settings.log, trace_export.as_ref());
-    if serve.tokens.is_empty() && !serve.listen.ip().is_loopback() {
+    if context.settings.log == LogLevel::Off {
+        misspelled_variables::warn_about_misspelled_variables(context, terminal)?;
+    } else {
+        logging::log_panics();
+        misspelled_variables::log_misspelled_variables(context);
+    }
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        "starting"
+    );
+    if serve.tokens.is_empty() && !serve.listen.is_local() {
         return Err(serve_failure(&ServeError::NoTokens(serve.listen)));
+    }
+    match context.settings.log {
+        LogLevel::Off => {
+            isolation_warning::print_if_unconfined(host.allow_unconfined, isolation_warning::CALLERS, terminal)?;
+        }
+        _ if host.allow_unconfined => tracing::warn!("{}", isolation_warning::CALLERS),
+        _ => {}
     }
     let spawner = runtime_setup::start_server_spawner()?;
     let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
-    let options = server_options(settings, context);
+    let options = server_options(settings, context)?;
     let limits = limits(&serve);
     let server =
         Server::new(Arc::new(runtime), options, serve.tokens, limits).map_err(|error| serve_failure(&error))?;
-    let result = server.serve(serve.listen, |address| print_address(address, terminal));
+    let server = server.with_reload(read_settings(
+        args.serve.clone(),
+        context.config_path.map(Path::to_owned),
+    ));
+    let has_log = context.settings.log != LogLevel::Off;
+    let result = server.serve(serve.listen, |address| {
+        if has_log {
+            tracing::info!(address = address.url(), "listening");
+        } else {
+            print_address(address, terminal);
+        }
+    });
     result.map_err(|error| serve_failure(&error))?;
     Ok(ExitCode::OK)
+}
+
+/// Reads the settings of the server again: from the same flags, the environment of the process, and the config file.
+fn read_settings(
+    flags: ServeFlags,
+    config_path: Option<PathBuf>,
+) -> impl Fn() -> Result<ReloadedSettings, String> + Send + Sync + 'static {
+    move || {
+        let layers = settings::read_layers(Environment::of_process(), config_path.as_deref())
+            .map_err(|error| with_causes(&error))?;
+        if let Some(refused) = layers.refusals().first() {
+            return Err(refused.to_string());
+        }
+        let (serve, _) = flags.resolve(&layers).map_err(|error| with_causes(&error))?;
+        Ok(ReloadedSettings {
+            limits: limits(&serve),
+            tokens: serve.tokens,
+        })
+    }
 }
 
 fn limits(settings: &ServeSettings) -> Limits {
@@ -96,10 +180,12 @@ fn limits(settings: &ServeSettings) -> Limits {
         max_queued: settings.max_queued,
         max_connections: settings.max_connections.min(available.max(64)),
         max_body_bytes: settings.max_body,
+        max_buffered_bytes: settings.max_buffered,
         max_upload_bytes: settings.max_upload as u64,
         head_timeout: seconds(settings.head_time),
         grace_period: seconds(settings.grace),
         session_idle_timeout: seconds(settings.session_idle),
+        results_ttl: seconds(settings.results_ttl),
     }
 }
 
@@ -131,10 +217,9 @@ fn serve_failure(error: &ServeError) -> Failure {
 }
 
 /// Prints the address for clients on stderr.
-fn print_address(address: SocketAddr, terminal: &mut Terminal) {
+fn print_address(address: &ListenAddress, terminal: &mut Terminal) {
     let mut page = terminal.page();
-    let text = format!("http://{address}");
-    page.labelled(0, Span::new(Tone::Plain, "serving"), 8, Tone::Plain, &text);
+    page.labelled(0, Span::new(Tone::Plain, "serving"), 8, Tone::Plain, &address.url());
     // The server works even if stderr is closed.
     let _closed = terminal.print_message(page);
 }
@@ -150,10 +235,11 @@ struct IssuedToken {
 }
 
 impl IssuedToken {
-    fn for_tenant(tenant: &str) -> Result<Self, Failure> {
+    fn generate(tenant: &str, scope: TokenScope) -> Result<Self, Failure> {
         let name = TenantName::parse(tenant)
             .map_err(|error| Failure::from_error(ErrorCode::InvalidRequest, &error).with_hint("choose another name"))?;
-        let created = NewToken::generate(name).map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
+        let created =
+            NewToken::generate(name, scope).map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
         Ok(Self {
             tenant: tenant.to_owned(),
             token: created.token,

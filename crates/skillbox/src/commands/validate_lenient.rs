@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use skillbox_model::{Diagnostic, ExitCode, RelPath, Severity};
 use skillbox_repository::{MAX_SKILL_MD_BYTES, Repository, ScanOptions, Scope, SkillDir, Source, strict};
+use skillbox_runtime::hook_diagnostics;
 
 use super::output::CommandOutput;
 use crate::catalog;
@@ -51,6 +52,7 @@ pub fn check_path(path: &Path) -> PathReport {
     for entry in catalog.skills() {
         let found = entry.open().and_then(|dir| dir.check());
         diagnostics.extend(found.unwrap_or_else(|error| vec![catalog::unreadable_skill(entry, &error)]));
+        diagnostics.extend(hook_diagnostics(entry));
     }
     diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
     if catalog.is_empty() && diagnostics.is_empty() {

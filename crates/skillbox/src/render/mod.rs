@@ -1,5 +1,6 @@
 //! Output for a terminal: escapes text, fits it to the width, and uses colour only where the output supports it.
 
+mod date;
 pub mod diagnostics;
 mod escape;
 mod page;
@@ -9,6 +10,7 @@ mod short_path;
 mod terminal;
 mod wrap;
 
+pub use date::format_date;
 pub use escape::escape_path;
 pub use page::{Page, Span, Tone};
 pub use plural::plural;

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use skillbox_runtime::{AtLimit, Dialect, HookRunner, LoadMode, PolicyKind};
+use skillbox_runtime::{AtLimit, Dialect, HookRunner, Inheritance, LoadMode, PolicyKind};
+use skillbox_trust::{AuditMode, TrustMode};
 
 use super::log_level::LogLevel;
 use super::value::SettingValue;
@@ -50,6 +51,25 @@ impl Choice for LoadMode {
 impl Choice for HookRunner {
     const NOUN: &'static str = "hook action";
     const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Skillbox), ("offer", Self::Host)];
+}
+
+impl Choice for Inheritance {
+    const NOUN: &'static str = "kind of inheritance";
+    const WORDS: &'static [(&'static str, Self)] = &[("isolated", Self::Isolated), ("inherit", Self::Inherit)];
+}
+
+impl Choice for TrustMode {
+    const NOUN: &'static str = "trust mode";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("open", Self::Open),
+        ("approved", Self::Approved),
+        ("locked", Self::Locked),
+    ];
+}
+
+impl Choice for AuditMode {
+    const NOUN: &'static str = "audit mode";
+    const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("sync", Self::Sync), ("off", Self::Off)];
 }
 
 impl Choice for LogLevel {
@@ -107,7 +127,32 @@ macro_rules! setting_values {
     };
 }
 
-setting_values!(Dialect, PolicyKind, AtLimit, LoadMode, HookRunner, LogLevel);
+setting_values!(
+    Dialect,
+    PolicyKind,
+    AtLimit,
+    LoadMode,
+    HookRunner,
+    Inheritance,
+    LogLevel,
+    TrustMode,
+    AuditMode
+);
+
+impl SettingValue for Option<LoadMode> {
+    fn type_name() -> String {
+        LoadMode::type_name()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        LoadMode::parse(words, base).map(Some)
+    }
+
+    fn display_text(&self) -> String {
+        self.as_ref()
+            .map_or_else(|| "(as the dialect says)".to_owned(), LoadMode::display_text)
+    }
+}
 
 #[cfg(test)]
 mod tests {

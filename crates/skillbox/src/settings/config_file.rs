@@ -1,4 +1,4 @@
-//! Finds and parses the config file.
+//! Finds and parses the config files: the named one, or the one of the working directory and the user's.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,19 +6,42 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+use skillbox_model::Digest;
+
 use super::environment::Environment;
 use super::suggestion::closest_name;
+use super::trusted_files::{MAX_CONFIG_BYTES, TrustedFiles, config_digest, read_bounded};
 
 const FILE_NAME: &str = "skillbox.toml";
 
 /// A parsed config file: the words of each key, and the position of the key.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ConfigFile {
     path: PathBuf,
     entries: Vec<Entry>,
 }
 
-#[derive(Debug)]
+/// The config file of the working directory, which anyone could have written.
+#[derive(Clone, Debug)]
+pub struct ProjectFile {
+    /// The parsed file.
+    pub file: ConfigFile,
+    /// The digest of the file and of the profiles that it names.
+    pub digest: Digest,
+    /// Whether the user trusts this digest.
+    pub is_trusted: bool,
+}
+
+/// The config files in force, highest first.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigFiles {
+    /// The file in the working directory.
+    pub project: Option<ProjectFile>,
+    /// The file that was named explicitly, else the user's.
+    pub user: Option<ConfigFile>,
+}
+
+#[derive(Clone, Debug)]
 struct Entry {
     key: String,
     words: Vec<OsString>,
@@ -79,33 +102,103 @@ pub enum ConfigError {
     },
 }
 
-impl ConfigFile {
-    /// The file at `config_path`, else the one in the working directory, else the user's; `None` if there is none.
+impl ConfigFiles {
+    /// The file at `config_path`; without one, those of the working directory and of the user, where they exist.
     pub fn find(
         config_path: Option<&Path>,
         environment: &Environment,
         known_keys: &[&'static str],
-    ) -> Result<Option<Self>, ConfigError> {
+    ) -> Result<Self, ConfigError> {
         if let Some(path) = config_path {
-            return Self::read(environment.working_dir().join(path), known_keys).map(Some);
+            let path = environment.working_dir().join(path);
+            let text = std::fs::read(&path).map_err(ConfigError::unreadable(&path))?;
+            return Ok(Self {
+                project: None,
+                user: Some(ConfigFile::parse_bytes(path, text, known_keys)?),
+            });
         }
-        let project_file = environment.working_dir().join(FILE_NAME);
-        let user_file = environment.config_dir().map(|dir| dir.join(FILE_NAME));
-        for path in std::iter::once(project_file).chain(user_file) {
-            match Self::read(path, known_keys) {
-                Err(ConfigError::Unreadable { source, .. })
-                    if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-                result => return result.map(Some),
-            }
-        }
-        Ok(None)
+        let user_path = environment.config_dir().map(|dir| dir.join(FILE_NAME));
+        let project_path = environment.working_dir().join(FILE_NAME);
+        let user = match &user_path {
+            Some(path) => read_optional(path)?.map(|text| ConfigFile::parse_bytes(path.clone(), text, known_keys)),
+            None => None,
+        };
+        // In the user's config directory, both are the same file.
+        let project = if user_path.as_ref() == Some(&project_path) {
+            None
+        } else {
+            ProjectFile::read(project_path, environment, known_keys)?
+        };
+        Ok(Self {
+            project,
+            user: user.transpose()?,
+        })
     }
 
-    fn read(path: PathBuf, known_keys: &[&'static str]) -> Result<Self, ConfigError> {
-        match std::fs::read_to_string(&path) {
+    /// The files, highest first.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let project = self.project.iter().map(|project| &project.file);
+        project.chain(&self.user).map(ConfigFile::path)
+    }
+}
+
+impl ProjectFile {
+    fn read(
+        path: PathBuf,
+        environment: &Environment,
+        known_keys: &[&'static str],
+    ) -> Result<Option<Self>, ConfigError> {
+        let Some(text) = read_optional(&path)? else {
+            return Ok(None);
+        };
+        let file = ConfigFile::parse_bytes(path, text.clone(), known_keys)?;
+        let digest =
+            config_digest(&text, file.profiles_dir().as_deref()).map_err(ConfigError::unreadable(&file.path))?;
+        let list = environment.config_dir().map(|dir| TrustedFiles::in_config_dir(&dir));
+        Ok(Some(Self {
+            is_trusted: list.is_some_and(|list| list.contains(&file.path, &digest)),
+            file,
+            digest,
+        }))
+    }
+}
+
+/// The content of a default config file; `None` if there is no such file.
+fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    match read_bounded(path, MAX_CONFIG_BYTES) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(ConfigError::unreadable(path)(error)),
+    }
+}
+
+impl ConfigError {
+    fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Unreadable { path, source }
+    }
+}
+
+impl ConfigFile {
+    fn parse_bytes(path: PathBuf, text: Vec<u8>, known_keys: &[&'static str]) -> Result<Self, ConfigError> {
+        match String::from_utf8(text) {
             Ok(text) => Self::parse(path, &text, known_keys),
-            Err(source) => Err(ConfigError::Unreadable { path, source }),
+            Err(error) => Err(ConfigError::unreadable(&path)(io::Error::new(
+                io::ErrorKind::InvalidData,
+                error.utf8_error(),
+            ))),
         }
+    }
+
+    /// The directory of profiles that the file names.
+    fn profiles_dir(&self) -> Option<PathBuf> {
+        let (words, _) = self.get("profiles")?;
+        Some(self.directory().join(words.first()?))
+    }
+
+    /// The directory that relative paths in the file start from.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
     }
 
     fn parse(path: PathBuf, text: &str, known_keys: &[&'static str]) -> Result<Self, ConfigError> {

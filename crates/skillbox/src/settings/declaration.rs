@@ -27,6 +27,8 @@ pub struct SettingDeclaration {
     pub(super) separator: Option<char>,
     /// The type, for people.
     pub type_name: fn() -> String,
+    /// What an untrusted config file of the working directory may set, in a word.
+    pub project_file: &'static str,
     /// The default in words, where its value depends on the host or the version.
     pub documented_default: Option<&'static str>,
 }

@@ -46,6 +46,14 @@ impl Environment {
         }
     }
 
+    /// The same variables in another working directory.
+    pub fn in_directory(&self, directory: &Path) -> Self {
+        Self {
+            variables: self.variables.clone(),
+            working_dir: directory.to_owned(),
+        }
+    }
+
     /// The names of all variables that start with a prefix.
     pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = &str> {
         self.variables

@@ -1,12 +1,14 @@
-//! Resolves a setting from its layers: flag, environment variable, config file, default.
+//! Resolves a setting from its layers: flag, environment variable, config file of the working directory, config file of
+//! the user, default.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::config_file::{ConfigError, ConfigFile, Position};
+use super::config_file::{ConfigError, ConfigFile, ConfigFiles, Position, ProjectFile};
 use super::declaration::{SettingDeclaration, VARIABLE_PREFIX};
 use super::environment::Environment;
+use super::project_rule::ProjectRule;
 use super::suggestion::closest_name;
 use super::value::{self, SettingValue};
 
@@ -42,6 +44,34 @@ pub struct ResolvedSetting {
     pub value: String,
     /// Where the value came from.
     pub origin: Origin,
+    /// The value of the working directory's config file, if it was refused.
+    pub refused: Option<UntrustedSetting>,
+}
+
+/// A setting that the config file of the working directory may not have without the user's trust.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{position}: {}", path.display(), self.reason())]
+pub struct UntrustedSetting {
+    /// The file.
+    pub path: PathBuf,
+    /// The position of the key.
+    pub position: Position,
+    /// The key.
+    pub key: &'static str,
+    /// The values that are allowed without trust, if any.
+    pub allowed: Option<&'static str>,
+}
+
+impl UntrustedSetting {
+    fn reason(&self) -> String {
+        let key = self.key;
+        match self.allowed {
+            None => format!("the config file of a working directory may not set `{key}` unless you trust the file"),
+            Some(allowed) => format!(
+                "without your trust, the config file of a working directory may {allowed}, and this value of `{key}` does not"
+            ),
+        }
+    }
 }
 
 impl ResolvedSetting {
@@ -87,32 +117,60 @@ impl SettingError {
 #[derive(Debug)]
 pub struct Layers {
     environment: Environment,
-    file: Option<ConfigFile>,
+    files: ConfigFiles,
     known_keys: Vec<&'static str>,
+    refusals: Vec<UntrustedSetting>,
 }
 
 impl Layers {
-    /// Reads the config file at `config_path`, else the one that `SKILLBOX_CONFIG` names, else the default one.
+    /// Reads the config file at `config_path`, else the one that `SKILLBOX_CONFIG` names, else the default ones.
     pub(super) fn read(
         environment: Environment,
         config_path: Option<&Path>,
         known_keys: Vec<&'static str>,
     ) -> Result<Self, SettingError> {
         let config_path = config_path.or_else(|| environment.get("SKILLBOX_CONFIG").map(Path::new));
-        let file = ConfigFile::find(config_path, &environment, &known_keys)?;
+        let files = ConfigFiles::find(config_path, &environment, &known_keys)?;
         Ok(Self {
             environment,
-            file,
+            files,
             known_keys,
+            refusals: Vec::new(),
         })
+    }
+
+    /// The layers of the config files alone, if one of them is not trusted: what it sets counts, even where a flag or a
+    /// variable overrides it.
+    pub(super) fn for_untrusted_file(&self) -> Option<Self> {
+        let project = self.files.project.as_ref()?;
+        (!project.is_trusted).then(|| Self {
+            files: self.files.clone(),
+            ..self.with_defaults_only()
+        })
+    }
+
+    /// The same layers with the refused settings of the working directory's config file.
+    pub(super) fn with_refusals(self, refusals: Vec<UntrustedSetting>) -> Self {
+        Self { refusals, ..self }
+    }
+
+    /// The refused settings of the working directory's config file. Their values are not used.
+    pub fn refusals(&self) -> &[UntrustedSetting] {
+        &self.refusals
+    }
+
+    /// The config file of the working directory.
+    pub fn project_file(&self) -> Option<&ProjectFile> {
+        self.files.project.as_ref()
     }
 
     /// The same layers without the config file and the variables of settings, so that every setting has its default.
     pub fn with_defaults_only(&self) -> Self {
         Self {
             environment: self.environment.without_prefix(VARIABLE_PREFIX),
-            file: None,
+            files: ConfigFiles::default(),
             known_keys: self.known_keys.clone(),
+            refusals: Vec::new(),
         }
     }
 
@@ -121,9 +179,9 @@ impl Layers {
         &self.environment
     }
 
-    /// The config file in force.
-    pub fn config_path(&self) -> Option<&Path> {
-        self.file.as_ref().map(ConfigFile::path)
+    /// The config files in force, highest first.
+    pub fn config_paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.paths()
     }
 
     /// Variables that look like a misspelled setting, each with the one that was probably meant.
@@ -142,30 +200,62 @@ impl Layers {
         misspelled
     }
 
-    /// The value of a setting from the highest layer that has one, else its default.
+    /// The value of a setting from the highest layer that has one and may set it, else its default.
     pub(super) fn resolve<T: SettingValue>(
         &self,
         setting: &'static SettingDeclaration,
         flag: &[OsString],
+        rule: &ProjectRule<T>,
         resolved: &mut Vec<ResolvedSetting>,
-        default: impl FnOnce() -> T,
+        default: impl Fn() -> T,
     ) -> Result<T, SettingError> {
-        let (value, origin) = match self.highest_value(setting, flag) {
-            None => (default(), Origin::Default),
-            Some(LayerValue { words, base, origin }) => match T::parse(words, &base) {
-                Ok(value) => (value, origin),
-                Err(message) => return Err(SettingError::Value { origin, message }),
-            },
-        };
+        let mut refused = None;
+        let mut found = parse_layer(self.flag_or_variable(setting, flag))?;
+        if found.is_none() {
+            let without_project = || parse_layer(self.files.user.as_ref().and_then(|file| file_value(file, setting)));
+            let project = self.files.project.as_ref();
+            let (accepted, refusal) =
+                match project.and_then(|project| Some((project, file_value(&project.file, setting)?))) {
+                    None => (None, None),
+                    Some((project, value)) => {
+                        let position = value.position;
+                        let value = parse_layer(Some(value))?;
+                        let is_accepted = project.is_trusted
+                            || match (rule, &value) {
+                                (ProjectRule::Any, _) => true,
+                                (ProjectRule::OnlyStricter { is_as_strict, .. }, Some((value, _))) => {
+                                    let base = without_project()?.map_or_else(&default, |(base, _)| base);
+                                    is_as_strict(value, &base)
+                                }
+                                _ => false,
+                            };
+                        if is_accepted {
+                            (value, None)
+                        } else {
+                            (
+                                None,
+                                position.map(|position| refusal_of(&project.file, setting, position, rule)),
+                            )
+                        }
+                    }
+                };
+            refused = refusal;
+            found = match accepted {
+                Some(value) => Some(value),
+                None => without_project()?,
+            };
+        }
+        let (value, origin) = found.unwrap_or_else(|| (default(), Origin::Default));
         resolved.push(ResolvedSetting {
             declaration: setting,
             value: value.display_text(),
             origin,
+            refused,
         });
         Ok(value)
     }
 
-    fn highest_value(&self, setting: &SettingDeclaration, flag: &[OsString]) -> Option<LayerValue> {
+    fn flag_or_variable(&self, setting: &SettingDeclaration, flag: &[OsString]) -> Option<LayerValue> {
         // Relative paths from the command line and the environment stay as written, so that messages show what the
         // user typed.
         let as_written = PathBuf::new();
@@ -174,25 +264,57 @@ impl Layers {
                 words: flag.to_vec(),
                 base: as_written,
                 origin: Origin::Flag(setting.flag()),
+                position: None,
             });
         }
         let variable = setting.variable();
-        if let Some(text) = self.environment.get(&variable) {
-            let words = value::split_words(text.to_owned(), setting.separator);
-            return Some(LayerValue {
-                words,
-                base: as_written,
-                origin: Origin::Variable(variable),
-            });
-        }
-        let file = self.file.as_ref()?;
-        let (words, position) = file.get(setting.key)?;
-        let base = file.path().parent().unwrap_or(Path::new("")).to_owned();
+        let text = self.environment.get(&variable)?;
         Some(LayerValue {
-            words,
-            base,
-            origin: Origin::File(file.path().to_owned(), position),
+            words: value::split_words(text.to_owned(), setting.separator),
+            base: as_written,
+            origin: Origin::Variable(variable),
+            position: None,
         })
+    }
+}
+
+fn file_value(file: &ConfigFile, setting: &SettingDeclaration) -> Option<LayerValue> {
+    let (words, position) = file.get(setting.key)?;
+    Some(LayerValue {
+        words,
+        base: file.directory().to_owned(),
+        origin: Origin::File(file.path().to_owned(), position),
+        position: Some(position),
+    })
+}
+
+fn parse_layer<T: SettingValue>(value: Option<LayerValue>) -> Result<Option<(T, Origin)>, SettingError> {
+    let Some(LayerValue {
+        words, base, origin, ..
+    }) = value
+    else {
+        return Ok(None);
+    };
+    match T::parse(words, &base) {
+        Ok(value) => Ok(Some((value, origin))),
+        Err(message) => Err(SettingError::Value { origin, message }),
+    }
+}
+
+fn refusal_of<T>(
+    file: &ConfigFile,
+    setting: &SettingDeclaration,
+    position: Position,
+    rule: &ProjectRule<T>,
+) -> UntrustedSetting {
+    UntrustedSetting {
+        path: file.path().to_owned(),
+        position,
+        key: setting.key,
+        allowed: match rule {
+            ProjectRule::OnlyStricter { allowed, .. } => Some(allowed),
+            ProjectRule::NeedsTrust | ProjectRule::Any => None,
+        },
     }
 }
 
@@ -201,6 +323,8 @@ struct LayerValue {
     words: Vec<OsString>,
     base: PathBuf,
     origin: Origin,
+    /// The position of the key, in a config file.
+    position: Option<Position>,
 }
 
 #[cfg(test)]

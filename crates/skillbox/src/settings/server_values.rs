@@ -1,22 +1,25 @@
 //! The value types of server settings: addresses and tokens.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::Path;
 
-use skillbox_http::TokenHash;
+use skillbox_http::{ListenAddress, TokenHash};
 
 use super::value::SettingValue;
 
-impl SettingValue for SocketAddr {
+impl SettingValue for ListenAddress {
     fn type_name() -> String {
-        "address with port".to_owned()
+        "address with port, or unix:PATH".to_owned()
     }
 
     fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
         let text = String::parse(words, base)?;
-        let invalid = |_| format!("{text:?} is not an IP address with a port, such as 127.0.0.1:8484");
-        text.parse().map_err(invalid)
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self::Unix(base.join(path)));
+        }
+        let invalid =
+            |_| format!("{text:?} is neither an IP address with a port, such as 127.0.0.1:8484, nor unix:PATH");
+        text.parse().map(Self::Tcp).map_err(invalid)
     }
 
     fn display_text(&self) -> String {

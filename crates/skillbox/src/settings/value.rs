@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 use clap::builder::ValueRange;
-use skillbox_artifacts::Location;
-use skillbox_model::ExecutorKind;
+use skillbox_artifacts::{Endpoint, Location};
+use skillbox_executor::FixedAddress;
+use skillbox_model::{ExecutorKind, HostPort};
 
 /// The type of a setting. Every layer provides words, so that each type needs only one parser.
 pub trait SettingValue: Sized {
@@ -111,6 +112,21 @@ impl SettingValue for usize {
     }
 }
 
+impl SettingValue for Option<usize> {
+    fn type_name() -> String {
+        usize::type_name()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        usize::parse(words, base).map(Some)
+    }
+
+    fn display_text(&self) -> String {
+        self.as_ref()
+            .map_or_else(|| "(as the dialect says)".to_owned(), usize::display_text)
+    }
+}
+
 impl SettingValue for u8 {
     fn type_name() -> String {
         "number, 0 to 255".to_owned()
@@ -174,6 +190,21 @@ impl SettingValue for Option<Location> {
     }
 }
 
+impl SettingValue for Option<Endpoint> {
+    fn type_name() -> String {
+        "URL".to_owned()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let word = String::parse(words, base)?;
+        Endpoint::parse(&word).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn display_text(&self) -> String {
+        self.as_ref().map_or_else(|| "(none)".to_owned(), Endpoint::to_string)
+    }
+}
+
 impl SettingValue for Vec<String> {
     const SEPARATOR: Option<char> = Some(',');
 
@@ -191,6 +222,50 @@ impl SettingValue for Vec<String> {
         } else {
             self.join(", ")
         }
+    }
+}
+
+impl SettingValue for Vec<HostPort> {
+    const SEPARATOR: Option<char> = Some(',');
+
+    fn type_name() -> String {
+        "list of hosts".to_owned()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let parse_word = |word| HostPort::parse(&String::parse(vec![word], base)?).map_err(|error| error.to_string());
+        words.into_iter().map(parse_word).collect()
+    }
+
+    fn display_text(&self) -> String {
+        display_list(self.iter().map(HostPort::to_string))
+    }
+}
+
+impl SettingValue for Vec<FixedAddress> {
+    const SEPARATOR: Option<char> = Some(',');
+
+    fn type_name() -> String {
+        "list of names with their addresses".to_owned()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        let parse_word =
+            |word| FixedAddress::parse(&String::parse(vec![word], base)?).map_err(|error| error.to_string());
+        words.into_iter().map(parse_word).collect()
+    }
+
+    fn display_text(&self) -> String {
+        display_list(self.iter().map(FixedAddress::to_string))
+    }
+}
+
+fn display_list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() {
+        "(none)".to_owned()
+    } else {
+        items.join(", ")
     }
 }
 

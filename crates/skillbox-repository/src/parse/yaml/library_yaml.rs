@@ -6,6 +6,7 @@ use serde_yaml::granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle as Style, ScanError, Span, StructureStyle, Tag, options,
 };
 
+use super::duplicate_keys::remove_duplicate_keys;
 use super::error::{MAX_ALIASES, MAX_DEPTH, MAX_NODES, YamlError, YamlErrorKind};
 use super::node::{Content, Document, Node, ScalarStyle};
 
@@ -186,46 +187,11 @@ impl<'a> NodeBuilder<'a> {
                 (_, value) => pairs.push((key, value)),
             }
         }
-        self.remove_duplicate_keys(&mut pairs);
+        remove_duplicate_keys(&mut pairs, &mut self.duplicate_keys);
         for value in merged {
             merge_into(&mut pairs, value);
         }
         pairs
-    }
-
-    fn remove_duplicate_keys(&mut self, pairs: &mut Vec<(Node<'a>, Node<'a>)>) {
-        if !has_equal_keys(pairs) {
-            return;
-        }
-        let texts = || pairs.iter().map(|(key, _)| key.as_text());
-        let last: HashMap<&str, usize> = texts().enumerate().filter_map(|(at, text)| Some((text?, at))).collect();
-        let kept: Vec<bool> = texts()
-            .enumerate()
-            .map(|(at, text)| text.is_none_or(|text| last.get(text) == Some(&at)))
-            .collect();
-        let replacing: HashSet<usize> = texts()
-            .zip(&kept)
-            .filter(|(_, kept)| !**kept)
-            .filter_map(|(text, _)| last.get(text?).copied())
-            .collect();
-        self.duplicate_keys
-            .extend(replacing.iter().map(|at| pairs[*at].0.start()));
-        self.duplicate_keys.sort_unstable();
-        let mut kept = kept.into_iter();
-        pairs.retain(|_| kept.next().unwrap_or(true));
-    }
-}
-
-fn has_equal_keys(pairs: &[(Node<'_>, Node<'_>)]) -> bool {
-    let texts = || pairs.iter().filter_map(|(key, _)| key.as_text());
-    if pairs.len() <= 16 {
-        // Comparing a few keys is faster than hashing them.
-        texts()
-            .enumerate()
-            .any(|(at, text)| texts().skip(at + 1).any(|other| other == text))
-    } else {
-        let mut seen = HashSet::with_capacity(pairs.len());
-        texts().any(|text| !seen.insert(text))
     }
 }
 
@@ -306,6 +272,7 @@ fn hint_for(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::UnclosedFlowCollection { .. }
         | ErrorKind::UnexpectedEofFlowSequence
         | ErrorKind::UnexpectedEofFlowMapping => "close the bracket, or put the value in quotes if it is text",
+        ErrorKind::InvalidQuotedScalarIndent => "indent the lines that continue a quoted text",
         ErrorKind::UnknownAnchor => "put the value in quotes: a leading asterisk refers to another value",
         ErrorKind::UnexpectedCharacter { .. } => "put the value in quotes, or remove the character",
         _ => return None,

@@ -1,5 +1,6 @@
 //! Reads YAML into nodes that keep their position in the source.
 
+mod duplicate_keys;
 mod error;
 mod fast_yaml;
 mod library_yaml;

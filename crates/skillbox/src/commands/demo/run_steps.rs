@@ -55,7 +55,12 @@ impl Tour<'_> {
             page.verbatim(2, Tone::Plain, &report.stdout);
             page.blank_line();
             for file in &report.output_files {
-                let text = format!("{}, {} bytes, {}…", file.mime_type, file.size_bytes, &file.sha256[..16]);
+                let text = format!(
+                    "{}, {} bytes, {}…",
+                    file.mime_type,
+                    file.size_bytes,
+                    &file.sha256.to_string()[..16]
+                );
                 page.labelled(2, Span::new(Tone::Name, &file.name), 20, Tone::Plain, &text);
             }
             page.blank_line();
@@ -97,7 +102,9 @@ fn run(runtime: &Runtime, request: &RunRequest) -> Result<RunReport, Failure> {
         session: None,
         events: EventSink::silent(),
         cancel,
-        export_dir: None,
+        export: None,
+        origin: Default::default(),
+        keep_files: false,
     };
     runtime
         .run(request, context)

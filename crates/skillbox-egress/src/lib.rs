@@ -1,0 +1,35 @@
+//! Carries the connections of a run to the hosts that it may reach, and to no other.
+//!
+//! The sandbox creates listening sockets in the network namespace of a run, which has no route out. This crate accepts
+//! on them outside, answers questions for names itself, and decides about each connection: a rule allows the host → the
+//! name is resolved → every address may be used → the connection goes to these addresses → the first bytes name the same
+//! host → bytes are copied and counted. It never decides which hosts are granted, and asks nobody about other names.
+
+mod address_class;
+mod allow_list;
+mod client_hello;
+mod client_stream;
+mod denial;
+mod dns;
+mod egress;
+mod first_bytes;
+mod forward;
+mod limits;
+mod metered_stream;
+mod name_table;
+mod origin;
+mod proxy;
+mod record;
+mod request_host;
+mod resolver;
+mod rewind;
+mod run_network;
+mod run_state;
+mod serve;
+mod upstream;
+
+pub use allow_list::AllowList;
+pub use egress::{Egress, EgressError};
+pub use limits::EgressLimits;
+pub use resolver::{AddressSource, FixedAddress, FixedAddressError, LookupFunction};
+pub use run_network::{RunNetwork, RunSockets};

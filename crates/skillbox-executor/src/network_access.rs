@@ -1,0 +1,130 @@
+//! The hosts that a run may reach, and what the sandbox needs for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+
+use skillbox_model::HostPort;
+use skillbox_sandbox::ListeningPorts;
+
+/// The first port that is tried for the proxy: the customary one.
+const FIRST_PROXY_PORT: u16 = 3128;
+
+/// The most ports of one run. Each has a socket inside the sandbox.
+const MAX_PORTS: usize = 32;
+
+/// The hosts that a run may reach: those of its profile and those that were granted. An empty set is no network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkAccess {
+    hosts: BTreeSet<HostPort>,
+}
+
+/// Why a run cannot have access to these hosts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkAccessError {
+    /// The sandbox uses this port itself.
+    #[error("{0}: port {port} is reserved for names inside the sandbox", port = ListeningPorts::DNS)]
+    ReservedPort(HostPort),
+    /// There are too many ports.
+    #[error("the allowed hosts have {0} different ports; a run has at most {MAX_PORTS}")]
+    TooManyPorts(usize),
+}
+
+impl NetworkAccess {
+    /// Access to these hosts.
+    pub fn new(hosts: BTreeSet<HostPort>) -> Result<Self, NetworkAccessError> {
+        if let Some(reserved) = hosts.iter().find(|host| host.port == ListeningPorts::DNS) {
+            return Err(NetworkAccessError::ReservedPort(reserved.clone()));
+        }
+        let access = Self { hosts };
+        match access.ports().len() {
+            0..=MAX_PORTS => Ok(access),
+            count => Err(NetworkAccessError::TooManyPorts(count)),
+        }
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> &BTreeSet<HostPort> {
+        &self.hosts
+    }
+
+    fn ports(&self) -> BTreeSet<u16> {
+        self.hosts.iter().map(|host| host.port).collect()
+    }
+
+    /// The ports that the sandbox listens on; none without hosts.
+    pub fn listening_ports(&self) -> Option<ListeningPorts> {
+        let hosts = self.ports();
+        if hosts.is_empty() {
+            return None;
+        }
+        let proxy = (FIRST_PROXY_PORT..).find(|port| !hosts.contains(port))?;
+        Some(ListeningPorts {
+            hosts: hosts.into_iter().collect(),
+            proxy,
+        })
+    }
+
+    /// Adds the variables by which programs find the proxy, unless the request sets them.
+    pub(crate) fn add_proxy_variables(&self, env: &mut BTreeMap<OsString, OsString>) {
+        let Some(ports) = self.listening_ports() else { return };
+        let proxy = format!("http://127.0.0.1:{}", ports.proxy);
+        let variables = [
+            ("HTTP_PROXY", proxy.as_str()),
+            ("HTTPS_PROXY", &proxy),
+            ("NO_PROXY", "localhost,127.0.0.1,::1"),
+        ];
+        for (name, value) in variables {
+            // curl reads only the lower-case name for HTTP: the upper-case one could come from a CGI header.
+            for name in [name.to_owned(), name.to_lowercase()] {
+                env.entry(name.into()).or_insert_with(|| value.into());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(hosts: &[&str]) -> Result<NetworkAccess, NetworkAccessError> {
+        NetworkAccess::new(hosts.iter().map(|host| HostPort::parse(host).unwrap()).collect())
+    }
+
+    #[test]
+    fn the_proxy_port_is_not_the_port_of_a_host() {
+        let ports = access(&["a.example:3128", "b.example:3129", "c.example"])
+            .unwrap()
+            .listening_ports();
+        let expected = ListeningPorts {
+            hosts: vec![443, 3128, 3129],
+            proxy: 3130,
+        };
+        assert_eq!(ports, Some(expected));
+        assert_eq!(access(&[]).unwrap().listening_ports(), None);
+    }
+
+    #[test]
+    fn ports_are_bounded_and_that_of_names_is_reserved() {
+        assert!(
+            access(&["a.example:53"])
+                .unwrap_err()
+                .to_string()
+                .contains("a.example:53")
+        );
+        let many: Vec<String> = (1000..1033).map(|port| format!("a.example:{port}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(access(&many), Err(NetworkAccessError::TooManyPorts(33)));
+        assert!(access(&many[1..]).is_ok());
+    }
+
+    #[test]
+    fn variables_of_the_request_are_kept() {
+        let mut env = BTreeMap::from([(OsString::from("HTTP_PROXY"), OsString::from("mine"))]);
+        access(&["a.example"]).unwrap().add_proxy_variables(&mut env);
+        assert_eq!(env[&OsString::from("HTTP_PROXY")], "mine");
+        assert_eq!(env[&OsString::from("https_proxy")], "http://127.0.0.1:3128");
+        let mut unchanged = BTreeMap::new();
+        access(&[]).unwrap().add_proxy_variables(&mut unchanged);
+        assert!(unchanged.is_empty());
+    }
+}

@@ -1,0 +1,373 @@
+//! Appends records. Threads and processes may append at the same time.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::FlockOperation;
+use serde_json::json;
+use skillbox_model::{Digest, ErrorCode, RunId};
+
+use super::attestation::{check_line, to_line};
+use super::event::{AuditEvent, Caller, RunDescription, RunEnd};
+use super::head::{HEAD_BYTES, HEAD_FILE, Head};
+use super::log_files::{FileLock, log_numbers, log_path, open_private, visit_lines};
+use super::open_runs::{OpenRun, OpenRuns, find_dead_processes};
+use crate::private_file::create_private_dir;
+use crate::{HostKey, TrustError};
+
+/// A checkpoint signs at least every 64th record, and the first record after ten minutes.
+pub(super) const CHECKPOINT_RECORDS: u32 = 64;
+const CHECKPOINT_MS: u64 = 10 * 60 * 1000;
+const OCSF_VERSION: &str = "1.9.0";
+
+/// Whether and how records are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuditMode {
+    /// A record survives the death of the process.
+    #[default]
+    On,
+    /// A record survives a power failure: it is synced to disk before the result.
+    Sync,
+    /// Nothing is recorded.
+    Off,
+}
+
+/// The settings of a log.
+#[derive(Clone, Debug)]
+pub struct AuditSettings {
+    /// Whether and how records are written.
+    pub mode: AuditMode,
+    /// The name of this host.
+    pub host: String,
+    /// A log file of this size is followed by a new one.
+    pub max_file_bytes: u64,
+    /// The oldest files beyond this number are removed.
+    pub max_files: usize,
+}
+
+impl Default for AuditSettings {
+    fn default() -> Self {
+        Self {
+            mode: AuditMode::On,
+            host: "localhost".to_owned(),
+            max_file_bytes: 64 << 20,
+            max_files: 1_000,
+        }
+    }
+}
+
+/// The audit log of a trust directory.
+#[derive(Debug)]
+pub struct AuditLog {
+    directory: PathBuf,
+    key: Arc<HostKey>,
+    settings: AuditSettings,
+    lock: File,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    head_file: File,
+    /// The head as this process last read or wrote it; `None` before.
+    known: Option<(Vec<u8>, Head)>,
+    log: Option<(u64, File)>,
+    open_runs: Option<OpenRuns>,
+}
+
+/// A run whose start is recorded. Without [`AuditLog::end_run`], it is closed as lost after the death of this process.
+#[derive(Debug)]
+#[must_use]
+pub struct AuditRun {
+    run_id: RunId,
+    caller: Caller,
+    slot: Option<usize>,
+}
+
+impl AuditLog {
+    /// Opens the log of a trust directory, creates it on first use, and closes the runs of processes that died.
+    pub fn open(trust_dir: &Path, key: Arc<HostKey>, settings: AuditSettings) -> Result<Self, TrustError> {
+        let directory = trust_dir.join("audit");
+        create_private_dir(&directory)?;
+        let log = Self {
+            lock: open_private(&directory.join("lock"), false)?,
+            state: Mutex::new(State {
+                head_file: open_private(&directory.join(HEAD_FILE), false)?,
+                known: None,
+                log: None,
+                open_runs: None,
+            }),
+            directory,
+            key,
+            settings,
+        };
+        if log.settings.mode != AuditMode::Off {
+            log.close_lost_runs()?;
+        }
+        Ok(log)
+    }
+
+    /// Records that a run is about to start. If this fails, the run must not start.
+    pub fn start_run(&self, caller: &Caller, run: &RunDescription) -> Result<AuditRun, TrustError> {
+        let mut audit_run = AuditRun {
+            run_id: run.run_id.clone(),
+            caller: caller.clone(),
+            slot: None,
+        };
+        if self.settings.mode == AuditMode::Off {
+            return Ok(audit_run);
+        }
+        let mut state = self.lock_state();
+        let _lock = self.lock_file()?;
+        let head = self.current_head(&mut state)?;
+        if state.open_runs.is_none() {
+            state.open_runs = Some(OpenRuns::create(&self.directory)?);
+        }
+        let open_run = OpenRun {
+            run: run.run_id.clone(),
+            file: head.file,
+            offset: head.offset,
+        };
+        if let Some(open_runs) = &mut state.open_runs {
+            audit_run.slot = Some(open_runs.insert(&open_run)?);
+        }
+        let result = self.append_locked(&mut state, caller, &AuditEvent::RunStarted(run));
+        if result.is_err()
+            && let (Some(open_runs), Some(slot)) = (&mut state.open_runs, audit_run.slot)
+        {
+            open_runs.remove(slot)?;
+        }
+        result.map(|()| audit_run)
+    }
+
+    /// Records that a run ended.
+    pub fn end_run(&self, run: AuditRun, end: &RunEnd) -> Result<(), TrustError> {
+        if self.settings.mode == AuditMode::Off {
+            return Ok(());
+        }
+        let mut state = self.lock_state();
+        let _lock = self.lock_file()?;
+        self.append_locked(&mut state, &run.caller, &AuditEvent::RunEnded(&run.run_id, end))?;
+        match (&mut state.open_runs, run.slot) {
+            (Some(open_runs), Some(slot)) => open_runs.remove(slot),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records another event.
+    pub fn append(&self, caller: &Caller, event: &AuditEvent<'_>) -> Result<(), TrustError> {
+        if self.settings.mode == AuditMode::Off {
+            return Ok(());
+        }
+        let mut state = self.lock_state();
+        let _lock = self.lock_file()?;
+        self.append_locked(&mut state, caller, event)
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_file(&self) -> Result<FileLock<'_>, TrustError> {
+        let path = self.directory.join("lock");
+        FileLock::acquire(&self.lock, &path, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn append_locked(&self, state: &mut State, caller: &Caller, event: &AuditEvent<'_>) -> Result<(), TrustError> {
+        let mut head = self.current_head(state)?;
+        let now_ms = now_ms();
+        let mut fields = event.to_fields(caller, now_ms, &self.settings.host);
+        let metadata = json!({
+            "product": {"name": "skillbox", "vendor_name": "skillbox", "version": env!("CARGO_PKG_VERSION")},
+            "profiles": ["record_integrity"],
+            "sequence": head.next,
+            "version": OCSF_VERSION,
+        });
+        fields.insert("metadata".to_owned(), metadata);
+        let is_last_of_file = head.offset >= self.settings.max_file_bytes;
+        let is_checkpoint = is_last_of_file
+            || head.since_checkpoint + 1 >= CHECKPOINT_RECORDS
+            || now_ms.saturating_sub(head.checkpoint_ms) >= CHECKPOINT_MS;
+        let (line, fingerprint) = to_line(fields, &head.chain, head.last.as_ref(), &self.key, is_checkpoint);
+        self.write_line(state, &head, line.as_bytes())?;
+        advance(
+            &mut head,
+            line.len() as u64,
+            fingerprint,
+            is_checkpoint.then_some(now_ms),
+        );
+        if is_last_of_file {
+            self.rotate(&mut head)?;
+        }
+        self.write_head(state, head)
+    }
+
+    fn write_line(&self, state: &mut State, head: &Head, line: &[u8]) -> Result<(), TrustError> {
+        let path = log_path(&self.directory, head.file);
+        let Some((_, file)) = &mut state.log else {
+            return Err(TrustError::io("open", &path)(io::ErrorKind::NotFound.into()));
+        };
+        let mut result = file.write_all(line);
+        if result.is_ok() && self.settings.mode == AuditMode::Sync {
+            result = file.sync_data();
+        }
+        result.map_err(|error| {
+            // A full disk may have taken a part of the line.
+            let _ = file.set_len(head.offset);
+            TrustError::io("write", &path)(error)
+        })
+    }
+
+    fn write_head(&self, state: &mut State, head: Head) -> Result<(), TrustError> {
+        let bytes = head.to_bytes(&self.key);
+        let mut result = state.head_file.write_all_at(&bytes, 0);
+        if result.is_ok() && self.settings.mode == AuditMode::Sync {
+            result = state.head_file.sync_data();
+        }
+        result.map_err(TrustError::io("write", &self.directory.join(HEAD_FILE)))?;
+        state.known = Some((bytes, head));
+        Ok(())
+    }
+
+    /// The end of the log, after what other processes appended.
+    fn current_head(&self, state: &mut State) -> Result<Head, TrustError> {
+        let path = self.directory.join(HEAD_FILE);
+        let mut bytes = vec![0; HEAD_BYTES];
+        let read = state
+            .head_file
+            .read_at(&mut bytes, 0)
+            .map_err(TrustError::io("read", &path))?;
+        bytes.truncate(read);
+        let head = match &state.known {
+            Some((known, head)) if *known == bytes => head.clone(),
+            None if bytes.is_empty() && log_numbers(&self.directory)?.is_empty() => {
+                let head = Head::new(uuid::Uuid::now_v7().to_string());
+                self.write_head(state, head.clone())?;
+                head
+            }
+            _ => Head::parse(&bytes, &path, &self.key)?,
+        };
+        if state.log.as_ref().is_none_or(|(number, _)| *number != head.file) {
+            let log_path = log_path(&self.directory, head.file);
+            state.log = Some((head.file, open_private(&log_path, true)?));
+        }
+        self.recover(state, head)
+    }
+
+    /// Completes what a process that died left behind: records that the head does not have yet, or a part of one.
+    fn recover(&self, state: &mut State, mut head: Head) -> Result<Head, TrustError> {
+        let path = log_path(&self.directory, head.file);
+        let Some((_, file)) = &mut state.log else {
+            return Ok(head);
+        };
+        let size = file.metadata().map_err(TrustError::io("read", &path))?.len();
+        if size < head.offset {
+            // Records were lost. The chain goes on from the lost record, so that every verification reports the gap.
+            head.offset = size;
+            return Ok(head);
+        }
+        if size == head.offset {
+            return Ok(head);
+        }
+        let mut foreign = None;
+        visit_lines(&path, head.offset, |line, is_complete| {
+            match check_line(line) {
+                Ok(record) if is_complete && record.previous == head.last => {
+                    let checkpoint = record.signature.map(|_| now_ms());
+                    advance(&mut head, line.len() as u64 + 1, record.fingerprint, checkpoint);
+                }
+                _ if !is_complete => {}
+                _ => foreign = Some(head.offset),
+            }
+            Ok(foreign.is_none())
+        })?;
+        if let Some(offset) = foreign {
+            return Err(TrustError::NotAuthentic {
+                code: ErrorCode::Storage,
+                path,
+                problem: format!(
+                    "no process of skillbox wrote the bytes from {offset} on; see `skillbox audit verify`"
+                ),
+            });
+        }
+        file.set_len(head.offset).map_err(TrustError::io("shorten", &path))?;
+        self.write_head(state, head.clone())?;
+        Ok(head)
+    }
+
+    /// Starts a new file, and removes the oldest ones.
+    fn rotate(&self, head: &mut Head) -> Result<(), TrustError> {
+        head.file += 1;
+        head.offset = 0;
+        let numbers = log_numbers(&self.directory)?;
+        let surplus = numbers.len().saturating_sub(self.settings.max_files.max(1));
+        let Some(kept) = numbers.get(surplus).filter(|_| surplus > 0) else {
+            return Ok(());
+        };
+        visit_lines(&log_path(&self.directory, *kept), 0, |line, _| {
+            head.first_previous = check_line(line).ok().and_then(|record| record.previous);
+            Ok(false)
+        })?;
+        head.first_file = *kept;
+        for number in &numbers[..surplus] {
+            let path = log_path(&self.directory, *number);
+            std::fs::remove_file(&path).map_err(TrustError::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    fn close_lost_runs(&self) -> Result<(), TrustError> {
+        let mut state = self.lock_state();
+        let _lock = self.lock_file()?;
+        self.current_head(&mut state)?;
+        for process in find_dead_processes(&self.directory)? {
+            for open_run in &process.runs {
+                if self.is_open(open_run)? {
+                    self.append_locked(&mut state, &Caller::default(), &AuditEvent::RunLost(&open_run.run))?;
+                }
+            }
+            process.remove()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the log has the start of a run and not its end.
+    fn is_open(&self, open_run: &OpenRun) -> Result<bool, TrustError> {
+        let id = format!("\"uid\":\"{}\"", open_run.run);
+        let (mut is_started, mut is_ended) = (false, false);
+        for number in log_numbers(&self.directory)?
+            .into_iter()
+            .filter(|number| *number >= open_run.file)
+        {
+            let offset = if number == open_run.file { open_run.offset } else { 0 };
+            visit_lines(&log_path(&self.directory, number), offset, |line, _| {
+                if line.windows(id.len()).any(|window| window == id.as_bytes()) {
+                    is_started |= line.starts_with(b"{\"activity_id\":1,");
+                    is_ended |= line.starts_with(b"{\"activity_id\":2,");
+                }
+                Ok(!is_ended)
+            })?;
+        }
+        Ok(is_started && !is_ended)
+    }
+}
+
+fn advance(head: &mut Head, bytes: u64, fingerprint: Digest, checkpoint_ms: Option<u64>) {
+    head.offset += bytes;
+    head.next += 1;
+    head.last = Some(fingerprint);
+    head.since_checkpoint += 1;
+    if let Some(time) = checkpoint_ms {
+        head.since_checkpoint = 0;
+        head.checkpoint_ms = time;
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

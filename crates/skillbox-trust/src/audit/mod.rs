@@ -1,0 +1,15 @@
+//! The audit log: JSON lines with OCSF names, a hash chain, and signed checkpoints.
+
+mod attestation;
+mod event;
+mod export;
+mod head;
+mod log;
+mod log_files;
+mod open_runs;
+mod verify;
+
+pub use event::{AuditEvent, Caller, FileDigest, ManagedEntity, ManagementActivity, RunDescription, RunEnd};
+pub use export::{ExportFormat, export_records, visit_records};
+pub use log::{AuditLog, AuditMode, AuditRun, AuditSettings};
+pub use verify::{BadRecord, VerifyReport, verify_log};

@@ -1,0 +1,8 @@
+//! Trust: what was approved is what runs, and the records prove it.
+
+mod agents;
+mod decisions;
+mod history;
+mod mutations;
+mod records;
+mod support;
