@@ -86,6 +86,7 @@ impl SessionStore {
             return Err(SessionError::Unknown(id.clone()));
         }
         OpenSession::open_or_create(id.clone(), path, self.script_owner, self.images.clone())
+            .map_err(|error| error.or_unknown(id))
     }
 
     /// Every session, sorted by id.
@@ -113,8 +114,11 @@ impl SessionStore {
         let lock = session.try_lock_run()?.ok_or_else(|| SessionError::Busy(id.clone()))?;
         // The directory is renamed first, so that a new session with the same id starts empty even if the removal fails.
         let path = self.path(id);
-        let trash = self.root.join(format!("{TRASH_PREFIX}{}-{id}", std::process::id()));
-        fs::rename(&path, &trash).map_err(|error| match error.kind() {
+        // The name is unique: the same id can be created and removed again while this directory is still being removed.
+        let removed = self
+            .root
+            .join(format!("{REMOVED_PREFIX}{}", uuid::Uuid::new_v4().simple()));
+        fs::rename(&path, &removed).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => SessionError::Unknown(id.clone()),
             _ => SessionError::io("rename", &path)(error),
         })?;
@@ -122,7 +126,7 @@ impl SessionStore {
         if let Some(images) = &self.images {
             images.release(&path.join(IMAGE_FILE));
         }
-        self.remove_session_directory(&trash)
+        self.remove_session_directory(&removed)
     }
 
     /// Removes the directory of a session with the directory of its workspace.
@@ -164,7 +168,7 @@ impl SessionStore {
     /// Removes sessions that were idle for longer than `ttl`, and completes interrupted removals.
     pub fn collect_garbage(&self, ttl: Duration) -> Result<Vec<SessionId>, SessionError> {
         for entry in self.entries()? {
-            if entry.as_encoded_bytes().starts_with(TRASH_PREFIX.as_bytes()) {
+            if entry.as_encoded_bytes().starts_with(REMOVED_PREFIX.as_bytes()) {
                 self.remove_session_directory(&self.root.join(entry))?;
             }
         }
@@ -209,12 +213,57 @@ impl SessionStore {
         let failed = |error: io::Error| SessionError::io("remove", path)(error);
         let parent = File::open(path.parent().unwrap_or(&self.root)).map_err(failed)?;
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        remove_tree(parent.as_fd(), name).map_err(|error| failed(error.into()))
+        let remove = || remove_tree(parent.as_fd(), name).map_err(io::Error::from);
+        // A system call that resolved the path before it was renamed can still create a file in the directory.
+        let mut result = remove();
+        for _ in 0..REMOVAL_RETRIES {
+            match &result {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => result = remove(),
+                _ => break,
+            }
+        }
+        result.map_err(failed)
     }
 }
 
 /// Prefix of directories to be removed. No session id starts with a dot.
-const TRASH_PREFIX: &str = ".doomed-";
+const REMOVED_PREFIX: &str = ".removed-";
+
+/// How often the removal of a directory is repeated when it is not empty in the end. Nothing new can find the directory, so
+/// one more pass is nearly always enough.
+const REMOVAL_RETRIES: usize = 20;
 
 /// The longest time between the creation of the directory of a workspace and that of the link to it.
 const CREATION_TIME: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_can_be_removed_while_an_earlier_one_of_its_id_is_being_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(directory.path(), None);
+        let id = SessionId::parse("s1").unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        // Many files make the removal long enough for the next one to begin.
+                        if store.create(&id).is_ok() {
+                            for number in 0..50 {
+                                let _ = fs::write(store.path(&id).join(format!("file-{number}")), "content");
+                            }
+                        }
+                        match store.remove(&id) {
+                            Ok(()) | Err(SessionError::Unknown(_) | SessionError::Busy(_)) => {}
+                            Err(error) => panic!("{error:?}"),
+                        }
+                    }
+                });
+            }
+        });
+        store.collect_garbage(Duration::ZERO).unwrap();
+        assert_eq!(store.count().unwrap(), 0);
+    }
+}
