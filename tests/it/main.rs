@@ -42,6 +42,7 @@ mod http_runs;
 mod http_tenants;
 mod mcp;
 mod operating;
+mod tool_results;
 
 // The reference tool, equalled byte for byte.
 mod parity;

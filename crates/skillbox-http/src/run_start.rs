@@ -65,7 +65,12 @@ pub(crate) fn start_run(
 
 /// The address of a file of a run.
 fn file_address(run: &RunId, name: &str) -> String {
-    format!("/v1/runs/{run}/files/{}", utf8_percent_encode(name, ESCAPED_CHARS))
+    format!("/v1/runs/{run}/files/{}", escape_path(name))
+}
+
+/// A path of a workspace as part of an address.
+pub(crate) fn escape_path(name: &str) -> impl std::fmt::Display + '_ {
+    utf8_percent_encode(name, ESCAPED_CHARS)
 }
 
 /// A run with everything that its execution needs.

@@ -160,7 +160,6 @@ impl RunningCall {
             session: resolved.session.clone(),
             link_session: resolved.link_session.clone(),
             new_session: resolved.new_session().map(str::to_owned),
-            inline_bytes: server.inline_bytes,
         };
         let cancel = CancelOnDrop(CancelToken::new().map_err(|error| internal_error(&error))?);
         let progress = Arc::new(ProgressBuffer::default());
@@ -295,7 +294,6 @@ struct ResultBuilder {
     link_session: Option<String>,
     /// The handle of a session that this call created.
     new_session: Option<String>,
-    inline_bytes: usize,
 }
 
 impl ResultBuilder {
@@ -336,7 +334,7 @@ impl ResultBuilder {
             output.uri = output_uri::with_session(&output.uri, self.link_session.as_deref());
             output
         });
-        tools::success_result(outcome, links, self.inline_bytes)
+        tools::success_result(outcome, links)
     }
 }
 

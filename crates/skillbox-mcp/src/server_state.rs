@@ -39,8 +39,6 @@ pub enum StartError {
 pub struct ServerState {
     pub(crate) runtime: Arc<Runtime>,
     options: AgentOptions,
-    /// Maximum bytes of file content in one result.
-    pub(crate) inline_bytes: usize,
     /// Never loads a skill: shows what a new client sees at this moment.
     empty_session: AgentSession,
     pub(crate) handles: SessionHandles,
@@ -51,9 +49,8 @@ pub struct ServerState {
 }
 
 impl ServerState {
-    /// Prepares a server whose results contain at most `inline_bytes` of file content. The sessions of servers that were
-    /// killed are removed first.
-    pub fn new(runtime: Arc<Runtime>, mut options: AgentOptions, inline_bytes: usize) -> Result<Arc<Self>, StartError> {
+    /// Prepares a server. The sessions of servers that were killed are removed first.
+    pub fn new(runtime: Arc<Runtime>, mut options: AgentOptions) -> Result<Arc<Self>, StartError> {
         runtime
             .remove_orphaned_sessions()
             .map_err(StartError::OrphanedSessions)?;
@@ -72,7 +69,6 @@ impl ServerState {
             empty_session: AgentSession::open(runtime.clone(), current)?,
             runtime,
             options,
-            inline_bytes,
             handles: SessionHandles::default(),
             open_sessions: Mutex::default(),
             call_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)),

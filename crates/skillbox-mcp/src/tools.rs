@@ -4,9 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, Tool};
 use serde_json::{Value, json};
 use skillbox_model::ErrorBody;
-use skillbox_runtime::{
-    AgentName, Dialect, ToolDefinition, ToolFormat, ToolOutcome, ToolOwner, accept_error, shorten_run_result,
-};
+use skillbox_runtime::{AgentName, Dialect, ToolDefinition, ToolFormat, ToolOutcome, ToolOwner, accept_error};
 
 use crate::blocking::internal_error;
 use crate::server_state::ServerState;
@@ -56,16 +54,8 @@ fn definition(tool: &ToolDefinition) -> Result<Tool, ErrorData> {
 
 /// The result of a call: text for the model, structured content, and links to its files.
 ///
-/// The content of files is limited to `inline_bytes`, because it may enter the context of a model. The links lead to the
-/// rest.
-pub(crate) fn success_result(
-    mut outcome: ToolOutcome,
-    links: impl Iterator<Item = RunOutput>,
-    inline_bytes: usize,
-) -> CallToolResult {
-    if let Some(report) = outcome.report.take() {
-        outcome.text = shorten_run_result(&mut outcome.result, &report, inline_bytes);
-    }
+/// The content of files is short, because it may enter the context of a model. The links lead to the rest.
+pub(crate) fn success_result(mut outcome: ToolOutcome, links: impl Iterator<Item = RunOutput>) -> CallToolResult {
     let mut content = vec![ContentBlock::text(std::mem::take(&mut outcome.text))];
     content.extend(links.take(MAX_LINKS).map(resource_link));
     let mut result = CallToolResult::success(content);

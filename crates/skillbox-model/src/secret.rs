@@ -20,7 +20,7 @@ pub struct SecretValue(Arc<SecretString>);
 /// The error for a value that cannot be used as a secret. It never contains the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretValueError {
-    /// Occurrences of a short text cannot be told from other output, so they could not be removed from it.
+    /// Occurrences of a short text cannot be distinguished from other output, so they could not be removed from it.
     #[error("the value has {0} bytes; a secret has at least {min}", min = SecretValue::MIN_BYTES)]
     TooShort(usize),
     /// The value does not fit into a header of a request.

@@ -50,7 +50,7 @@ pub use run_workspace::Cleanup;
 pub use runtime::{CollectedGarbage, Runtime};
 pub use settings::{DEFAULT_SESSION_LOCK_TIMEOUT, RuntimeSettings};
 pub use state_usage::{StateKind, StateUsage};
-pub use tools::{HookOutcome, HookRun, HookStatus, HostMethod, ToolCall, ToolOutcome, shorten_run_result};
+pub use tools::{HookOutcome, HookRun, HookStatus, HostMethod, ToolCall, ToolOutcome};
 pub use trust::{SkillFiles, Trust, TrustSettings, declared_needs, read_skill_files};
 
 // The types of the agent interface, so that a backend depends on this crate alone.

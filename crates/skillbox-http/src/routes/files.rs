@@ -13,7 +13,13 @@ use crate::app::run_blocking;
 use crate::content::{FileResponse, send_file};
 use crate::error::ApiError;
 use crate::extract::PathParams;
+use crate::run_start::escape_path;
 use crate::tenant::Tenant;
+
+/// The address of a file in the workspace of a session.
+pub(super) fn workspace_file_address(session: &str, name: &str) -> String {
+    format!("/v1/sessions/{session}/files/{}", escape_path(name))
+}
 
 pub(crate) async fn get(
     Extension(tenant): Extension<Arc<Tenant>>,

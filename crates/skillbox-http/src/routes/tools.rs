@@ -13,7 +13,7 @@ use skillbox_model::ErrorCode;
 use skillbox_runtime::{Caller, Dialect, RunOrigin, ToolCall, ToolFormat, ToolOutcome};
 
 use super::agent::AgentQuery;
-use super::sessions;
+use super::{files, sessions};
 use crate::app::{App, run_blocking};
 use crate::error::ApiError;
 use crate::extract::{PathParams, Query, normalize_integers, read_json};
@@ -127,7 +127,8 @@ pub(crate) async fn call(
         let (tenant, id) = (tenant.clone(), path.first().to_owned());
         run_blocking(move || sessions::find_session_id(&tenant, &id)).await?
     };
-    let outcome = call_tool(&app, &tenant, agent_query, session.as_str().to_owned(), call).await?;
+    let mut outcome = call_tool(&app, &tenant, agent_query, session.as_str().to_owned(), call).await?;
+    add_file_addresses(&mut outcome, session.as_str());
     Ok(Json(match query.answer {
         Some(ResponseContent::Full) => json!({
             "result": outcome.result, "text": outcome.text,
@@ -135,6 +136,18 @@ pub(crate) async fn call(
         }),
         None | Some(ResponseContent::Result) => outcome.into_json(),
     }))
+}
+
+/// Adds to each file of a run the address that serves the whole file: the content in a result is short.
+fn add_file_addresses(outcome: &mut ToolOutcome, session: &str) {
+    if outcome.report.is_none() {
+        return;
+    }
+    for file in outcome.result["output_files"].as_array_mut().into_iter().flatten() {
+        if let Some(name) = file["name"].as_str() {
+            file["url"] = json!(files::workspace_file_address(session, name));
+        }
+    }
 }
 
 /// Cancels the call when the request is dropped because its client disconnected.

@@ -15,9 +15,14 @@ pub struct AgentOptions {
     pub hook_runner: HookRunner,
     /// When the session picks up changed skills; by default, the dialect decides.
     pub refresh: Option<RefreshPolicy>,
+    /// Maximum bytes of file content in the result of one tool call. References lead to the rest.
+    pub inline_for_models: usize,
 }
 
 impl AgentOptions {
+    /// The default of [`inline_for_models`](Self::inline_for_models).
+    pub const INLINE_FOR_MODELS: usize = 16 << 10;
+
     /// The defaults of a dialect.
     pub fn new(dialect: Dialect) -> Self {
         Settings::new(dialect).into()
@@ -46,6 +51,7 @@ impl From<Settings> for AgentOptions {
             session: None,
             hook_runner: HookRunner::default(),
             refresh: None,
+            inline_for_models: Self::INLINE_FOR_MODELS,
         }
     }
 }

@@ -32,6 +32,8 @@ const MAX_STORED_TEXT_BYTES: usize = 4 << 20;
 pub struct AgentSession {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) hook_runner: HookRunner,
+    /// Maximum bytes of file content in the result of one tool call.
+    pub(crate) inline_for_models: usize,
     refresh: RefreshPolicy,
     pub(crate) store: StateStore,
     /// Receives the stored state at the start of each step. It is used only under the lock of `store`.
@@ -95,6 +97,7 @@ impl AgentSession {
             loader: Session::new(settings, runtime.catalog_snapshots.clone()),
             runtime,
             hook_runner: options.hook_runner,
+            inline_for_models: options.inline_for_models,
             store,
             has_restored_texts: AtomicBool::default(),
             warnings: Mutex::default(),
@@ -114,6 +117,7 @@ impl AgentSession {
             session,
             hook_runner: self.hook_runner,
             refresh: Some(self.refresh),
+            inline_for_models: self.inline_for_models,
         };
         Self::open(self.runtime.clone(), options)
     }
@@ -123,6 +127,7 @@ impl AgentSession {
         Ok(Self {
             runtime: self.runtime.clone(),
             hook_runner: HookRunner::Host,
+            inline_for_models: self.inline_for_models,
             refresh: self.refresh,
             store: StateStore::in_memory(self.state()?),
             loader: Session::new(self.settings().clone(), self.runtime.catalog_snapshots.clone()),

@@ -14,6 +14,7 @@ use skillbox_repository::Catalog;
 
 use super::hook_outcome::HookOutcome;
 use super::run_hooks::check_hooks_allow_call;
+use super::short_result::{WorkspaceLifetime, shorten_run_result};
 use super::skill_run;
 use super::tool_call::{HostMethod, ToolCall};
 use super::tool_outcome::ToolOutcome;
@@ -252,12 +253,23 @@ impl AgentSession {
             _ => None,
         });
         self.extract_skills(&self.runtime.catalog(), loaded);
-        Ok(
-            ToolOutcome::new(self.settings().dialect, completed.result, completed.text)
-                .with_change(delta, &completed.before, &completed.after, &call.agent)
-                .with_hooks([hooks_before, completed.hooks_in_fork, hooks_after].concat())
-                .with_report(completed.report),
-        )
+        let (mut result, mut text) = (completed.result, completed.text);
+        if let Some(report) = &completed.report {
+            // The hooks after the call have seen the whole result.
+            text = shorten_run_result(&mut result, report, self.inline_for_models, self.workspace_lifetime());
+        }
+        Ok(ToolOutcome::new(self.settings().dialect, result, text)
+            .with_change(delta, &completed.before, &completed.after, &call.agent)
+            .with_hooks([hooks_before, completed.hooks_in_fork, hooks_after].concat())
+            .with_report(completed.report))
+    }
+
+    /// How long the files of a run can be read by their references.
+    fn workspace_lifetime(&self) -> WorkspaceLifetime {
+        match self.id() {
+            Some(_) => WorkspaceLifetime::Session,
+            None => WorkspaceLifetime::Run,
+        }
     }
 
     /// Logs the event `tool.response` with the change of the state.

@@ -20,6 +20,5 @@ mod tool_outcome;
 mod wrap_tool_call;
 
 pub use hook_outcome::{HookOutcome, HookRun, HookStatus};
-pub use short_result::shorten_run_result;
 pub use tool_call::{HostMethod, ToolCall};
 pub use tool_outcome::ToolOutcome;

@@ -14,18 +14,40 @@ const LISTS: [&str; 5] = [
 /// Maximum number of entries of a list.
 const MAX_ENTRIES: usize = 100;
 
+/// How long the workspace of a run exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WorkspaceLifetime {
+    /// Until the run has ended.
+    Run,
+    /// As long as the session of the run.
+    Session,
+}
+
 /// Shortens the result of a run in place, and returns the text for the model.
 ///
-/// File content is limited to `inline_bytes` in all, counted as it is escaped in JSON twice; what does not fit can be read by the reference of the
-/// file. The primary output has no second copy of its content. The text names what the sandbox did not enforce in one
-/// line; the result keeps the state of every layer.
-pub fn shorten_run_result(result: &mut Value, report: &RunReport, inline_bytes: usize) -> String {
+/// File content is limited to `inline_bytes` in all, counted as it is escaped in JSON twice; what does not fit can be read
+/// by the reference of the file, and a warning names the files whose references lead nowhere. The primary output has no
+/// second copy of its content. The text names what the sandbox did not enforce in one line; the result keeps the state of
+/// every layer.
+pub(super) fn shorten_run_result(
+    result: &mut Value,
+    report: &RunReport,
+    inline_bytes: usize,
+    lifetime: WorkspaceLifetime,
+) -> String {
     for list in LISTS {
         shorten_list(result, list);
     }
     let mut left = inline_bytes;
+    let mut lost = Vec::new();
     for file in result["output_files"].as_array_mut().into_iter().flatten() {
-        shorten_content(file, &mut left);
+        let is_shortened = shorten_content(file, &mut left);
+        if is_shortened && lifetime == WorkspaceLifetime::Run && !is_saved(report, &file["name"]) {
+            lost.push(file["name"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    if !lost.is_empty() {
+        warn(result, lost_content_warning(&lost, inline_bytes));
     }
     if let Some(primary) = result.get_mut("primary_output").and_then(Value::as_object_mut) {
         primary.remove("content");
@@ -44,18 +66,41 @@ fn shorten_list(result: &mut Value, name: &str) {
     let excess = entries.len().saturating_sub(MAX_ENTRIES);
     if excess > 0 {
         entries.truncate(MAX_ENTRIES);
-        if let Some(warnings) = result.get_mut("warnings").and_then(Value::as_array_mut) {
-            warnings.push(json!(format!(
-                "{name}: {excess} more entries are left out of this result"
-            )));
-        }
+        warn(
+            result,
+            format!("{name}: {excess} more entries are left out of this result"),
+        );
     }
 }
 
-/// Cuts the content of a file to the number of bytes that are left for the result.
-fn shorten_content(file: &mut Value, left: &mut usize) {
+fn warn(result: &mut Value, warning: String) {
+    if let Some(warnings) = result.get_mut("warnings").and_then(Value::as_array_mut) {
+        warnings.push(json!(warning));
+    }
+}
+
+/// Whether a file was saved as an artifact, whose reference outlives the workspace.
+fn is_saved(report: &RunReport, name: &Value) -> bool {
+    let mut files = report.output_files.iter();
+    files.any(|file| Some(file.name.as_str()) == name.as_str() && file.reference.starts_with("artifact://"))
+}
+
+fn lost_content_warning(names: &[String], inline_bytes: usize) -> String {
+    let others = match names.len() - 1 {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    format!(
+        "{}{others}: the content is cut, because a tool result has at most {inline_bytes} bytes of it, and the workspace of \
+         a run without session was removed: name a session, set `save_as_artifacts`, or raise `inline_for_models`",
+        names[0]
+    )
+}
+
+/// Cuts the content of a file to the number of bytes that are left for the result. Returns whether it was cut.
+fn shorten_content(file: &mut Value, left: &mut usize) -> bool {
     let Some(content) = file.get("content").and_then(Value::as_str) else {
-        return;
+        return false;
     };
     let is_base64 = file.get("encoding").is_some();
     let mut end = content.len();
@@ -73,7 +118,7 @@ fn shorten_content(file: &mut Value, left: &mut usize) {
     }
     *left -= used;
     if end == content.len() {
-        return;
+        return false;
     }
     let shortened = content[..end].to_owned();
     file["truncated"] = json!(true);
@@ -85,6 +130,7 @@ fn shorten_content(file: &mut Value, left: &mut usize) {
     } else {
         file["content"] = json!(shortened);
     }
+    true
 }
 
 /// The bytes of a character in a JSON string within a JSON string: the text of a result is JSON, and some clients send it

@@ -53,6 +53,7 @@ impl AgentArgs {
             session: session.map_err(|error| invalid_field("session", error.to_string()))?,
             hook_runner: settings.hooks,
             refresh: None,
+            inline_for_models: settings.inline_for_models,
             settings: loader_settings(settings, context)?,
         };
         AgentSession::open(Arc::new(runtime), options)
@@ -70,6 +71,7 @@ pub fn server_options(settings: AgentSettings, context: &Context<'_>) -> Result<
         session: None,
         hook_runner: settings.hooks,
         refresh: None,
+        inline_for_models: settings.inline_for_models,
         settings: loader_settings(settings, context)?,
     })
 }

@@ -10,6 +10,7 @@ use skillbox_artifacts::{Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, 
 use skillbox_executor::workspace::mime_type;
 use skillbox_model::{ByteSize, ErrorCode, ExitCode, SessionId};
 
+use super::copy_out::copy_out;
 use super::output::{CommandOutput, print_output};
 use super::session::for_tenant;
 use crate::context::Context;
@@ -124,30 +125,12 @@ fn get(
 ) -> Result<u8, Failure> {
     let artifact = map_store_error(store.resolve(scope, &parse_reference(reference)?))?;
     let mut content = map_store_error(store.open(&artifact))?;
-    let write_failure =
-        |path: &str, error: io::Error| Failure::new(ErrorCode::Storage, format!("cannot write {path}: {error}"));
+    copy_out(&mut content, to.map(PathBuf::as_path))?;
     match to {
-        None => {
-            io::copy(&mut content, &mut io::stdout().lock()).map_err(|error| write_failure("to stdout", error))?;
-            Ok(ExitCode::OK)
-        }
-        Some(path) => {
-            let shown = path.display().to_string();
-            let mut file = File::create_new(path).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => {
-                    Failure::new(ErrorCode::AlreadyExists, format!("{shown} already exists"))
-                        .with_hint("remove it, or choose another file")
-                }
-                _ => write_failure(&shown, error),
-            })?;
-            io::copy(&mut content, &mut file).map_err(|error| write_failure(&shown, error))?;
-            print_output(
-                &ArtifactList {
-                    artifacts: vec![artifact],
-                },
-                context,
-                terminal,
-            )
+        None => Ok(ExitCode::OK),
+        Some(_) => {
+            let artifacts = vec![artifact];
+            print_output(&ArtifactList { artifacts }, context, terminal)
         }
     }
 }

@@ -54,9 +54,8 @@ pub fn run(args: &McpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     }
     let spawner = runtime_setup::start_server_spawner()?;
     let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
-    let inline_bytes = settings.inline_for_models;
     let options = server_options(settings, context)?;
-    let state = ServerState::new(Arc::new(runtime), options, inline_bytes)
+    let state = ServerState::new(Arc::new(runtime), options)
         .map_err(|error| Failure::from_error(ErrorCode::Storage, &error))?;
     let result = match args.http {
         None => serve_stdio(state),

@@ -1,5 +1,6 @@
 //! `skillbox session`: stored sessions and their workspaces.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -9,8 +10,10 @@ use skillbox_executor::snapshot::SnapshotUsage;
 use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, SessionId, SkillName, TenantName};
 use skillbox_runtime::session::{Fork, SessionRecord};
 use skillbox_runtime::{AgentName, DocSelection, LoadMode, RunError, Runtime};
+use skillbox_sandbox::SpawnerOptions;
 
 use super::output::{CommandOutput, print_output};
+use super::session_get;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone, plural};
@@ -20,12 +23,13 @@ use crate::settings::{HostFlags, HostSettings};
 /// The number of files of a workspace whose sizes are added up, more than a session's quota allows.
 const MAX_COUNTED_FILES: u64 = 1_000_000;
 
-/// List, show and remove stored sessions
+/// List, show, read and remove stored sessions
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox session list",
     "skillbox session list --tenant alice      those of a tenant of the server",
     "skillbox session show s1 --json",
+    "skillbox session get s1 out/table.csv > table.csv",
     "skillbox session gc --idle 3600           remove sessions unused for an hour",
 ))]
 pub struct SessionArgs {
@@ -44,6 +48,16 @@ enum Verb {
     Show {
         /// ID of the session
         id: String,
+    },
+    /// Read a file of a session's workspace
+    Get {
+        /// ID of the session
+        id: String,
+        /// Path in the workspace, such as out/table.csv or workspace://out/table.csv
+        path: String,
+        /// Write to this file, which must not exist
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
     },
     /// Remove a session with its workspace and artifacts
     Rm {
@@ -109,12 +123,18 @@ pub(super) struct GarbageReport {
 }
 
 pub fn run(args: &SessionArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
+    let spawner = match args.verb {
+        // The sandbox knows the user that owns a workspace. A host without it has no workspaces in disk images.
+        Verb::Get { .. } => runtime_setup::fork_spawner(SpawnerOptions::for_single_run()).ok(),
+        _ => None,
+    };
     let (host, _) = HostFlags::default().resolve(context.layers)?;
-    let runtime = runtime_setup::open_runtime(context, &host, None, terminal)?;
+    let runtime = runtime_setup::open_runtime(context, &host, spawner, terminal)?;
     let runtime = for_tenant(runtime, args.tenant.as_deref())?;
     match &args.verb {
         Verb::List => print_output(&list(&runtime)?, context, terminal),
         Verb::Show { id } => print_output(&session_details(&runtime, id)?, context, terminal),
+        Verb::Get { id, path, to } => session_get::run(&runtime, &parse_id(id)?, path, to.as_deref()),
         Verb::Rm { id } => {
             let id = parse_id(id)?;
             let freed = map_session_error(runtime.remove_session(&id))?;

@@ -19,7 +19,7 @@ use skillbox_executor::snapshot::SnapshotRetention;
 use skillbox_http::{Limits, ListenAddress, TokenHash};
 use skillbox_model::{ExecutorKind, HostPort, PublisherName};
 use skillbox_repository::SkillLimits;
-use skillbox_runtime::{AtLimit, Dialect, HookRunner, Inheritance, LoadMode, PolicyKind};
+use skillbox_runtime::{AgentOptions, AtLimit, Dialect, HookRunner, Inheritance, LoadMode, PolicyKind};
 use skillbox_sandbox::SpawnerOptions;
 use skillbox_trust::{AuditMode, DenyEntry, LOCK_FILE_NAME, TrustMode};
 
@@ -296,8 +296,8 @@ settings! {
     /// Refuse to run skills that are not loaded
     require_loaded: bool, "BOOL", default |_: &Layers| false, project file TURN_ON;
 
-    /// Maximum bytes of file content in a tool result over MCP; links lead to the rest
-    inline_for_models: usize, "BYTES", default |_: &Layers| 16 << 10, project file AT_MOST;
+    /// Maximum bytes of file content in a tool result; links lead to the rest
+    inline_for_models: usize, "BYTES", default |_: &Layers| AgentOptions::INLINE_FOR_MODELS, project file AT_MOST;
 
     /// Commands in a skill's hooks: run them in the sandbox, or offer them to the host
     hooks: HookRunner, "ACTION", default |_: &Layers| HookRunner::default();
