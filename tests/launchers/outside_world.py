@@ -7,7 +7,8 @@ The servers listen on every address of the loopback interface, which also has th
 Each server writes a line to DIRECTORY/log for whatever reaches it. DIRECTORY/ca.pem is the certificate of the authority
 that signed theirs. Needs root.
 
-Servers: names on UDP 53; HTTP on 80 and 8080; HTTP over TLS on 443 and 8443; echo on TCP 7000; UDP 9999.
+Servers: names on UDP 53; HTTP on 80 and 8080; HTTP over TLS on 443 and 8443; HTTP/2 over TLS on 9443, if there is
+Node.js; echo on TCP 7000; UDP 9999.
 """
 import asyncio
 import os
@@ -79,14 +80,16 @@ async def serve_http(reader, writer):
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             host = headers.get("host", "-")
             log(f"http {port} {host} {path} {server_name or '-'}")
+            if "upgrade" in headers:
+                log(f"upgrade {headers['upgrade']}")
             if path == "/redirect":
                 writer.write(b"HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n")
             elif path == "/dies":
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf")
                 await writer.drain()
                 break
-            elif headers.get("upgrade") == "echo":
-                writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")
+            elif headers.get("upgrade") == "websocket":
+                writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
                 while data := await reader.read(4096):
                     writer.write(data)
                 break
@@ -132,6 +135,31 @@ def tls_context():
     return context
 
 
+HTTP2_SERVER = """
+const fs = require("fs"), dir = process.argv[1];
+const log = line => fs.appendFileSync(dir + "/log", line + "\\n");
+const server = require("http2").createSecureServer(
+  {key: fs.readFileSync(dir + "/server.key"), cert: fs.readFileSync(dir + "/server.pem"), allowHTTP1: true});
+server.on("request", (request, response) => {
+  const host = request.headers[":authority"] || request.headers.host;
+  log(`http${request.httpVersionMajor} 9443 ${host} ${request.url}`);
+  let size = 0;
+  request.on("data", data => size += data.length);
+  request.on("end", () => response.end(`hello ${host} ${request.method} ${size} HTTP/${request.httpVersionMajor}`));
+});
+server.on("error", () => {});
+server.on("sessionError", () => {});
+server.listen(9443, "0.0.0.0", () => console.log("ready"));
+"""
+
+
+async def start_http2_server():
+    node = await asyncio.create_subprocess_exec("/usr/bin/node", "-e", HTTP2_SERVER, directory,
+                                                stdout=asyncio.subprocess.PIPE)
+    await node.stdout.readline()
+    return node
+
+
 async def main():
     loop = asyncio.get_running_loop()
     await loop.create_datagram_endpoint(NameServer, ("0.0.0.0", 53))
@@ -146,8 +174,13 @@ async def main():
     with open(f"{directory}/log", "w", encoding="utf-8"):
         pass
     os.chmod(f"{directory}/log", 0o666)
+    node = await start_http2_server() if os.path.exists("/usr/bin/node") else None
     command = await asyncio.create_subprocess_exec(*sys.argv[2:])
-    return await command.wait()
+    code = await command.wait()
+    if node:
+        node.kill()
+        await node.wait()
+    return code
 
 
 if os.environ.get("OUTSIDE_WORLD") != "entered":

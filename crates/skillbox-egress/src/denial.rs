@@ -42,6 +42,14 @@ pub(crate) enum Denial {
     HttpHostMissing,
     #[error("HTTP/2 without TLS is not carried")]
     Http2WithoutTls,
+    #[error("no rule allows {request}; allowed: {allowed}")]
+    RequestNotAllowed { request: String, allowed: String },
+    #[error("the header {0} names another method or path, which is not checked")]
+    OverridingHeader(&'static str),
+    #[error("the rules restrict requests to this host, so only HTTP is carried")]
+    NotHttp,
+    #[error("the connection carries something that is not a valid HTTP request")]
+    MalformedRequest,
     #[error("ports 80 and 443 carry only HTTP and TLS, which name their host")]
     NeitherTlsNorHttp,
     #[error("the client did not name its host in time")]
@@ -63,6 +71,16 @@ pub(crate) enum Failure {
     Unresolved(String),
     #[error("cannot connect: {0}")]
     NotConnected(String),
+    #[error("no secure connection to the host: {0}")]
+    NotSecure(String),
+    #[error("the host did not answer: {0}")]
+    NoAnswer(String),
+    #[error(
+        "the client ended TLS: {0}; skillbox reads the requests to this host, so the client must trust SSL_CERT_FILE"
+    )]
+    ClientHandshake(String),
+    #[error("the run has no certificate authority")]
+    NoAuthority,
 }
 
 /// Why there is no connection.

@@ -92,7 +92,7 @@ mod tests {
 
     fn allowed() -> AllowList {
         let rules = ["api.example.com:8443", "*.example.org", "10.0.0.1:80"];
-        AllowList::new(rules.iter().map(|rule| HostPort::parse(rule).unwrap()).collect())
+        AllowList::new(rules.iter().map(|rule| HostPort::parse(rule).unwrap().into()).collect())
     }
 
     fn ask(name: Name, kind: RecordType) -> (ResponseCode, Vec<RData>, Option<Denial>) {

@@ -9,10 +9,13 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::allow_list::AllowList;
+use crate::authority::AuthorityError;
+use crate::credentials::RunCredentials;
 use crate::limits::EgressLimits;
 use crate::resolver::{AddressSource, FixedAddress, Resolver};
 use crate::run_network::{RunNetwork, RunSockets};
 use crate::run_state::RunState;
+use crate::tls_roots::{LoadedRoots, TlsRoots};
 
 /// Why the network of a run could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,9 @@ pub enum EgressError {
     /// The sockets of the run cannot be used.
     #[error("the sockets of the run cannot be used")]
     Sockets(#[source] io::Error),
+    /// The certificate authority of the run could not be made.
+    #[error("the certificate authority of the run cannot be made")]
+    Authority(#[from] AuthorityError),
 }
 
 /// Carries the connections of runs. One thread serves all of them; it starts with the first run that has a network.
@@ -31,6 +37,7 @@ pub struct Egress(Arc<Inner>);
 
 struct Inner {
     resolver: Arc<Resolver>,
+    roots: Arc<LoadedRoots>,
     limits: EgressLimits,
     thread: Mutex<Option<EgressThread>>,
 }
@@ -43,18 +50,36 @@ struct EgressThread {
 
 impl Egress {
     /// Nothing is started yet. The stated addresses take precedence over the source.
-    pub fn new(fixed: Vec<FixedAddress>, source: AddressSource, limits: EgressLimits) -> Self {
+    pub fn new(fixed: Vec<FixedAddress>, source: AddressSource, roots: TlsRoots, limits: EgressLimits) -> Self {
         Self(Arc::new(Inner {
             resolver: Arc::new(Resolver::new(fixed, source)),
+            roots: Arc::new(LoadedRoots::new(roots)),
             limits,
             thread: Mutex::new(None),
         }))
     }
 
+    /// Makes what a run with these rules needs before it starts.
+    pub fn issue_credentials(&self, allowed: &AllowList) -> Result<RunCredentials, EgressError> {
+        if !allowed.has_restrictions() {
+            return Ok(RunCredentials::none());
+        }
+        Ok(RunCredentials::with_authority(&self.0.roots.bundle())?)
+    }
+
     /// Starts to carry the connections of one run.
-    pub fn open(&self, sockets: RunSockets, allowed: AllowList) -> Result<RunNetwork, EgressError> {
+    pub fn open(
+        &self,
+        sockets: RunSockets,
+        allowed: AllowList,
+        credentials: RunCredentials,
+    ) -> Result<RunNetwork, EgressError> {
         let runtime = self.0.runtime().map_err(EgressError::Thread)?;
-        let state = RunState::new(allowed, self.0.limits.clone(), Arc::clone(&self.0.resolver));
+        let state = RunState::new(
+            (allowed, credentials),
+            self.0.limits.clone(),
+            (Arc::clone(&self.0.resolver), Arc::clone(&self.0.roots)),
+        );
         let _entered = runtime.enter();
         RunNetwork::start(state, sockets, &runtime).map_err(EgressError::Sockets)
     }
@@ -62,7 +87,12 @@ impl Egress {
 
 impl Default for Egress {
     fn default() -> Self {
-        Self::new(Vec::new(), AddressSource::Host, EgressLimits::default())
+        Self::new(
+            Vec::new(),
+            AddressSource::Host,
+            TlsRoots::default(),
+            EgressLimits::default(),
+        )
     }
 }
 

@@ -42,10 +42,15 @@ impl Meter {
         })
     }
 
+    /// When the last byte was transferred.
+    pub fn last_activity(&self) -> Instant {
+        *self.last_activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns when no byte was transferred for this time.
     pub async fn wait_until_idle(&self, limit: Duration) {
         loop {
-            let last = *self.last_activity.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = self.last_activity();
             if last.elapsed() >= limit {
                 return;
             }

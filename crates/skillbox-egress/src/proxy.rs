@@ -8,11 +8,12 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::Mutex;
 
+use crate::answer::{StreamBody, empty_answer, refusal_answer};
 use crate::denial::{Denial, Refusal, Target};
-use crate::forward::{AnswerBody, OriginConnection, empty_answer, refusal_answer, server};
-use crate::request_host::{check_host, proxy_target};
+use crate::forward::{CurrentConnection, forward};
+use crate::http_version::http1_server;
+use crate::request_host::{Scheme, proxy_target};
 use crate::run_state::RunState;
 use crate::serve::serve_connected;
 use crate::upstream::connect;
@@ -21,10 +22,10 @@ use crate::upstream::connect;
 pub(crate) async fn serve_proxy(run: Arc<RunState>, client: TcpStream) {
     // Without the option small messages only are slower.
     let _ = client.set_nodelay(true);
-    let connection = Mutex::new(None);
+    let connection = CurrentConnection::default();
     let service = service_fn(|request| async { Ok::<_, Infallible>(answer(&run, request, &connection).await) });
     // The script sees how its connection ended.
-    let _ = server(&run)
+    let _ = http1_server(&run)
         .serve_connection(TokioIo::new(client), service)
         .with_upgrades()
         .await;
@@ -33,8 +34,8 @@ pub(crate) async fn serve_proxy(run: Arc<RunState>, client: TcpStream) {
 async fn answer(
     run: &Arc<RunState>,
     request: Request<Incoming>,
-    connection: &Mutex<Option<OriginConnection>>,
-) -> Response<AnswerBody> {
+    connection: &CurrentConnection,
+) -> Response<StreamBody> {
     let target = match proxy_target(request.method(), request.uri()) {
         Ok(target) => target,
         Err(denial) => return refuse_text(run, &request, denial),
@@ -43,7 +44,7 @@ async fn answer(
     let answered = if is_connect {
         open_tunnel(run, request, &target).await
     } else {
-        forward(run, request, connection, &target).await
+        forward(run, connection, (&target, Scheme::Http), request).await
     };
     answered.unwrap_or_else(|refusal| {
         run.record_refusal(&target, &refusal);
@@ -52,7 +53,7 @@ async fn answer(
 }
 
 /// The answer to a request whose host cannot be read.
-fn refuse_text(run: &RunState, request: &Request<Incoming>, denial: Denial) -> Response<AnswerBody> {
+fn refuse_text(run: &RunState, request: &Request<Incoming>, denial: Denial) -> Response<StreamBody> {
     let text = request
         .uri()
         .authority()
@@ -66,7 +67,7 @@ async fn open_tunnel(
     run: &Arc<RunState>,
     request: Request<Incoming>,
     target: &Target,
-) -> Result<Response<AnswerBody>, Refusal> {
+) -> Result<Response<StreamBody>, Refusal> {
     let upstream = connect(run, target).await?;
     let (run_state, target) = (Arc::clone(run), target.clone());
     run.spawn(async move {
@@ -75,19 +76,4 @@ async fn open_tunnel(
         }
     });
     Ok(empty_answer())
-}
-
-async fn forward(
-    run: &Arc<RunState>,
-    request: Request<Incoming>,
-    connection: &Mutex<Option<OriginConnection>>,
-    target: &Target,
-) -> Result<Response<AnswerBody>, Refusal> {
-    let (parts, body) = request.into_parts();
-    check_host(&parts, target)?;
-    let mut connection = connection.lock().await;
-    let mut ready = OriginConnection::reuse_or_connect(connection.take(), run, target).await?;
-    let response = ready.forward(run, Request::from_parts(parts, body)).await;
-    *connection = Some(ready);
-    Ok(response)
 }

@@ -2,13 +2,36 @@
 
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
-use hyper::{Method, Uri};
+use hyper::{Method, Uri, Version};
 use skillbox_model::Host;
 
 use crate::denial::{Denial, Target};
 
-/// The port of a URL with `http://` and of a `Host` without a port.
-const HTTP_PORT: u16 = 80;
+/// How requests reach a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// Without TLS.
+    Http,
+    /// With TLS, which skillbox terminates.
+    Https,
+}
+
+impl Scheme {
+    /// The port of a URL and of a `Host` without a port.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
 
 /// The target of a request to the proxy port: that of CONNECT, or of an absolute URL.
 pub(crate) fn proxy_target(method: &Method, uri: &Uri) -> Result<Target, Denial> {
@@ -16,30 +39,36 @@ pub(crate) fn proxy_target(method: &Method, uri: &Uri) -> Result<Target, Denial>
     let (host, port) = Host::parse_authority(authority).map_err(|error| Denial::NameNotAllowed(error.text.clone()))?;
     let port = match (method == Method::CONNECT, uri.scheme_str()) {
         (true, None) => port.ok_or(Denial::NotAProxyRequest)?,
-        (false, Some("http")) => port.unwrap_or(HTTP_PORT),
+        (false, Some("http")) => port.unwrap_or(Scheme::Http.default_port()),
         _ => return Err(Denial::NotAProxyRequest),
     };
     Ok(Target { host, port })
 }
 
-/// Checks that a request names exactly this host: in its one `Host`, and in its URL if that is absolute.
-pub(crate) fn check_host(request: &Parts, target: &Target) -> Result<(), Denial> {
+/// Checks that a request names exactly this host: in its one `Host` or, in HTTP/2, `:authority`, and in its URL if that
+/// is absolute.
+pub(crate) fn check_host(request: &Parts, target: &Target, scheme: Scheme) -> Result<(), Denial> {
     let mut values = request.headers.get_all(HOST).iter();
-    let (Some(host), None) = (values.next(), values.next()) else {
-        return Err(Denial::HttpHostMissing);
+    let authority = request.uri.authority().map(|authority| authority.as_str());
+    let host = match (values.next(), values.next()) {
+        (Some(host), None) => Some(host),
+        (None, None) if request.version == Version::HTTP_2 && authority.is_some() => None,
+        _ => return Err(Denial::HttpHostMissing),
     };
     let differs = |text: &str| Denial::HttpHostDiffers(text.to_owned());
-    let host = host.to_str().map_err(|_| differs("a text that is not ASCII"))?;
-    for text in std::iter::once(host).chain(request.uri.authority().map(|authority| authority.as_str())) {
+    let host = host
+        .map(|host| host.to_str().map_err(|_| differs("a text that is not ASCII")))
+        .transpose()?;
+    for text in host.into_iter().chain(authority) {
         let named = Host::parse_authority(text).map(|(host, port)| Target {
             host,
-            port: port.unwrap_or(HTTP_PORT),
+            port: port.unwrap_or(scheme.default_port()),
         });
         if named.as_ref() != Ok(target) {
             return Err(differs(text));
         }
     }
-    if request.uri.scheme_str().is_some_and(|scheme| scheme != "http") {
+    if request.uri.scheme_str().is_some_and(|named| named != scheme.as_str()) {
         return Err(differs(&request.uri.to_string()));
     }
     Ok(())
@@ -101,7 +130,8 @@ mod tests {
             for host in hosts {
                 request = request.header(HOST, *host);
             }
-            check_host(&request.body(()).unwrap().into_parts().0, &target("a.example", 8080))
+            let parts = request.body(()).unwrap().into_parts().0;
+            check_host(&parts, &target("a.example", 8080), Scheme::Http)
         };
         assert_eq!(check("/", &["a.example:8080"]), Ok(()));
         assert_eq!(check("http://A.example:8080/", &["a.example.:8080"]), Ok(()));
@@ -124,6 +154,35 @@ mod tests {
             assert!(
                 matches!(check(uri, &[host]), Err(Denial::HttpHostDiffers(_))),
                 "{uri} {host}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_of_http2_names_its_host_in_the_authority() {
+        let check = |uri: &str, host: Option<&str>| {
+            let mut request = Request::builder().uri(uri).version(Version::HTTP_2);
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            let parts = request.body(()).unwrap().into_parts().0;
+            check_host(&parts, &target("a.example", 443), Scheme::Https)
+        };
+        assert_eq!(check("https://a.example/", None), Ok(()));
+        assert_eq!(check("https://A.example:443/x", Some("a.example")), Ok(()));
+        assert_eq!(check("/", Some("a.example")), Ok(()));
+        assert_eq!(check("/", None), Err(Denial::HttpHostMissing));
+        for (uri, host) in [
+            ("https://b.example/", None),
+            ("https://a.example/", Some("b.example")),
+            ("https://b.example/", Some("a.example")),
+            ("https://a.example:8443/", None),
+            ("http://a.example:443/", None),
+            ("https://x@a.example/", None),
+        ] {
+            assert!(
+                matches!(check(uri, host), Err(Denial::HttpHostDiffers(_))),
+                "{uri} {host:?}"
             );
         }
     }

@@ -11,12 +11,14 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::allow_list::AllowList;
+use crate::allow_list::{AllowList, AllowedRequests};
+use crate::credentials::RunCredentials;
 use crate::denial::{Denial, Failure, Refusal, Target};
 use crate::limits::EgressLimits;
 use crate::name_table::NameTable;
 use crate::record::NetworkRecord;
 use crate::resolver::Resolver;
+use crate::tls_roots::LoadedRoots;
 
 /// What the connections of one run share.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct RunState {
     pub limits: EgressLimits,
     pub resolver: Arc<Resolver>,
     pub record: NetworkRecord,
+    pub credentials: RunCredentials,
+    pub roots: Arc<LoadedRoots>,
     open_connections: Arc<Semaphore>,
     connections: AtomicU64,
     bytes: AtomicU64,
@@ -36,7 +40,11 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    pub fn new(allowed: AllowList, limits: EgressLimits, resolver: Arc<Resolver>) -> Self {
+    pub fn new(
+        (allowed, credentials): (AllowList, RunCredentials),
+        limits: EgressLimits,
+        (resolver, roots): (Arc<Resolver>, Arc<LoadedRoots>),
+    ) -> Self {
         Self {
             allowed,
             names: NameTable::default(),
@@ -44,12 +52,19 @@ impl RunState {
             limits,
             resolver,
             record: NetworkRecord::default(),
+            credentials,
+            roots,
             connections: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             rate_until: Mutex::new(Instant::now()),
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
         }
+    }
+
+    /// Whether the requests to a host have to be read: they are restricted.
+    pub fn reads_requests(&self, target: &Target) -> bool {
+        self.allowed.requests(&target.host, target.port) != AllowedRequests::All
     }
 
     /// Starts a task that ends with the run.

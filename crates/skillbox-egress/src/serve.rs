@@ -17,6 +17,7 @@ use crate::metered_stream::MeteredStream;
 use crate::origin;
 use crate::rewind::Rewind;
 use crate::run_state::RunState;
+use crate::terminate;
 use crate::upstream::connect;
 
 /// The buffer of each direction. A connection needs two.
@@ -62,7 +63,10 @@ pub(crate) async fn serve_connected<S: ClientStream>(
         // The client or the server has closed the connection.
         FirstBytes::Closed => {}
         FirstBytes::Http(first) => origin::serve(run, Rewind::new(first, client), upstream, target).await,
-        FirstBytes::Other(first) => {
+        FirstBytes::Tls(first) if run.reads_requests(target) => {
+            terminate::serve(run, Rewind::new(first, client), upstream, target).await;
+        }
+        FirstBytes::Tls(first) | FirstBytes::Other(first) => {
             if upstream.write_all(&first).await.is_ok() {
                 copy(run, &mut client, &mut upstream).await;
             }
@@ -89,7 +93,9 @@ enum FirstBytes {
     Closed,
     /// HTTP/1. Each request is checked.
     Http(Bytes),
-    /// TLS for the right name, or a protocol that names no host.
+    /// TLS for the right name.
+    Tls(Bytes),
+    /// A protocol that names no host.
     Other(Bytes),
 }
 
@@ -112,6 +118,9 @@ async fn read_first_bytes<S: ClientStream>(
                 Ok(0) | Err(_) => return Ok(FirstBytes::Closed),
                 Ok(_) => match check_first_bytes(&first, target)? {
                     Verdict::ReadMore => {}
+                    // A protocol that skillbox cannot read could do anything.
+                    Verdict::Other if run.reads_requests(target) => return Err(Denial::NotHttp),
+                    Verdict::Tls => return Ok(FirstBytes::Tls(first.freeze())),
                     Verdict::Http => return Ok(FirstBytes::Http(first.freeze())),
                     Verdict::Other => return Ok(FirstBytes::Other(first.freeze())),
                 },
@@ -135,6 +144,7 @@ async fn read_first_bytes<S: ClientStream>(
 enum Verdict {
     ReadMore,
     Http,
+    Tls,
     Other,
 }
 
@@ -146,7 +156,7 @@ fn check_first_bytes(bytes: &[u8], target: &Target) -> Result<Verdict, Denial> {
         Some(Protocol::Other) if NAMED_PORTS.contains(&target.port) => Err(Denial::NeitherTlsNorHttp),
         Some(Protocol::Other) => Ok(Verdict::Other),
         Some(Protocol::Tls) => match client_hello::parse(bytes) {
-            Ok(hello) => check_server_name(&hello, target).map(|()| Verdict::Other),
+            Ok(hello) => check_server_name(&hello, target).map(|()| Verdict::Tls),
             Err(HelloError::Incomplete) => Ok(Verdict::ReadMore),
             Err(HelloError::Malformed) => Err(Denial::MalformedTls),
         },

@@ -30,5 +30,5 @@ pub use execution_result::ExecutionResult;
 pub use executor::{Executor, ExecutorError, RunParams};
 pub use local::{Launcher, LocalError, LocalExecutor};
 pub use network_access::{NetworkAccess, NetworkAccessError};
-pub use skillbox_egress::{AddressSource, Egress, EgressLimits, FixedAddress};
+pub use skillbox_egress::{AddressSource, Egress, EgressLimits, FixedAddress, TlsRoots};
 pub use staged_job::StagedJob;

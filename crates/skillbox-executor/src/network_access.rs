@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
-use skillbox_model::HostPort;
+use skillbox_egress::AllowList;
+use skillbox_model::{HostPort, HostRule};
 use skillbox_sandbox::ListeningPorts;
 
 /// The first port that is tried for the proxy: the customary one.
@@ -12,10 +13,29 @@ const FIRST_PROXY_PORT: u16 = 3128;
 /// The most ports of one run. Each has a socket inside the sandbox.
 const MAX_PORTS: usize = 32;
 
+/// The directory of the certificate authorities of a run, inside the sandbox.
+pub(crate) const CERTIFICATES_DIRECTORY: &str = "/run/skillbox/tls";
+
+/// The file with all authorities, in the PEM format.
+pub(crate) const CERTIFICATE_BUNDLE: &str = "ca-bundle.pem";
+
+/// The variables by which programs find the bundle: OpenSSL with Python and Go, requests, curl, Node.js, git, Deno, pip
+/// and the programs of AWS.
+const BUNDLE_VARIABLES: [&str; 8] = [
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "DENO_CERT",
+    "PIP_CERT",
+    "AWS_CA_BUNDLE",
+];
+
 /// The hosts that a run may reach: those of its profile and those that were granted. An empty set is no network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkAccess {
-    hosts: BTreeSet<HostPort>,
+    rules: BTreeSet<HostRule>,
 }
 
 /// Why a run cannot have access to these hosts.
@@ -30,12 +50,12 @@ pub enum NetworkAccessError {
 }
 
 impl NetworkAccess {
-    /// Access to these hosts.
-    pub fn new(hosts: BTreeSet<HostPort>) -> Result<Self, NetworkAccessError> {
-        if let Some(reserved) = hosts.iter().find(|host| host.port == ListeningPorts::DNS) {
-            return Err(NetworkAccessError::ReservedPort(reserved.clone()));
+    /// Access by these rules. A request is allowed if any of them allows it.
+    pub fn new(rules: BTreeSet<HostRule>) -> Result<Self, NetworkAccessError> {
+        if let Some(reserved) = rules.iter().find(|rule| rule.host.port == ListeningPorts::DNS) {
+            return Err(NetworkAccessError::ReservedPort(reserved.host.clone()));
         }
-        let access = Self { hosts };
+        let access = Self { rules };
         match access.ports().len() {
             0..=MAX_PORTS => Ok(access),
             count => Err(NetworkAccessError::TooManyPorts(count)),
@@ -43,12 +63,22 @@ impl NetworkAccess {
     }
 
     /// The hosts.
-    pub fn hosts(&self) -> &BTreeSet<HostPort> {
-        &self.hosts
+    pub fn hosts(&self) -> BTreeSet<HostPort> {
+        self.rules.iter().map(|rule| rule.host.clone()).collect()
+    }
+
+    /// Whether the run can reach nothing, and so has no network.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules for connections.
+    pub(crate) fn allow_list(&self) -> AllowList {
+        AllowList::new(self.rules.clone())
     }
 
     fn ports(&self) -> BTreeSet<u16> {
-        self.hosts.iter().map(|host| host.port).collect()
+        self.rules.iter().map(|rule| rule.host.port).collect()
     }
 
     /// The ports that the sandbox listens on; none without hosts.
@@ -62,6 +92,22 @@ impl NetworkAccess {
             hosts: hosts.into_iter().collect(),
             proxy,
         })
+    }
+
+    /// Whether skillbox reads requests of the run, which then trusts an authority of its own.
+    pub(crate) fn needs_certificates(&self) -> bool {
+        self.allow_list().has_restrictions()
+    }
+
+    /// Adds the variables by which programs find the certificate authorities, unless the request sets them.
+    pub(crate) fn add_certificate_variables(&self, env: &mut BTreeMap<OsString, OsString>) {
+        if !self.needs_certificates() {
+            return;
+        }
+        let bundle = format!("{CERTIFICATES_DIRECTORY}/{CERTIFICATE_BUNDLE}");
+        for name in BUNDLE_VARIABLES {
+            env.entry(name.into()).or_insert_with(|| bundle.clone().into());
+        }
     }
 
     /// Adds the variables by which programs find the proxy, unless the request sets them.
@@ -87,7 +133,8 @@ mod tests {
     use super::*;
 
     fn access(hosts: &[&str]) -> Result<NetworkAccess, NetworkAccessError> {
-        NetworkAccess::new(hosts.iter().map(|host| HostPort::parse(host).unwrap()).collect())
+        let rules = hosts.iter().map(|host| HostPort::parse(host).unwrap().into());
+        NetworkAccess::new(rules.collect())
     }
 
     #[test]

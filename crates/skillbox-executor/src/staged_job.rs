@@ -47,9 +47,10 @@ impl StagedJob {
         }
     }
 
-    /// Lets the command reach these hosts, and tells programs about the proxy.
+    /// Lets the command reach these hosts, and tells programs about the proxy and the certificate authorities.
     pub fn with_network(mut self, network: NetworkAccess) -> Self {
         network.add_proxy_variables(&mut self.env);
+        network.add_certificate_variables(&mut self.env);
         self.network = network;
         self
     }

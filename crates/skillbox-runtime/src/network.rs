@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use skillbox_executor::job::RequestError;
 use skillbox_executor::{NetworkAccess, NetworkAccessError};
-use skillbox_model::{ErrorCode, HostPort, NetworkDenial, NetworkReport};
+use skillbox_model::{ErrorCode, HostPort, HostRule, NetworkDenial, NetworkReport};
 use skillbox_sandbox::{NetworkPolicy, Profile};
 
 /// The profile without network that a run has by default.
@@ -31,8 +31,11 @@ pub fn network_access(profile: &Profile, granted: &BTreeSet<HostPort>) -> Result
     if profile.network != NetworkPolicy::AllowList {
         return Ok(NetworkAccess::default());
     }
-    let own = profile.allowed_hosts.iter().map(|allowed| allowed.host.clone());
-    NetworkAccess::new(own.chain(granted.iter().cloned()).collect()).map_err(|error| {
+    let own = profile.allowed_hosts.iter().map(|allowed| HostRule {
+        host: allowed.host.clone(),
+        requests: allowed.requests.clone(),
+    });
+    NetworkAccess::new(own.chain(granted.iter().cloned().map(Into::into)).collect()).map_err(|error| {
         let code = match error {
             NetworkAccessError::ReservedPort(_) => ErrorCode::InvalidRequest,
             NetworkAccessError::TooManyPorts(_) => ErrorCode::LimitExceeded,
@@ -100,7 +103,7 @@ mod tests {
         for profile in profiles.iter() {
             let access = network_access(profile, &granted).unwrap();
             let has_network = profile.name.as_str() == "network";
-            assert_eq!(access.hosts().is_empty(), !has_network, "{}", profile.name);
+            assert_eq!(access.is_empty(), !has_network, "{}", profile.name);
         }
         let strict = profiles.get("strict").unwrap();
         assert!(unused_grant_warning(strict, &granted).unwrap().contains("strict"));

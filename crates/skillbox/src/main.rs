@@ -7,6 +7,7 @@ mod args;
 mod catalog;
 mod commands;
 mod context;
+mod egress_setup;
 mod examples;
 mod failure;
 mod interrupt;

@@ -9,9 +9,7 @@ use std::time::Duration;
 use skillbox_artifacts::{BucketOptions, Store};
 use skillbox_executor::job::RequestCaps;
 use skillbox_executor::snapshot::SnapshotRetention;
-use skillbox_executor::{
-    AddressSource, DockerExecutor, DockerOptions, Egress, EgressLimits, Executor, Launcher, LocalExecutor,
-};
+use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, LocalExecutor};
 use skillbox_model::{ByteSize, Diagnostic, ErrorBody, ErrorCode, ExecutorKind, HostPort};
 use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
 use skillbox_runtime::{
@@ -21,6 +19,7 @@ use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, Unconfin
 
 use crate::catalog;
 use crate::context::Context;
+use crate::egress_setup::new_egress;
 use crate::failure::Failure;
 use crate::render::diagnostics::DiagnosticsStyle;
 use crate::render::{Terminal, diagnostics};
@@ -211,7 +210,7 @@ fn open(
         })?),
         (local, _) => local,
     };
-    let egress = Egress::new(host.host_address.clone(), AddressSource::Host, EgressLimits::default());
+    let egress = new_egress(host)?;
     let local = local.map(|local| local.with_egress(egress));
     let granted_hosts: BTreeSet<HostPort> = host.allow_net.iter().cloned().collect();
     if let (Some(local), Some(profile)) = (&local, options.prepared_profile.and_then(|name| profiles.get(name))) {

@@ -47,7 +47,7 @@ const CLIENTS: [(&str, &str); 12] = [
     (
         "echo!",
         "python3 -c 'import socket; s = socket.create_connection((\"api.test\", 8080)); f = s.makefile(\"rwb\", 0); \
-         f.write(b\"GET / HTTP/1.1\\r\\nHost: api.test:8080\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n\"); \
+         f.write(b\"GET / HTTP/1.1\\r\\nHost: api.test:8080\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n\\r\\n\"); \
          any(line == b\"\\r\\n\" for line in iter(f.readline, b\"\")); f.write(b\"echo!\\n\"); print(f.readline().decode().strip())'",
     ),
     (

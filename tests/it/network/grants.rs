@@ -71,7 +71,8 @@ fn entries_of_a_profile_are_checked() {
         ("{host: api.test}", "reason"),
         ("{host: 127.1, reason: x}", "number"),
         ("{host: a.test, ports: [0], reason: x}", "1 to 65535"),
-        ("{host: a.test, methods: [GET], reason: x}", "methods"),
+        ("{host: a.test, methods: [get], reason: x}", "is not a method"),
+        ("{host: a.test, paths: [/a/../b], reason: x}", "`.` or `..`"),
         ("{host: a.test, unknown: 1, reason: x}", "unknown"),
     ] {
         let rest = format!("extends: network\nnetwork: {{mode: allow_list, allow: [{entry}]}}\n");

@@ -5,3 +5,4 @@ mod authority_parsers;
 mod denied;
 mod grants;
 mod outside_world;
+mod restricted;

@@ -77,6 +77,11 @@ impl<'f> OutsideWorld<'f> {
             .run()
     }
 
+    /// The certificate of the servers' authority, as a file on the host.
+    pub fn ca(&self) -> String {
+        self.directory.join("ca.pem").to_str().unwrap().to_owned()
+    }
+
     /// What reached the servers in the last run.
     pub fn log(&self) -> Vec<String> {
         let text = fs::read_to_string(self.directory.join("log")).unwrap_or_default();

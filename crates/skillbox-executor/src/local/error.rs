@@ -32,6 +32,9 @@ pub enum LocalError {
     /// The connections of the run cannot be carried.
     #[error("cannot start the network of the run")]
     Network(#[source] EgressError),
+    /// The certificate authorities of the run cannot be written.
+    #[error("cannot write the certificate authorities of the run")]
+    Certificates(#[source] io::Error),
     /// The sandbox did not pass its listening sockets.
     #[error("the sandbox did not pass the sockets of its network")]
     NoListeningSockets,
@@ -48,7 +51,7 @@ impl LocalError {
             Self::Launch(error) => error.code(),
             Self::Isolation(_) => ErrorCode::IsolationUnavailable,
             Self::Spawner(_) => ErrorCode::ExecutorUnavailable,
-            Self::Workspace(_) => ErrorCode::Storage,
+            Self::Workspace(_) | Self::Certificates(_) => ErrorCode::Storage,
             Self::Descriptor(_) | Self::Supervise(_) | Self::Network(_) | Self::NoListeningSockets => {
                 ErrorCode::Internal
             }

@@ -15,9 +15,10 @@ use skillbox_sandbox::{
 };
 
 use super::LocalError;
+use super::certificates::Certificates;
 use super::cleanup_worker::CleanupWorker;
 use super::disk_usage::{DiskUsageCheck, image_tolerance};
-use super::network::open_network;
+use super::network::{certificates_bind, issue_credentials, open_network};
 use super::plan_cache::PlanCache;
 use super::supervise::{Pipes, SupervisionParams, supervise};
 use crate::job::JobSpec;
@@ -222,8 +223,9 @@ impl LocalExecutor {
         let plan = self.plan(profile, &spec.limits, &job, workspace.backing())?;
         let _active = ActiveRun::start(&self.active_runs);
         let spawner = &self.launcher(profile).spawner;
-        let (mut sandbox, pipes) = launch(spawner, spec, &plan, &job, workspace)?;
-        let network = open_network(&self.egress, &job.network, &mut sandbox)?;
+        let (credentials, certificates) = issue_credentials(&self.egress, &job.network)?;
+        let (mut sandbox, pipes) = launch(spawner, spec, &plan, (&job, certificates.as_ref()), workspace)?;
+        let network = open_network(&self.egress, &job.network, credentials, &mut sandbox)?;
         let begin = Instant::now();
         events.emit(|| RunEvent::Started);
         let mut disk = DiskUsageCheck::new(spec.limits.workspace, spec.limits.workspace_inodes);
@@ -276,6 +278,9 @@ impl LocalExecutor {
         if let Some(errno) = sandbox_end.exec_error {
             let cause = std::io::Error::from_raw_os_error(errno);
             warnings.push(format!("cannot execute the command: {cause}"));
+        }
+        if let Some(Err(error)) = certificates.map(Certificates::remove) {
+            warnings.push(format!("cannot remove the certificate authorities of the run: {error}"));
         }
         events.emit(|| RunEvent::Ended {
             ended_by: outcome.ended_by,
@@ -336,7 +341,11 @@ impl LocalExecutor {
                 },
             },
             workspace_target: layout::ROOT.to_owned(),
-            binds: mount_points.chain(skills).chain(links).collect(),
+            binds: mount_points
+                .chain(skills)
+                .chain(links)
+                .chain(certificates_bind(&job.network))
+                .collect(),
             unconfined: if self.host_mounts_launcher.is_some() {
                 UnconfinedPolicy::Allow
             } else {
@@ -351,7 +360,7 @@ fn launch(
     spawner: &Spawner,
     spec: &JobSpec,
     plan: &LaunchPlan,
-    job: &StagedJob,
+    (job, certificates): (&StagedJob, Option<&Certificates>),
     workspace: &Workspace,
 ) -> Result<(Sandbox, Pipes), LocalError> {
     let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| LocalError::Descriptor(error.into()));
@@ -368,9 +377,10 @@ fn launch(
     let mount_points = job.mount_points.iter().map(OwnedFd::as_fd);
     let skills = job.skills.iter().map(|(_, snapshot)| snapshot.root());
     let links = job.links.iter().map(|link| link.source.as_fd());
+    let certificates = certificates.map(Certificates::as_fd);
     let fds = LaunchFds {
         workspace: Some(workspace.mount_fd()),
-        binds: mount_points.chain(skills).chain(links).collect(),
+        binds: mount_points.chain(skills).chain(links).chain(certificates).collect(),
         stdin: stdin_read.as_fd(),
         stdout: out_write.as_fd(),
         stderr: err_write.as_fd(),

@@ -1,5 +1,6 @@
 //! Runs a job as a process of this host, in the kernel's sandbox.
 
+mod certificates;
 mod cleanup_worker;
 mod disk_usage;
 mod error;

@@ -2,24 +2,48 @@
 
 use std::os::fd::OwnedFd;
 
-use skillbox_egress::{AllowList, Egress, RunNetwork, RunSockets};
-use skillbox_sandbox::Sandbox;
+use skillbox_egress::{Egress, RunCredentials, RunNetwork, RunSockets};
+use skillbox_sandbox::{Bind, BindAccess, BindKind, BindOwner, Sandbox};
 
 use super::LocalError;
+use super::certificates::Certificates;
 use crate::NetworkAccess;
+use crate::network_access::CERTIFICATES_DIRECTORY;
+
+/// Makes what the run needs before it starts, and writes the files for it.
+pub(super) fn issue_credentials(
+    egress: &Egress,
+    access: &NetworkAccess,
+) -> Result<(RunCredentials, Option<Certificates>), LocalError> {
+    let issued = egress.issue_credentials(&access.allow_list());
+    let credentials = issued.map_err(LocalError::Network)?;
+    let certificates = Certificates::write(&credentials).map_err(LocalError::Certificates)?;
+    Ok((credentials, certificates))
+}
+
+/// The mount of the certificate authorities, if the run has its own.
+pub(super) fn certificates_bind(access: &NetworkAccess) -> Option<Bind> {
+    access.needs_certificates().then(|| Bind {
+        target: CERTIFICATES_DIRECTORY.to_owned(),
+        kind: BindKind::Directory,
+        access: BindAccess::ReadOnly,
+        owner: BindOwner::Unchanged,
+    })
+}
 
 /// Starts to carry the connections of a run; none if it may reach no host.
 pub(super) fn open_network(
     egress: &Egress,
     access: &NetworkAccess,
+    credentials: RunCredentials,
     sandbox: &mut Sandbox,
 ) -> Result<Option<RunNetwork>, LocalError> {
-    if access.hosts().is_empty() {
+    if access.is_empty() {
         return Ok(None);
     }
     let sockets = assign_sockets(sandbox.take_listening_sockets()).ok_or(LocalError::NoListeningSockets)?;
-    let allowed = AllowList::new(access.hosts().clone());
-    egress.open(sockets, allowed).map(Some).map_err(LocalError::Network)
+    let opened = egress.open(sockets, access.allow_list(), credentials);
+    opened.map(Some).map_err(LocalError::Network)
 }
 
 /// Assigns the sockets to their purposes, in the order of the sandbox.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use skillbox_model::{DEFAULT_PORT, HostPattern, HostPort};
+use skillbox_model::{DEFAULT_PORT, HostPattern, HostPort, PathPattern, RequestMethod, RequestRule, RequestRuleError};
 
 use super::diagnostics::Diagnostics;
 use super::policy::{AllowedHost, NetworkPolicy};
@@ -33,10 +33,10 @@ pub(super) struct AllowedHostEntry {
     pub host: String,
     #[serde(default)]
     pub ports: Vec<u16>,
-    /// Not enforced yet, so a profile with it is refused.
+    /// The methods of allowed requests; all if there are none.
     #[serde(default)]
     pub methods: Vec<String>,
-    /// Not enforced yet, so a profile with it is refused.
+    /// The paths of allowed requests; all if there are none.
     #[serde(default)]
     pub paths: Vec<String>,
     pub reason: Option<String>,
@@ -86,7 +86,9 @@ pub(super) fn merge_allowed_hosts(
         }
         return Vec::new();
     }
-    let mut hosts = inherited.to_vec();
+    // An entry replaces inherited ones for its host; several entries of one list allow what any of them allows.
+    let mut inherited = inherited.to_vec();
+    let mut hosts = Vec::new();
     for entry in &section.allow {
         let location = yaml::location(entry);
         let AllowedHostEntry {
@@ -97,11 +99,13 @@ pub(super) fn merge_allowed_hosts(
             reason,
         } = &entry.value;
         let reason = diagnostics.require_reason(reason.as_ref(), location, host);
-        if !methods.is_empty() || !paths.is_empty() {
-            let message = format!("{host}: skillbox cannot restrict methods and paths yet");
-            let hint = "remove `methods` and `paths`, which allows every request to the host".to_owned();
-            diagnostics.add_with_hint(location, "profile_network", message, hint);
-        }
+        let requests = match request_rule(methods, paths) {
+            Ok(requests) => requests,
+            Err(error) => {
+                diagnostics.add(location, "profile_network", format!("{host}: {error}"));
+                continue;
+            }
+        };
         let pattern = match HostPattern::parse(host) {
             Ok(pattern) => pattern,
             Err(error) => {
@@ -124,12 +128,27 @@ pub(super) fn merge_allowed_hosts(
                 host: pattern.clone(),
                 port: *port,
             };
-            hosts.retain(|old| old.host != host);
+            inherited.retain(|old| old.host != host);
             hosts.push(AllowedHost {
                 host,
+                requests: requests.clone(),
                 reason: reason.clone(),
             });
         }
     }
-    hosts
+    inherited.extend(hosts);
+    inherited
+}
+
+fn request_rule(methods: &[String], paths: &[String]) -> Result<RequestRule, RequestRuleError> {
+    Ok(RequestRule {
+        methods: methods
+            .iter()
+            .map(|text| RequestMethod::parse(text))
+            .collect::<Result<_, _>>()?,
+        paths: paths
+            .iter()
+            .map(|text| PathPattern::parse(text))
+            .collect::<Result<_, _>>()?,
+    })
 }

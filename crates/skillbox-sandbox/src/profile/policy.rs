@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use skillbox_model::{ByteSize, HostPort, Layer, Limits, ProfileName};
+use skillbox_model::{ByteSize, HostPort, Layer, Limits, ProfileName, RequestRule};
 
 use crate::seccomp::SyscallPolicy;
 
@@ -168,6 +168,9 @@ pub enum NetworkPolicy {
 pub struct AllowedHost {
     /// The host and the port.
     pub host: HostPort,
+    /// The requests to it that are allowed.
+    #[serde(default)]
+    pub requests: RequestRule,
     /// Why scripts need it.
     pub reason: String,
 }

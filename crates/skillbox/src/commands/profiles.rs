@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use skillbox_executor::NetworkAccess;
-use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, HostPort, Layer, LayerState};
+use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, HostPort, Layer, LayerState, RequestRule};
 use skillbox_sandbox::{
     AllowedHost, Bind, BindAccess, BindKind, BindOwner, HostFacts, Job, LaunchPlan, Need, NetworkPolicy, Profile,
     Profiles, SpawnerOptions, UnconfinedPolicy, WorkspaceBacking, WorkspaceSource,
@@ -109,7 +109,10 @@ pub fn run(args: &ProfilesArgs, context: &Context<'_>, terminal: &mut Terminal) 
         Verb::Plan { name } => {
             let profile = find(&profiles, name)?;
             let reachable_hosts = reachable_hosts(profile, &args.host.resolve(context.layers)?.0.allow_net);
-            let hosts = reachable_hosts.iter().map(|allowed| allowed.host.clone()).collect();
+            let hosts = reachable_hosts
+                .iter()
+                .map(|allowed| allowed.host.clone().into())
+                .collect();
             let access = NetworkAccess::new(hosts)
                 .map_err(|error| Failure::new(ErrorCode::InvalidRequest, error.to_string()))?;
             let output = PlanOutput {
@@ -133,6 +136,7 @@ fn reachable_hosts(profile: &Profile, granted: &[HostPort]) -> Vec<AllowedHost> 
     }
     let granted = granted.iter().map(|host| AllowedHost {
         host: host.clone(),
+        requests: RequestRule::default(),
         reason: "granted by the setting allow_net".to_owned(),
     });
     profile.allowed_hosts.iter().cloned().chain(granted).collect()
@@ -298,7 +302,13 @@ impl CommandOutput for PlanOutput {
             page.heading("reachable hosts");
         }
         for allowed in &self.reachable_hosts {
-            page.labelled(2, Span::plain(allowed.host.to_string()), 32, Tone::Dim, &allowed.reason);
+            let restriction = if allowed.requests.is_unrestricted() {
+                String::new()
+            } else {
+                format!("only {}; ", allowed.requests)
+            };
+            let details = format!("{restriction}{}", allowed.reason);
+            page.labelled(2, Span::plain(allowed.host.to_string()), 32, Tone::Dim, &details);
         }
     }
 }

@@ -193,6 +193,9 @@ settings! {
     /// Use this address for an allowed host instead of asking the name servers; repeatable
     host_address: Vec<FixedAddress>, "NAME=ADDRESS", default |_: &Layers| Vec::new();
 
+    /// Trust also the certificate authorities in this PEM file, for runs and for what skillbox does for them
+    tls_roots: Option<PathBuf>, "FILE", default |_: &Layers| None;
+
     /// Maximum number of inputs of a run
     max_inputs: usize, "N", default |_: &Layers| RequestCaps::default().inputs;
 
