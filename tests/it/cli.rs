@@ -77,6 +77,12 @@ impl Cli {
         self.redact(output)
     }
 
+    /// Runs the program in another working directory.
+    pub fn run_in(&self, directory: &Path, args: &[&str]) -> CommandOutput {
+        let output = self.command(args).current_dir(directory).output().unwrap();
+        self.redact(output)
+    }
+
     /// Runs another program, such as a script that a test wrote.
     pub fn run_program(&self, program: &Path, args: &[&str], stdin: &str) -> CommandOutput {
         let mut child = bare_command(program, self)

@@ -198,6 +198,29 @@ fn a_fifo_or_a_huge_file_as_config_does_not_block() {
 }
 
 #[test]
+fn a_link_to_the_trusted_file_of_another_project_is_not_trusted() {
+    let cli = Cli::new();
+    cli.add_skill("good/skills/planted", "A skill.")
+        .write_file(
+            "good/skillbox.toml",
+            "allow_unconfined = true\nprofile = \"unconfined\"\n",
+        )
+        .add_skill("evil/skills/planted", "A skill.");
+    let (good, evil) = (cli.work_dir().join("good"), cli.work_dir().join("evil"));
+    std::os::unix::fs::symlink("../good/skillbox.toml", evil.join("skillbox.toml")).unwrap();
+    let run = |cli: &Cli, directory: &Path, code| {
+        cli.run_in(directory, &["run", "skills/planted", "--", "true"])
+            .expect_code(code)
+    };
+    run(&cli, &good, 125);
+    cli.run_in(&good, &["config", "trust"]).expect_code(0);
+    // The control: the trusted file counts.
+    assert!(run(&cli, &good, 0).stderr.contains("UNCONFINED"));
+    let refused = run(&cli, &evil, 125);
+    assert!(refused.stderr.contains("skillbox config trust"), "{}", refused.stderr);
+}
+
+#[test]
 fn an_out_dir_keeps_existing_files_and_gets_no_dotfiles() {
     let fixture = Fixture::new();
     let run = |output: &str, words: &[&str]| {

@@ -139,15 +139,17 @@ impl BlobDirectory {
         let written = writer.finish().map_err(io_error("write to", &path))?;
         let path = self.blob_path(&digest);
         if !path.exists() {
+            // Writers that run at the same time saw the same free space.
+            if let Some(quota) = self.quota.as_ref().filter(|quota| !quota.claim(written)) {
+                let (name, max_bytes) = (name.clone(), quota.max_bytes());
+                return Err(StoreError::QuotaExceeded { name, max_bytes });
+            }
             // Syncing before the rename ensures that a record never refers to a blob that a crash can lose.
             temp.as_file().sync_data().map_err(io_error("sync", temp.path()))?;
             let parent = path.parent().unwrap_or(&self.root);
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
             temp.persist(&path)
                 .map_err(|error| io_error("create", &path)(error.error))?;
-            if let Some(quota) = &self.quota {
-                quota.add(written);
-            }
         }
         Ok((digest, size))
     }

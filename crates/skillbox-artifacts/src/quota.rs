@@ -53,11 +53,17 @@ impl BlobQuota {
         Ok(left(&counted))
     }
 
-    /// Counts bytes that were added.
-    pub fn add(&self, bytes: u64) {
-        if let Some(count) = self.count.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            count.bytes = count.bytes.saturating_add(bytes);
+    /// Counts bytes that are about to be added, unless they exceed the quota together with what others added meanwhile.
+    /// Returns whether they may be added.
+    pub fn claim(&self, bytes: u64) -> bool {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(count) = count.as_mut() else { return true };
+        let total = count.bytes.saturating_add(bytes);
+        let is_within = total <= self.max_bytes;
+        if is_within {
+            count.bytes = total;
         }
+        is_within
     }
 }
 

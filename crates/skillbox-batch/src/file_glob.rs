@@ -44,10 +44,10 @@ impl FoundFile {
     }
 
     #[cfg(test)]
-    pub(crate) fn for_test(path: &str) -> Self {
+    pub(crate) fn for_test(path: &str, id: &str) -> Self {
         Self {
             path: path.into(),
-            id: JobId::parse("test").unwrap(),
+            id: JobId::parse(id).unwrap(),
         }
     }
 }

@@ -74,15 +74,7 @@ impl JobList {
             }
             let checked = JobLine::parse(line, number).and_then(|line| {
                 check(&line.request).map_err(|error| bad_line(number, &error))?;
-                let id = line.id.unwrap_or_else(|| default_id(number));
-                match ids.insert(id.clone()) {
-                    true => Ok(()),
-                    false => Err(BadLine {
-                        number,
-                        field: Some("id".to_owned()),
-                        message: format!("the id {id} is used by an earlier line"),
-                    }),
-                }
+                add_id(&mut ids, &line.id.unwrap_or_else(|| default_id(number)), number)
             });
             match checked {
                 Ok(()) => lines.push((u32::try_from(number).unwrap_or(u32::MAX), range)),
@@ -103,11 +95,14 @@ impl JobList {
         check: &CheckRequest<'_>,
     ) -> Result<Self, BatchError> {
         let mut bad = found.bad;
+        let mut ids = HashSet::new();
         let mut files = Vec::with_capacity(found.files.len());
         for (index, file) in found.files.into_iter().enumerate() {
-            match check(&template.expand(&file, index)) {
+            let number = index + 1;
+            let checked = check(&template.expand(&file, index)).map_err(|error| bad_line(number, &error));
+            match checked.and_then(|()| add_id(&mut ids, &file.id, number)) {
                 Ok(()) => files.push(file),
-                Err(error) => bad.push(bad_line(index + 1, &error)),
+                Err(error) => bad.push(error),
             }
         }
         let template = Box::new(template);
@@ -175,6 +170,18 @@ fn default_id(number: usize) -> JobId {
     JobId::parse(format!("line-{number}")).unwrap_or_else(|error| unreachable!("letters and digits: {error}"))
 }
 
+/// Adds the id of a job. Two jobs of one id would share one result and one directory.
+fn add_id(ids: &mut HashSet<JobId>, id: &JobId, number: usize) -> Result<(), BadLine> {
+    match ids.insert(id.clone()) {
+        true => Ok(()),
+        false => Err(BadLine {
+            number,
+            field: Some("id".to_owned()),
+            message: format!("the id {id} is used by an earlier line"),
+        }),
+    }
+}
+
 fn bad_line(number: usize, error: &RunError) -> BadLine {
     let body = error.body();
     BadLine {
@@ -190,6 +197,29 @@ mod tests {
 
     fn list(text: &str, bad_lines: BadLines) -> Result<JobList, BatchError> {
         JobList::from_lines(text.into(), "jobs.jsonl", bad_lines, &|_| Ok(()))
+    }
+
+    #[test]
+    fn two_files_never_share_an_id() {
+        let template = || {
+            let request = RunRequest {
+                argv: vec!["true".to_owned()],
+                ..RunRequest::default()
+            };
+            JobTemplate::new(request).unwrap()
+        };
+        let files = |ids: &[&str]| FoundFiles {
+            files: ids
+                .iter()
+                .map(|id| FoundFile::for_test(&format!("/data/{id}"), id))
+                .collect(),
+            ..FoundFiles::default()
+        };
+        let jobs = |ids, bad_lines| JobList::from_files(template(), files(ids), bad_lines, &|_| Ok(()));
+        assert_eq!(jobs(&["a", "b"], BadLines::Refuse).unwrap().len(), 2);
+        assert!(jobs(&["a", "a"], BadLines::Refuse).is_err());
+        let skipping = jobs(&["a", "a"], BadLines::Skip).unwrap();
+        assert_eq!((skipping.len(), skipping.skipped().len()), (1, 1));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod result_writer;
 mod retry;
 mod run;
 mod schedule;
+mod shell_text;
 mod summary;
 mod template;
 

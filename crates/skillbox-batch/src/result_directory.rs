@@ -1,14 +1,15 @@
 //! The directory of `--out`: which batch it belongs to, its results, and the files of its jobs.
 //!
 //! `batch.json` names the batch, `results.jsonl` has one line for each finished job, `jobs/ID/` its files. A lock keeps a
-//! second process out.
+//! second process out. A directory that somebody else prepared may contain links: none is followed.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, ErrorCode, JobId};
@@ -24,6 +25,8 @@ const SUMMARY_FILE: &str = "summary.json";
 const FAILED_FILE: &str = "failed.txt";
 const JOBS_DIRECTORY: &str = "jobs";
 const RECORD_VERSION: u32 = 1;
+/// Many times the size of a record.
+const MAX_RECORD_BYTES: u64 = 1 << 20;
 /// With less free space than this, a failed write means that the disk is full.
 const MIN_FREE_BYTES: u64 = 1 << 20;
 
@@ -90,7 +93,7 @@ impl ResultDirectory {
         let io_error = |source| io_error("create", path, source);
         fs::create_dir_all(path).map_err(io_error)?;
         let root = File::open(path).map_err(io_error)?;
-        let has_record = read_record(path)?;
+        let has_record = read_record(path, &root)?;
         if has_record.is_none() && has_other_files(path).map_err(io_error)? {
             let message = "the directory has other files".to_owned();
             return Err(refusal(
@@ -100,8 +103,8 @@ impl ResultDirectory {
                 "name a new directory with --out",
             ));
         }
-        let lock = lock(path)?;
-        match read_record(path)? {
+        let lock = lock(path, &root)?;
+        match read_record(path, &root)? {
             Some(found) if found.identity != record.identity => {
                 let message = format!("the directory belongs to another batch: {}", found.description);
                 return Err(refusal(
@@ -124,9 +127,21 @@ impl ResultDirectory {
             _lock: lock,
         };
         directory.write_whole(RECORD_FILE, &to_json(record))?;
-        fs::create_dir_all(directory.path.join(JOBS_DIRECTORY)).map_err(io_error)?;
+        directory.create_jobs_directory()?;
         let existing = read_existing(path)?;
         Ok((directory, existing))
+    }
+
+    /// Creates the directory of the jobs' files, which must be a directory and no link to one.
+    fn create_jobs_directory(&self) -> Result<(), BatchError> {
+        let path = self.path.join(JOBS_DIRECTORY);
+        match mkdirat(&self.root, JOBS_DIRECTORY, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io_error("create", &path, error.into())),
+        }
+        open_beneath(&self.root, JOBS_DIRECTORY, OFlags::RDONLY | OFlags::DIRECTORY)
+            .map_err(|source| io_error("open", &path, source))?;
+        Ok(())
     }
 
     /// The path.
@@ -159,9 +174,10 @@ impl ResultDirectory {
 
     /// Keeps only these results. The others have to run again.
     pub(crate) fn retain_results(&self, keep: &dyn Fn(&ResultHead) -> bool) -> Result<(), BatchError> {
-        let temporary = self.path.join(format!("{RESULTS_FILE}.new"));
-        let failed = |source| io_error("write", &temporary, source);
-        let mut output = BufWriter::new(File::create(&temporary).map_err(failed)?);
+        let temporary = format!("{RESULTS_FILE}.new");
+        let path = self.path.join(&temporary);
+        let failed = |source| io_error("write", &path, source);
+        let mut output = BufWriter::new(self.create_new(&temporary).map_err(failed)?);
         for_each_line(&self.path, &mut |line, head| match head {
             Some(head) if keep(&head) => output.write_all(line).map_err(failed),
             _ => Ok(()),
@@ -175,11 +191,8 @@ impl ResultDirectory {
     pub(crate) fn writer(&self) -> Result<ResultWriter, BatchError> {
         let path = self.path.join(RESULTS_FILE);
         let failed = |source| io_error("open", &path, source);
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(failed)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let file = open_beneath(&self.root, RESULTS_FILE, flags).map_err(failed)?;
         self.root.sync_all().map_err(failed)?;
         let root = self.root.try_clone().map_err(failed)?;
         ResultWriter::new(file, root).map_err(failed)
@@ -193,26 +206,64 @@ impl ResultDirectory {
 
     /// Replaces a file by new content. After a crash it has the old or the new content.
     fn write_whole(&self, name: &str, content: &[u8]) -> Result<(), BatchError> {
-        let temporary = self.path.join(format!("{name}.new"));
-        let written = File::create(&temporary).and_then(|mut file| {
+        let temporary = format!("{name}.new");
+        let written = self.create_new(&temporary).and_then(|mut file| {
             file.write_all(content)?;
             file.sync_all()
         });
-        written.map_err(|source| io_error("write", &temporary, source))?;
+        written.map_err(|source| io_error("write", &self.path.join(&temporary), source))?;
         self.rename(&temporary, name)
     }
 
-    fn rename(&self, from: &Path, name: &str) -> Result<(), BatchError> {
-        let to = self.path.join(name);
-        let renamed = fs::rename(from, &to).and_then(|()| self.root.sync_all());
-        renamed.map_err(|source| io_error("write", &to, source))
+    /// Creates a file in place of whatever has its name: a file that a crash left, or a link.
+    fn create_new(&self, name: &str) -> io::Result<File> {
+        match unlinkat(&self.root, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        open_beneath(&self.root, name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    fn rename(&self, from: &str, name: &str) -> Result<(), BatchError> {
+        let renamed = renameat(&self.root, from, &self.root, name).map_err(io::Error::from);
+        let synced = renamed.and_then(|()| self.root.sync_all());
+        synced.map_err(|source| io_error("write", &self.path.join(name), source))
     }
 }
 
+/// Opens a regular file or a directory of a result directory. A link is an error, wherever it leads.
+fn open_beneath(root: &File, name: &str, flags: OFlags) -> io::Result<File> {
+    // Opening does not wait for the other end of a FIFO.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(root, name, flags, Mode::from_raw_mode(0o666)) {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            let message = "it is a link or has another type; nothing in this directory may be a link";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let file_type = file.metadata()?.file_type();
+    if file_type.is_file() || file_type.is_dir() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+/// Opens a file of a result directory that this process has not locked.
+fn open_in(path: &Path, name: &str) -> io::Result<File> {
+    open_beneath(&File::open(path)?, name, OFlags::RDONLY)
+}
+
 /// The record of a directory; none if it has none.
-fn read_record(path: &Path) -> Result<Option<BatchRecord>, BatchError> {
+fn read_record(path: &Path, root: &File) -> Result<Option<BatchRecord>, BatchError> {
     let file = path.join(RECORD_FILE);
-    let text = match fs::read(&file) {
+    let read = open_beneath(root, RECORD_FILE, OFlags::RDONLY).and_then(|file| {
+        let mut text = Vec::new();
+        file.take(MAX_RECORD_BYTES).read_to_end(&mut text)?;
+        Ok(text)
+    });
+    let text = match read {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(io_error("read", &file, source)),
@@ -242,7 +293,11 @@ pub(crate) fn require_record(path: &Path) -> Result<BatchRecord, BatchError> {
             "name the directory of `batch run --out`",
         )
     };
-    read_record(path)?.ok_or_else(no_batch)
+    let root = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(no_batch()),
+        root => root.map_err(|source| io_error("open", path, source))?,
+    };
+    read_record(path, &root)?.ok_or_else(no_batch)
 }
 
 /// Calls `visit` with each result of a batch: its line and what it says.
@@ -253,7 +308,7 @@ pub fn read_results(path: &Path, visit: &mut VisitResult<'_>) -> Result<(), Batc
 
 /// Whether another process works in the directory.
 pub(crate) fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path.join(LOCK_FILE)) else {
+    let Ok(file) = open_in(path, LOCK_FILE) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
@@ -278,7 +333,7 @@ pub fn read_existing(path: &Path) -> Result<ExistingResults, BatchError> {
 pub(crate) fn for_each_line(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), BatchError> {
     let file_path = path.join(RESULTS_FILE);
     let failed = |source| io_error("read", &file_path, source);
-    let file = match File::open(&file_path) {
+    let file = match open_in(path, RESULTS_FILE) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
@@ -299,10 +354,9 @@ pub(crate) fn for_each_line(path: &Path, visit: &mut VisitLine<'_>) -> Result<()
     }
 }
 
-fn lock(path: &Path) -> Result<File, BatchError> {
-    let file = path.join(LOCK_FILE);
-    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&file);
-    let opened = opened.map_err(|source| io_error("open", &file, source))?;
+fn lock(path: &Path, root: &File) -> Result<File, BatchError> {
+    let opened = open_beneath(root, LOCK_FILE, OFlags::WRONLY | OFlags::CREATE);
+    let opened = opened.map_err(|source| io_error("open", &path.join(LOCK_FILE), source))?;
     rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         let message = "another process runs a batch in this directory".to_owned();
         refusal(
@@ -389,6 +443,53 @@ mod tests {
             1,
             "a refused directory stays as it was"
         );
+    }
+
+    #[test]
+    fn links_in_a_prepared_directory_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("file"), "kept").unwrap();
+        let open = |path: &Path, resume| ResultDirectory::open(path, &record("a"), resume);
+
+        // Left-over temporary files and locks may be in a new directory.
+        let fresh = directory.path().join("fresh");
+        fs::create_dir(&fresh).unwrap();
+        symlink(victim.join("file"), fresh.join("batch.json.new")).unwrap();
+        drop(open(&fresh, false).unwrap());
+        assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "kept");
+        let locked = directory.path().join("locked");
+        fs::create_dir(&locked).unwrap();
+        symlink(victim.join("created"), locked.join(LOCK_FILE)).unwrap();
+        assert!(open(&locked, false).is_err());
+        assert!(!victim.join("created").exists());
+
+        // A directory with the record of the batch.
+        for name in [RESULTS_FILE, "jobs", RECORD_FILE] {
+            let path = directory.path().join(format!("resumed-{name}"));
+            drop(open(&path, false).unwrap());
+            let _ = fs::remove_file(path.join(name)).or_else(|_| fs::remove_dir(path.join(name)));
+            let target = if name == "jobs" {
+                victim.clone()
+            } else {
+                victim.join("file")
+            };
+            symlink(target, path.join(name)).unwrap();
+            assert!(open(&path, true).is_err(), "{name}");
+        }
+        let control = directory.path().join("control");
+        let (opened, _) = open(&control, false).unwrap();
+        symlink(victim.join("file"), control.join("summary.json.new")).unwrap();
+        symlink(&victim, control.join("jobs/one")).unwrap();
+        opened.write_summary(b"{}", "").unwrap();
+        opened
+            .remove_job_files(&JobId::parse("one".to_owned()).unwrap())
+            .unwrap();
+        assert!(!control.join("jobs/one").exists());
+        assert_eq!(fs::read_to_string(control.join("summary.json")).unwrap(), "{}");
+        assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "kept");
     }
 
     #[test]

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{Uid, User};
 use skillbox_artifacts::BucketOptions;
+
+/// Where services keep their state, by the Filesystem Hierarchy Standard.
+const SERVICE_STATE_DIR: &str = "/var/lib/skillbox";
 
 /// Variables and working directory, as they were when the program started.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +21,16 @@ impl Environment {
     /// The environment that the process was started with.
     pub fn of_process() -> Self {
         // If the working directory was removed, its path is empty, and relative paths fail where they are used.
-        Self::new(std::env::vars_os(), std::env::current_dir().unwrap_or_default())
+        let working_dir = std::env::current_dir().unwrap_or_default();
+        Self::new(std::env::vars_os(), working_dir).with_home_of(User::from_uid(Uid::effective()).ok().flatten())
+    }
+
+    /// Adds `HOME` from the user database if it is missing, as login programs do.
+    fn with_home_of(mut self, user: Option<User>) -> Self {
+        if let (None, Some(user)) = (self.home(), user) {
+            self.variables.insert("HOME".into(), user.dir.into_os_string());
+        }
+        self
     }
 
     /// An environment with the given variables.
@@ -96,10 +109,11 @@ impl Environment {
         self.xdg_dir("XDG_CONFIG_HOME", ".config")
     }
 
-    /// `$XDG_STATE_HOME/skillbox`, or its default; below the working directory if there is no home directory.
+    /// `$XDG_STATE_HOME/skillbox`, or its default. For a user without a home directory it is the directory of services.
+    /// It is never below the working directory, where others could prepare approvals and snapshots.
     pub fn default_state_dir(&self) -> PathBuf {
         self.xdg_dir("XDG_STATE_HOME", ".local/state")
-            .unwrap_or_else(|| self.working_dir.join(".skillbox"))
+            .unwrap_or_else(|| PathBuf::from(SERVICE_STATE_DIR))
     }
 
     /// `DOCKER_HOST`, as every Docker client reads it, or the default socket of the daemon.
@@ -114,5 +128,36 @@ impl Environment {
         given
             .or_else(|| Some(self.home()?.join(default)))
             .map(|dir| dir.join("skillbox"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(home: Option<&str>) -> Environment {
+        let variables = home.map(|home| ("HOME".into(), home.into()));
+        Environment::new(variables, PathBuf::from("/project"))
+    }
+
+    #[test]
+    fn the_state_directory_is_never_below_the_working_directory() {
+        let state_dir = |home| environment(home).default_state_dir();
+        assert_eq!(state_dir(Some("/home/a")), Path::new("/home/a/.local/state/skillbox"));
+        for home in [None, Some(""), Some("relative")] {
+            assert_eq!(state_dir(home), Path::new(SERVICE_STATE_DIR), "{home:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_home_comes_from_the_user_database() {
+        let root = User::from_uid(Uid::from_raw(0)).unwrap();
+        let home = root.as_ref().map(|user| user.dir.clone());
+        assert_eq!(environment(None).with_home_of(root.clone()).home(), home.as_deref());
+        assert_eq!(
+            environment(Some("/home/a")).with_home_of(root).home(),
+            Some(Path::new("/home/a"))
+        );
+        assert_eq!(environment(None).with_home_of(None).home(), None);
     }
 }

@@ -122,7 +122,7 @@ settings! {
 
     /// Directory for sessions, artifacts, snapshots and caches
     state_dir: PathBuf, "DIR", default |layers: &Layers| layers.environment().default_state_dir(),
-        documented as "`$XDG_STATE_HOME/skillbox`, else `~/.local/state/skillbox`";
+        documented as "`$XDG_STATE_HOME/skillbox`, else `~/.local/state/skillbox`, else `/var/lib/skillbox`";
 
     /// Artifact store: a directory, or a bucket as s3://, gs://, az:// or abfss:// URL with a prefix
     artifacts: Option<Location>, "WHERE", default |_: &Layers| None, documented as "`artifacts` in the state directory";

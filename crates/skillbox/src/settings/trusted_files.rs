@@ -25,7 +25,7 @@ const MAX_LIST_BYTES: u64 = 16 << 20;
 /// One trusted file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedFile {
-    /// The file, with all links resolved.
+    /// The place of the file: its directory with all links resolved, and its name.
     pub path: PathBuf,
     /// The digest of its content and of its profiles.
     pub digest: Digest,
@@ -65,7 +65,7 @@ impl TrustedFiles {
 
     /// Whether this file is trusted with this digest. A list that cannot be read trusts nothing.
     pub fn contains(&self, path: &Path, digest: &Digest) -> bool {
-        let Ok(path) = path.canonicalize() else { return false };
+        let Ok(path) = place_of(path) else { return false };
         let files = self.list().unwrap_or_default();
         files.iter().any(|file| file.path == path && file.digest == *digest)
     }
@@ -73,7 +73,7 @@ impl TrustedFiles {
     /// Trusts a file with its current digest, and forgets its earlier one.
     pub fn add(&self, path: &Path, digest: Digest) -> io::Result<TrustedFile> {
         let added = TrustedFile {
-            path: path.canonicalize()?,
+            path: place_of(path)?,
             digest,
             trusted_at: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
@@ -89,7 +89,7 @@ impl TrustedFiles {
     /// Forgets a file, and returns whether it was trusted.
     pub fn remove(&self, path: &Path) -> io::Result<bool> {
         // The file may no longer exist, so the path as given counts too.
-        let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let resolved = place_of(path).unwrap_or_else(|_| path.to_owned());
         let mut is_removed = false;
         self.change(|files| {
             let count = files.len();
@@ -115,6 +115,18 @@ impl TrustedFiles {
         temporary.persist(&self.path)?;
         Ok(())
     }
+}
+
+/// The directory of a file with all links resolved, and the file's name. A link to a trusted file is not that file: the
+/// relative paths in it would start from the directory of the link.
+fn place_of(path: &Path) -> io::Result<PathBuf> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "not the path of a file");
+    let name = path.file_name().ok_or_else(no_name)?;
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    Ok(directory.canonicalize()?.join(name))
 }
 
 /// The digest of a config file's text, and of the profiles in the directory that it names.
@@ -201,6 +213,14 @@ mod tests {
         let copy = directory.path().join("copy.toml");
         fs::copy(&file, &copy).unwrap();
         assert!(!list.contains(&copy, &digest));
+        // So is a link to it in another directory, where relative values would start.
+        let elsewhere = directory.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&file, elsewhere.join("skillbox.toml")).unwrap();
+        assert!(!list.contains(&elsewhere.join("skillbox.toml"), &digest));
+        // A link to the directory leads to the same place.
+        std::os::unix::fs::symlink(directory.path(), elsewhere.join("project")).unwrap();
+        assert!(list.contains(&elsewhere.join("project/skillbox.toml"), &digest));
         assert!(list.remove(&file).unwrap());
         assert!(!list.remove(&file).unwrap());
         assert!(!list.contains(&file, &digest));
