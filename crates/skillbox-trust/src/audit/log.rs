@@ -13,6 +13,7 @@ use skillbox_model::{Digest, ErrorCode, RunId};
 
 use super::attestation::{check_line, to_line};
 use super::event::{AuditEvent, Caller, RunDescription, RunEnd};
+use super::forward::first_unforwarded_file;
 use super::head::{HEAD_BYTES, HEAD_FILE, Head};
 use super::log_files::{FileLock, log_numbers, log_path, open_private, visit_lines};
 use super::open_runs::{OpenRun, OpenRuns, find_dead_processes};
@@ -47,6 +48,8 @@ pub struct AuditSettings {
     pub max_file_bytes: u64,
     /// The oldest files beyond this number are removed.
     pub max_files: usize,
+    /// Whether a file is kept until its records are forwarded. A log that is full of other records refuses new runs.
+    pub is_forwarded: bool,
 }
 
 impl Default for AuditSettings {
@@ -56,6 +59,7 @@ impl Default for AuditSettings {
             host: "localhost".to_owned(),
             max_file_bytes: 64 << 20,
             max_files: 1_000,
+            is_forwarded: false,
         }
     }
 }
@@ -123,7 +127,7 @@ impl AuditLog {
         }
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
-        let head = self.current_head(&mut state)?;
+        let head = self.head_with_space(&mut state)?;
         if state.open_runs.is_none() {
             state.open_runs = Some(OpenRuns::create(&self.directory)?);
         }
@@ -165,7 +169,28 @@ impl AuditLog {
         }
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
+        self.head_with_space(&mut state)?;
         self.append_locked(&mut state, caller, event)
+    }
+
+    /// The end of a log that may grow. The end of a run is recorded even in a log that is full: such records are few.
+    fn head_with_space(&self, state: &mut State) -> Result<Head, TrustError> {
+        let mut head = self.current_head(state)?;
+        let max_files = self.settings.max_files.max(1) as u64;
+        let is_full = |head: &Head| head.file - head.first_file > max_files;
+        if !self.settings.is_forwarded || !is_full(&head) {
+            return Ok(head);
+        }
+        // The receiver may have got the oldest files since the last rotation.
+        let released = self.release_oldest_files(&mut head)?;
+        if is_full(&head) {
+            return Err(TrustError::NotForwarded {
+                path: self.directory.clone(),
+            });
+        }
+        self.write_head(state, head.clone())?;
+        self.remove_files(&released)?;
+        Ok(head)
     }
 
     fn lock_state(&self) -> MutexGuard<'_, State> {
@@ -200,10 +225,14 @@ impl AuditLog {
             fingerprint,
             is_checkpoint.then_some(now_ms),
         );
+        let mut released = Vec::new();
         if is_last_of_file {
-            self.rotate(&mut head)?;
+            head.file += 1;
+            head.offset = 0;
+            released = self.release_oldest_files(&mut head)?;
         }
-        self.write_head(state, head)
+        self.write_head(state, head)?;
+        self.remove_files(&released)
     }
 
     fn write_line(&self, state: &mut State, head: &Head, line: &[u8]) -> Result<(), TrustError> {
@@ -299,31 +328,47 @@ impl AuditLog {
         Ok(head)
     }
 
-    /// Starts a new file, and removes the oldest ones.
-    fn rotate(&self, head: &mut Head) -> Result<(), TrustError> {
-        head.file += 1;
-        head.offset = 0;
-        let numbers = log_numbers(&self.directory)?;
-        let surplus = numbers.len().saturating_sub(self.settings.max_files.max(1));
+    /// Moves the start of the log behind the oldest files, and returns their numbers. They are removed when the head is
+    /// written: after a crash, the log has a file too many and none too few.
+    fn release_oldest_files(&self, head: &mut Head) -> Result<Vec<u64>, TrustError> {
+        let mut numbers = log_numbers(&self.directory)?;
+        let mut surplus = numbers.len().saturating_sub(self.settings.max_files.max(1));
+        if self.settings.is_forwarded && surplus > 0 {
+            let kept = first_unforwarded_file(&self.directory, &head.chain)?;
+            surplus = surplus.min(numbers.partition_point(|number| *number < kept));
+        }
         let Some(kept) = numbers.get(surplus).filter(|_| surplus > 0) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         visit_lines(&log_path(&self.directory, *kept), 0, |line, _| {
             head.first_previous = check_line(line).ok().and_then(|record| record.previous);
             Ok(false)
         })?;
         head.first_file = *kept;
-        for number in &numbers[..surplus] {
+        numbers.truncate(surplus);
+        Ok(numbers)
+    }
+
+    fn remove_files(&self, numbers: &[u64]) -> Result<(), TrustError> {
+        for number in numbers {
             let path = log_path(&self.directory, *number);
             std::fs::remove_file(&path).map_err(TrustError::io("remove", &path))?;
         }
         Ok(())
     }
 
+    /// Removes the files that a process which died left before the start of the log.
+    fn remove_released_files(&self, head: &Head) -> Result<(), TrustError> {
+        let mut numbers = log_numbers(&self.directory)?;
+        numbers.retain(|number| *number < head.first_file);
+        self.remove_files(&numbers)
+    }
+
     fn close_lost_runs(&self) -> Result<(), TrustError> {
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
-        self.current_head(&mut state)?;
+        let head = self.current_head(&mut state)?;
+        self.remove_released_files(&head)?;
         for process in find_dead_processes(&self.directory)? {
             for open_run in &process.runs {
                 if self.is_open(open_run)? {
@@ -367,7 +412,7 @@ fn advance(head: &mut Head, bytes: u64, fingerprint: Digest, checkpoint_ms: Opti
     }
 }
 
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

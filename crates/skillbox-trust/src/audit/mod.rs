@@ -3,6 +3,7 @@
 mod attestation;
 mod event;
 mod export;
+mod forward;
 mod head;
 mod log;
 mod log_files;
@@ -11,5 +12,6 @@ mod verify;
 
 pub use event::{AuditEvent, Caller, FileDigest, ManagedEntity, ManagementActivity, RunDescription, RunEnd};
 pub use export::{ExportFormat, export_records, visit_records};
+pub use forward::{AuditForward, BatchLimit, ForwardBatch, ForwardStatus, MissingRecords, forward_status};
 pub use log::{AuditLog, AuditMode, AuditRun, AuditSettings};
 pub use verify::{BadRecord, VerifyReport, verify_log};
