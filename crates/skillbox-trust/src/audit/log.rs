@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FlockOperation;
 use serde_json::json;
 use skillbox_model::{Digest, ErrorCode, RunId};
 
 use super::attestation::{check_line, to_line};
+use super::clock::now_ms;
 use super::event::{AuditEvent, Caller, RunDescription, RunEnd};
 use super::forward::first_unforwarded_file;
 use super::head::{HEAD_BYTES, HEAD_FILE, Head};
@@ -410,9 +410,4 @@ fn advance(head: &mut Head, bytes: u64, fingerprint: Digest, checkpoint_ms: Opti
         head.since_checkpoint = 0;
         head.checkpoint_ms = time;
     }
-}
-
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

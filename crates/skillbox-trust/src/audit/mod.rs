@@ -1,6 +1,7 @@
 //! The audit log: JSON lines with OCSF names, a hash chain, and signed checkpoints.
 
 mod attestation;
+mod clock;
 mod event;
 mod export;
 mod forward;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use skillbox_model::{ErrorCode, ExitCode};
 use skillbox_trust::{ExportFormat, VerifyReport, export_records, verify_log, visit_records};
 
+use super::audit_forward;
 use super::output::{CommandOutput, print_output};
 use super::points_in_time::{format_time, parse_since};
 use crate::context::Context;
@@ -17,12 +18,13 @@ use crate::render::{Page, Span, Terminal, Tone, plural};
 use crate::settings::TrustFlags;
 use crate::trust_setup::{open_trust, trust_failure};
 
-/// Show, verify and export the audit log
+/// Show, verify, forward and export the audit log
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox audit list --since 1d",
     "skillbox audit show 019b2f                  the records of one run",
     "skillbox audit verify                       exit 1 with the first bad record",
+    "skillbox audit forward --follow             send new records to `audit_forward`",
     "skillbox audit export --format csv --since 2026-01-01 > audit.csv",
 ))]
 pub struct AuditArgs {
@@ -51,6 +53,14 @@ enum Verb {
     },
     /// Check every record, the chain, the signatures and the end
     Verify,
+    /// Send records to the receiver of `audit_forward` that it does not have yet
+    Forward {
+        /// Go on with new records until a signal
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Show how far the receiver of `audit_forward` is behind; exit 1 if records cannot be forwarded or are missing
+    Status,
     /// Write records to stdout
     Export {
         /// Format
@@ -109,6 +119,12 @@ pub fn run(args: &AuditArgs, context: &Context<'_>, terminal: &mut Terminal) -> 
                 report,
             };
             print_output(&result, context, terminal)
+        }
+        Verb::Forward { follow: false } => audit_forward::forward_once(context, &trust, terminal),
+        Verb::Forward { follow: true } => audit_forward::follow(context, &trust, terminal),
+        Verb::Status => {
+            let status = audit_forward::find_status(context, &trust)?.ok_or_else(audit_forward::no_receiver)?;
+            print_output(&status, context, terminal)
         }
         Verb::Export { format, since } => {
             let since = since.as_deref().map(parse_since).transpose()?.unwrap_or_default();

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use skillbox_model::ErrorCode;
 
 use super::cursor::{Cursor, Problem};
+use crate::audit::clock::now_ms;
 use crate::audit::head::{HEAD_BYTES, HEAD_FILE, Head};
-use crate::audit::log::now_ms;
 use crate::audit::log_files::{FileLock, log_path, open_private, visit_lines};
 use crate::private_file::read_limited;
 use crate::{HostKey, TrustError};

@@ -9,7 +9,7 @@ use super::pending::read_head;
 use crate::{HostKey, TrustError};
 
 /// How far the receiver is behind the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForwardStatus {
     /// Records that the receiver does not have yet.
     pub pending: u64,
