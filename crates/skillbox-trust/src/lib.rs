@@ -20,8 +20,9 @@ pub use approvals::{
 };
 pub use audit::{
     AuditEvent, AuditForward, AuditLog, AuditMode, AuditRun, AuditSettings, BadRecord, BatchLimit, Caller,
-    ExportFormat, FileDigest, ForwardBatch, ForwardStatus, ManagedEntity, ManagementActivity, MissingRecords,
-    RunDescription, RunEnd, VerifyReport, export_records, forward_status, verify_log, visit_records,
+    ExportFormat, FileDigest, ForwardBatch, ForwardStatus, LogKey, ManagedEntity, ManagementActivity, MissingRecords,
+    RecordId, RunDescription, RunEnd, VerifyReport, export_records, forward_status, has_log, verify_log,
+    verify_log_with, visit_records,
 };
 pub use decide::{
     Decision, DecisionInput, DenyEntry, DenyEntryError, Refusal, RefusalReason, TrustMode, TrustPolicy, decide,

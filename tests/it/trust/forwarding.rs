@@ -247,8 +247,8 @@ fn a_lost_part_of_the_log_is_reported_to_the_receiver() {
     run_once(&fixture);
     assert_eq!(forward(&fixture, &receiver.address()).json()["forwarded"], 2);
     // Somebody moves the log away and starts a new one.
-    for name in ["head", "log-00000000.jsonl"] {
-        fs::remove_file(fixture.path("state/trust/audit").join(name)).unwrap();
+    for name in ["audit/head", "audit/log-00000000.jsonl", "audit.chain"] {
+        fs::remove_file(fixture.path("state/trust").join(name)).unwrap();
     }
     run_once(&fixture);
     assert_eq!(forward(&fixture, &receiver.address()).json()["forwarded"], 2);

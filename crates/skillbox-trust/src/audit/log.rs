@@ -5,12 +5,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use serde_json::json;
 use skillbox_model::{Digest, ErrorCode, RunId};
 
 use super::attestation::{check_line, to_line};
+use super::chain_anchor::{ChainAnchor, read_anchored_head};
 use super::clock::now_ms;
 use super::event::{AuditEvent, Caller, RunDescription, RunEnd};
 use super::forward::first_unforwarded_file;
@@ -23,6 +25,11 @@ use crate::{HostKey, TrustError};
 /// A checkpoint signs at least every 64th record, and the first record after ten minutes.
 pub(super) const CHECKPOINT_RECORDS: u32 = 64;
 const CHECKPOINT_MS: u64 = 10 * 60 * 1000;
+/// An append takes some microseconds. A process that holds the lock for longer is stopped or its disk hangs.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The run has happened: its end waits much longer for the lock than a start, which can be refused.
+const END_TIMEOUT: Duration = Duration::from_secs(120);
+const END_PAUSE: Duration = Duration::from_millis(5);
 const OCSF_VERSION: &str = "1.9.0";
 
 /// Whether and how records are written.
@@ -50,6 +57,8 @@ pub struct AuditSettings {
     pub max_files: usize,
     /// Whether a file is kept until its records are forwarded. A log that is full of other records refuses new runs.
     pub is_forwarded: bool,
+    /// How long a start waits for other processes that write.
+    pub lock_timeout: Duration,
 }
 
 impl Default for AuditSettings {
@@ -60,6 +69,7 @@ impl Default for AuditSettings {
             max_file_bytes: 64 << 20,
             max_files: 1_000,
             is_forwarded: false,
+            lock_timeout: LOCK_TIMEOUT,
         }
     }
 }
@@ -68,6 +78,7 @@ impl Default for AuditSettings {
 #[derive(Debug)]
 pub struct AuditLog {
     directory: PathBuf,
+    anchor_path: PathBuf,
     key: Arc<HostKey>,
     settings: AuditSettings,
     lock: File,
@@ -105,6 +116,7 @@ impl AuditLog {
                 log: None,
                 open_runs: None,
             }),
+            anchor_path: ChainAnchor::path(trust_dir),
             directory,
             key,
             settings,
@@ -153,6 +165,17 @@ impl AuditLog {
         if self.settings.mode == AuditMode::Off {
             return Ok(());
         }
+        let deadline = Instant::now() + END_TIMEOUT;
+        loop {
+            match self.try_end_run(&run, end) {
+                // Other threads get their turn meanwhile.
+                Err(TrustError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(END_PAUSE),
+                result => return result,
+            }
+        }
+    }
+
+    fn try_end_run(&self, run: &AuditRun, end: &RunEnd) -> Result<(), TrustError> {
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
         self.append_locked(&mut state, &run.caller, &AuditEvent::RunEnded(&run.run_id, end))?;
@@ -199,7 +222,8 @@ impl AuditLog {
 
     fn lock_file(&self) -> Result<FileLock<'_>, TrustError> {
         let path = self.directory.join("lock");
-        FileLock::acquire(&self.lock, &path, FlockOperation::NonBlockingLockExclusive)
+        let operation = FlockOperation::NonBlockingLockExclusive;
+        FileLock::acquire(&self.lock, &path, operation, self.settings.lock_timeout)
     }
 
     fn append_locked(&self, state: &mut State, caller: &Caller, event: &AuditEvent<'_>) -> Result<(), TrustError> {
@@ -232,6 +256,9 @@ impl AuditLog {
             released = self.release_oldest_files(&mut head)?;
         }
         self.write_head(state, head)?;
+        if let (true, Some((_, head))) = (is_checkpoint, &state.known) {
+            ChainAnchor::of(head).write(&self.anchor_path, &self.key)?;
+        }
         self.remove_files(&released)
     }
 
@@ -271,20 +298,30 @@ impl AuditLog {
             .read_at(&mut bytes, 0)
             .map_err(TrustError::io("read", &path))?;
         bytes.truncate(read);
-        let head = match &state.known {
-            Some((known, head)) if *known == bytes => head.clone(),
-            None if bytes.is_empty() && log_numbers(&self.directory)?.is_empty() => {
-                let head = Head::new(uuid::Uuid::now_v7().to_string());
-                self.write_head(state, head.clone())?;
-                head
+        let (head, anchor) = match &state.known {
+            Some((known, head)) if *known == bytes => (head.clone(), None),
+            _ => {
+                let (head, anchor) = read_anchored_head(&self.directory, &self.anchor_path, &bytes, &self.key)?;
+                if bytes.is_empty() {
+                    self.write_head(state, head.clone())?;
+                }
+                (head, Some(anchor))
             }
-            _ => Head::parse(&bytes, &path, &self.key)?,
         };
         if state.log.as_ref().is_none_or(|(number, _)| *number != head.file) {
             let log_path = log_path(&self.directory, head.file);
             state.log = Some((head.file, open_private(&log_path, true)?));
         }
-        self.recover(state, head)
+        let before = state.known.as_ref().map(|(_, head)| (head.next, head.last));
+        let mut head = self.recover(state, head)?;
+        if let Some(anchor) = anchor {
+            // Somebody may have brought back an earlier copy.
+            head.go_on_after(anchor.next, anchor.last);
+            if let Some((next, last)) = before {
+                head.go_on_after(next, last);
+            }
+        }
+        Ok(head)
     }
 
     /// Completes what a process that died left behind: records that the head does not have yet, or a part of one.
@@ -302,10 +339,18 @@ impl AuditLog {
         if size == head.offset {
             return Ok(head);
         }
+        let authority = self.key.id();
         let mut foreign = None;
         visit_lines(&path, head.offset, |line, is_complete| {
             match check_line(line) {
-                Ok(record) if is_complete && record.previous == head.last => {
+                Ok(record)
+                    if is_complete
+                        && record.authority == authority
+                        && record.chain == head.chain
+                        && record.sequence == head.next
+                        && record.previous == head.last
+                        && record.has_tag_of(&self.key) =>
+                {
                     let checkpoint = record.signature.map(|_| now_ms());
                     advance(&mut head, line.len() as u64 + 1, record.fingerprint, checkpoint);
                 }

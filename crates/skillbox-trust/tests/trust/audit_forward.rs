@@ -169,8 +169,8 @@ fn a_log_that_was_replaced_is_reported_and_forwarded_from_its_start() {
     let directory = tempfile::tempdir().unwrap();
     append_runs(&open(directory.path(), AuditSettings::default()), 0..2);
     assert_eq!(drain(&mut forward(directory.path())).len(), 4);
-    for name in ["head", "log-00000000.jsonl"] {
-        fs::remove_file(directory.path().join("audit").join(name)).unwrap();
+    for name in ["audit/head", "audit/log-00000000.jsonl", "audit.chain"] {
+        fs::remove_file(directory.path().join(name)).unwrap();
     }
     append_runs(&open(directory.path(), AuditSettings::default()), 0..1);
     let batch = forward(directory.path()).next_batch(LIMIT).unwrap().unwrap();

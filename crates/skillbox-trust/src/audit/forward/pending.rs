@@ -11,6 +11,7 @@ use skillbox_model::ErrorCode;
 use super::cursor::{Cursor, Problem};
 use crate::audit::clock::now_ms;
 use crate::audit::head::{HEAD_BYTES, HEAD_FILE, Head};
+use crate::audit::log::LOCK_TIMEOUT;
 use crate::audit::log_files::{FileLock, log_path, open_private, visit_lines};
 use crate::private_file::read_limited;
 use crate::{HostKey, TrustError};
@@ -216,7 +217,7 @@ pub(super) fn read_head(directory: &Path, key: &HostKey) -> Result<Option<Head>,
     }
     let lock = open_private(&lock_path, false)?;
     // A writer replaces the head while it has the lock.
-    let _lock = FileLock::acquire(&lock, &lock_path, FlockOperation::NonBlockingLockShared)?;
+    let _lock = FileLock::acquire(&lock, &lock_path, FlockOperation::NonBlockingLockShared, LOCK_TIMEOUT)?;
     let path = directory.join(HEAD_FILE);
     match read_limited(&path, HEAD_BYTES as u64, ErrorCode::Storage)? {
         Some(bytes) if !bytes.is_empty() => Head::parse(&bytes, &path, key).map(Some),
