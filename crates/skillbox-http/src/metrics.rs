@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use axum::http::Method;
 
+use skillbox_runtime::ForwardStatus;
+
 use crate::histogram::{Histogram, write_header, write_sample};
 use crate::lock::lock;
 use crate::run_metrics::RunMetrics;
@@ -28,6 +30,7 @@ pub(crate) struct CurrentLoad {
     pub sessions: usize,
     pub resident_bytes: Option<u64>,
     pub parked_sandboxes: Option<u64>,
+    pub audit_forward: Option<ForwardStatus>,
     pub stored_bytes: Vec<(&'static str, u64)>,
 }
 
@@ -105,6 +108,29 @@ impl Metrics {
             write_header(&mut out, name, kind, help);
             write_sample(&mut out, name, "", value);
         }
+        if let Some(status) = &load.audit_forward {
+            let forwarding = [
+                (
+                    "skillbox_audit_pending_records",
+                    "Audit records that the receiver does not have yet.",
+                    status.pending,
+                ),
+                (
+                    "skillbox_audit_missing_records",
+                    "Audit records that were removed before they could be forwarded.",
+                    status.missing,
+                ),
+                (
+                    "skillbox_audit_forward_failing",
+                    "Whether the last attempt to forward audit records failed.",
+                    u64::from(status.problem.is_some()),
+                ),
+            ];
+            for (name, help, value) in forwarding {
+                write_header(&mut out, name, "gauge", help);
+                write_sample(&mut out, name, "", value);
+            }
+        }
         let optional = [
             (
                 "skillbox_sandboxes_parked",
@@ -149,6 +175,10 @@ mod tests {
             sessions: 3,
             resident_bytes: None,
             parked_sandboxes: Some(4),
+            audit_forward: Some(ForwardStatus {
+                pending: 6,
+                ..ForwardStatus::default()
+            }),
             stored_bytes: vec![("sessions", 5)],
         };
         let text = metrics.render(&load);
@@ -160,6 +190,8 @@ mod tests {
             "skillbox_http_request_duration_seconds_sum 400.032",
             "skillbox_runs_queued 2",
             "skillbox_sandboxes_parked 4",
+            "skillbox_audit_pending_records 6",
+            "skillbox_audit_forward_failing 0",
             "skillbox_stored_bytes{kind=\"sessions\"} 5",
         ] {
             assert!(text.lines().any(|line| line == expected), "{expected} in\n{text}");

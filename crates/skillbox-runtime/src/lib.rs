@@ -53,6 +53,9 @@ pub use state_usage::{StateKind, StateUsage};
 pub use tools::{HookOutcome, HookRun, HookStatus, HostMethod, ToolCall, ToolOutcome};
 pub use trust::{SkillFiles, Trust, TrustSettings, declared_needs, read_skill_files};
 
+// How far the receiver of audit records is behind, for the metrics of a server.
+pub use skillbox_trust::ForwardStatus;
+
 // The types of the agent interface, so that a backend depends on this crate alone.
 pub use skillbox_loader::{
     AgentName, AgentNameError, AgentSpec, AtLimit, BlockingExit, Caller, Delivery, Dialect, DocSelection, DynamicTools,

@@ -48,6 +48,15 @@ pub enum TrustError {
         /// What is wrong, and the fix.
         problem: String,
     },
+    /// The audit log has reached its size, and the receiver does not have its oldest records yet.
+    #[error(
+        "the audit log {} is full of records that are not forwarded yet; see `skillbox audit status`",
+        path.display()
+    )]
+    NotForwarded {
+        /// The directory of the log.
+        path: PathBuf,
+    },
     /// Another process held a lock for too long.
     #[error("{} stayed locked by another process for {seconds} s", path.display())]
     Locked {
@@ -68,7 +77,7 @@ impl TrustError {
         match self {
             Self::Malformed { code, .. } | Self::NotAuthentic { code, .. } => *code,
             Self::Locked { .. } => ErrorCode::Busy,
-            Self::Io { .. } | Self::NotPrivate { .. } => ErrorCode::Storage,
+            Self::Io { .. } | Self::NotPrivate { .. } | Self::NotForwarded { .. } => ErrorCode::Storage,
         }
     }
 

@@ -29,6 +29,8 @@ const MAX_KEY_BYTES: u64 = 1024;
 pub struct HostKey {
     approvals: hmac::Key,
     audit_head: hmac::Key,
+    audit_chain: hmac::Key,
+    audit_records: hmac::Key,
     checkpoints: signature::Ed25519KeyPair,
 }
 
@@ -48,7 +50,7 @@ impl HostKey {
             return Ok(key);
         }
         create_private_dir(trust_dir)?;
-        if let Some(existing) = ["approvals", "audit"]
+        if let Some(existing) = ["approvals", "audit", "audit.chain"]
             .iter()
             .map(|name| trust_dir.join(name))
             .find(|path| path.exists())
@@ -106,6 +108,8 @@ impl HostKey {
         Self {
             approvals: hmac::Key::new(hmac::HMAC_SHA256, &derive("approvals")),
             audit_head: hmac::Key::new(hmac::HMAC_SHA256, &derive("audit head")),
+            audit_chain: hmac::Key::new(hmac::HMAC_SHA256, &derive("audit chain")),
+            audit_records: hmac::Key::new(hmac::HMAC_SHA256, &derive("audit records")),
             checkpoints: signature::Ed25519KeyPair::from_seed_unchecked(&derive("audit checkpoints"))
                 .expect("every seed of 32 bytes is a key"),
         }
@@ -131,12 +135,30 @@ impl HostKey {
         hmac::verify(&self.approvals, content, tag).is_ok()
     }
 
-    pub(crate) fn head_tag(&self, content: &[u8]) -> [u8; 32] {
-        tag(&self.audit_head, content)
+    pub(crate) fn audit_head_key(&self) -> &hmac::Key {
+        &self.audit_head
     }
 
-    pub(crate) fn is_head_tag(&self, content: &[u8], tag: &[u8]) -> bool {
-        hmac::verify(&self.audit_head, content, tag).is_ok()
+    pub(crate) fn audit_chain_key(&self) -> &hmac::Key {
+        &self.audit_chain
+    }
+
+    /// The tag of an audit record, over its fingerprint and the signature that it may have.
+    pub(crate) fn record_tag(&self, fingerprint: &[u8], signature: &[u8]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.audit_records);
+        context.update(fingerprint);
+        context.update(signature);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(context.sign().as_ref());
+        bytes
+    }
+
+    pub(crate) fn is_record_tag(&self, fingerprint: &[u8], signature: &[u8], tag: &[u8; 32]) -> bool {
+        let mut content = [0; 96];
+        let (first, rest) = content.split_at_mut(32);
+        first.copy_from_slice(fingerprint);
+        rest[..signature.len()].copy_from_slice(signature);
+        hmac::verify(&self.audit_records, &content[..32 + signature.len()], tag).is_ok()
     }
 
     pub(crate) fn sign_checkpoint(&self, fingerprint: &[u8]) -> [u8; 64] {

@@ -19,8 +19,10 @@ pub use approvals::{
     Approval, ApprovalList, ApprovalState, ApprovalStore, Revocation, export_approvals, read_exported_approvals,
 };
 pub use audit::{
-    AuditEvent, AuditLog, AuditMode, AuditRun, AuditSettings, BadRecord, Caller, ExportFormat, FileDigest,
-    ManagedEntity, ManagementActivity, RunDescription, RunEnd, VerifyReport, export_records, verify_log, visit_records,
+    AuditEvent, AuditForward, AuditLog, AuditMode, AuditRun, AuditSettings, BadRecord, BatchLimit, Caller,
+    ExportFormat, FileDigest, ForwardBatch, ForwardStatus, LogKey, ManagedEntity, ManagementActivity, MissingRecords,
+    RecordId, RunDescription, RunEnd, VerifyReport, export_records, forward_status, has_log, verify_log,
+    verify_log_with, visit_records,
 };
 pub use decide::{
     Decision, DecisionInput, DenyEntry, DenyEntryError, Refusal, RefusalReason, TrustMode, TrustPolicy, decide,

@@ -4,12 +4,14 @@
 //! calls the other crates and prints their results, for people or, with `--json`, for programs.
 
 mod args;
+mod audit_forward;
 mod catalog;
 mod commands;
 mod context;
 mod egress_setup;
 mod examples;
 mod failure;
+mod forward_target;
 mod interrupt;
 mod logging;
 mod render;

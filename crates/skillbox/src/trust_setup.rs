@@ -49,6 +49,7 @@ pub fn trust_settings(context: &Context<'_>) -> Result<TrustSettings, Failure> {
             max_files: usize::try_from(settings.audit_bytes as u64 / max_file_bytes)
                 .unwrap_or(usize::MAX)
                 .max(1),
+            is_forwarded: settings.audit_forward.is_some(),
             ..defaults.audit
         },
         user: user_name(context.layers.environment()),

@@ -11,6 +11,7 @@ mod http;
 mod invocation;
 mod json_match;
 mod leak_check;
+mod log_receivers;
 mod machine_load;
 mod machine_lock;
 mod object_servers;
@@ -25,6 +26,7 @@ pub use host_targets::{AbstractListener, CanaryProcess, TcpListeners};
 pub use http::{HttpResponse, HttpServer};
 pub use invocation::{Answer, Invocation, is_refusal};
 pub use json_match::collect_mismatches;
+pub use log_receivers::{Collector, Rsyslog, SyslogBehaviour, SyslogServer, sequence};
 pub use machine_load::{assert_within, is_too_slow, wait_until};
 pub use object_servers::{AzuriteServer, S3Server, store_at};
 pub use process::{

@@ -4,6 +4,7 @@
 //! possible and harmless, that the same attempt succeeds outside. NOT_COVERED.md lists the cases without a test, with
 //! the reasons.
 
+mod audit_forwarding;
 mod coverage;
 mod cross_run;
 mod degradation;

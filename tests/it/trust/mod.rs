@@ -2,6 +2,7 @@
 
 mod agents;
 mod decisions;
+mod forwarding;
 mod history;
 mod mutations;
 mod records;

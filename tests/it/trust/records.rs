@@ -166,3 +166,58 @@ fn verify_names_the_first_bad_line() {
     fs::write(&log, intact).unwrap();
     assert_eq!(fixture.command(&["audit", "verify"]).run().code, Some(0), "the control");
 }
+
+#[test]
+fn a_removed_log_an_earlier_copy_and_a_copy_elsewhere() {
+    let fixture = Fixture::new();
+    let run = |code| {
+        let run = fixture.request(json!({"command": "true"})).run();
+        assert_eq!(run.code, Some(code), "{}", run.describe());
+    };
+    let verify = |arguments: &[&str]| {
+        let verified = fixture
+            .command(&[&["audit", "verify", "--json"], arguments].concat())
+            .run();
+        (verified.code, verified.json().clone())
+    };
+    run(0);
+    let trust = fixture.path("state/trust");
+    let files = ["audit/head", "audit/log-00000000.jsonl", "audit.chain"];
+    let copies = files.map(|file| fs::read(trust.join(file)).unwrap());
+    run(0);
+    let (code, report) = verify(&[]);
+    assert_eq!(
+        (code, report["tags_checked"].as_bool()),
+        (Some(0), Some(true)),
+        "{report}"
+    );
+    let last = report["last"].as_str().unwrap();
+    assert_eq!(verify(&["--expect", last]).0, Some(0), "the control");
+
+    let copy = fixture.path("copy");
+    fs::create_dir_all(copy.join("audit")).unwrap();
+    fs::copy(trust.join(files[1]), copy.join(files[1])).unwrap();
+    fs::copy(trust.join("host.pub"), copy.join("host.pub")).unwrap();
+    let (copy, key) = (copy.to_str().unwrap(), copy.join("host.pub"));
+    let arguments = ["--trust-dir", copy, "--key", key.to_str().unwrap(), "--expect", last];
+    let (code, report) = verify(&arguments);
+    assert_eq!(
+        (code, report["tags_checked"].as_bool()),
+        (Some(0), Some(false)),
+        "{report}"
+    );
+    assert_eq!(report["records"], 4);
+
+    for (file, copy) in files.iter().zip(&copies) {
+        fs::write(trust.join(file), copy).unwrap();
+    }
+    assert_eq!(verify(&["--expect", last]).0, Some(1), "an earlier copy of all files");
+    fs::remove_dir_all(trust.join("audit")).unwrap();
+    let (code, report) = verify(&[]);
+    assert_eq!(code, Some(1), "the log was removed: {report}");
+    assert!(
+        report["bad"]["problem"].as_str().unwrap().contains("missing"),
+        "{report}"
+    );
+    run(125);
+}

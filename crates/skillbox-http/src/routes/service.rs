@@ -74,6 +74,11 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Api
             sessions,
             resident_bytes: resident_bytes(),
             parked_sandboxes: app.runtime.parked_sandboxes(),
+            audit_forward: app
+                .runtime
+                .trust()
+                .forward_status()
+                .map_err(|error| ApiError::internal(&error))?,
             stored_bytes: app.runtime.stored_bytes(STORED_BYTES_MAX_AGE),
         }))
     })

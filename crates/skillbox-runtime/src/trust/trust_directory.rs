@@ -8,8 +8,8 @@ use skillbox_model::{Digest, ProfileName, TenantName};
 use skillbox_repository::content_digest;
 use skillbox_sandbox::Profile;
 use skillbox_trust::{
-    Approval, ApprovalStore, AuditEvent, AuditLog, AuditMode, Caller, HostKey, ManagedEntity, ManagementActivity,
-    SignatureStatus, TrustError, TrustMode,
+    Approval, ApprovalStore, AuditEvent, AuditLog, AuditMode, Caller, ForwardStatus, HostKey, ManagedEntity,
+    ManagementActivity, SignatureStatus, TrustError, TrustMode, forward_status,
 };
 
 use super::lock_cache::LockCache;
@@ -78,6 +78,14 @@ impl Trust {
         open_once(&self.audit, &self.opening, || {
             AuditLog::open(&self.settings.directory, key, self.settings.audit.clone())
         })
+    }
+
+    /// How far the receiver of audit records is behind; `None` if there is no receiver.
+    pub fn forward_status(&self) -> Result<Option<ForwardStatus>, TrustError> {
+        if !self.settings.audit.is_forwarded || !self.is_recording() {
+            return Ok(None);
+        }
+        forward_status(&self.settings.directory, &*self.host_key()?).map(Some)
     }
 
     /// Whether runs are recorded.

@@ -2,6 +2,9 @@
 //!
 //! A line is canonical JSON (RFC 8785). The fingerprint is the SHA-256 of the line without `fingerprint` and
 //! `signatures`. Both stand at fixed places of the line, so a check hashes bytes and parses nothing.
+//!
+//! The first of the signatures is a tag by the host key (HMAC-SHA-256 over fingerprint and checkpoint), which every
+//! record has; the second one is that of a checkpoint, which anyone with the public key can verify.
 
 use serde_json::{Map, Value, json};
 use skillbox_model::Digest;
@@ -13,8 +16,11 @@ const LIST_START: &str = r#""attestation_list":[{"authority_uid":""#;
 const CHAIN: &str = r#"","chain_uid":""#;
 const FINGERPRINT: &str = r#""fingerprint":{"algorithm":"SHA-256","algorithm_id":3,"value":""#;
 const PREVIOUS: &str = r#","prev_event":{"#;
-const SIGNATURES: &str = r#","signatures":[{"algorithm":"Ed25519","algorithm_id":99,"digest":{"algorithm":"Ed25519","algorithm_id":99,"value":""#;
-const SIGNATURES_END: &str = r#""},"serialization_id":1}]"#;
+const TAG: &str = r#","signatures":[{"algorithm":"HMAC-SHA-256","algorithm_id":99,"digest":{"algorithm":"HMAC-SHA-256","algorithm_id":99,"value":""#;
+const CHECKPOINT: &str =
+    r#",{"algorithm":"Ed25519","algorithm_id":99,"digest":{"algorithm":"Ed25519","algorithm_id":99,"value":""#;
+const SIGNATURE_END: &str = r#""},"serialization_id":1}"#;
+const SEQUENCE: &str = r#""profiles":["record_integrity"],"sequence":"#;
 const HASH_DIGITS: usize = 64;
 const SIGNATURE_DIGITS: usize = 128;
 
@@ -25,7 +31,17 @@ pub(super) struct Attestation<'a> {
     pub(super) chain: &'a str,
     pub(super) fingerprint: Digest,
     pub(super) previous: Option<Digest>,
+    pub(super) tag: [u8; 32],
     pub(super) signature: Option<[u8; 64]>,
+    pub(super) sequence: u64,
+}
+
+impl Attestation<'_> {
+    /// Whether a process with the host key wrote the record.
+    pub(super) fn has_tag_of(&self, key: &HostKey) -> bool {
+        let signature = self.signature.as_ref().map_or(&[][..], |signature| &signature[..]);
+        key.is_record_tag(self.fingerprint.as_bytes(), signature, &self.tag)
+    }
 }
 
 /// The line of an event, and its fingerprint. `signer` makes it a checkpoint.
@@ -48,18 +64,19 @@ pub(super) fn to_line(
         line.find(LIST_START).unwrap_or_default() + LIST_START.len() + key.id().len() + CHAIN.len() + chain.len() + 1;
     let text = format!(",{FINGERPRINT}{}\"}}", fingerprint.hex());
     line.insert_str(position, &text);
-    if is_checkpoint {
-        position += text.len();
-        if previous.is_some() {
-            position += PREVIOUS.len() + FINGERPRINT.len() + HASH_DIGITS + 3;
-        }
-        let signature: String = key
-            .sign_checkpoint(fingerprint.as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        line.insert_str(position, &format!("{SIGNATURES}{signature}{SIGNATURES_END}"));
+    position += text.len();
+    if previous.is_some() {
+        position += PREVIOUS.len() + FINGERPRINT.len() + HASH_DIGITS + 3;
     }
+    let signature = is_checkpoint.then(|| key.sign_checkpoint(fingerprint.as_bytes()));
+    let signature = signature.as_ref().map_or(&[][..], |signature| &signature[..]);
+    let tag = hex(&key.record_tag(fingerprint.as_bytes(), signature));
+    let mut signatures = format!("{TAG}{tag}{SIGNATURE_END}");
+    if is_checkpoint {
+        signatures.push_str(&format!("{CHECKPOINT}{}{SIGNATURE_END}", hex(signature)));
+    }
+    signatures.push(']');
+    line.insert_str(position, &signatures);
     line.push('\n');
     (line, fingerprint)
 }
@@ -85,19 +102,30 @@ pub(super) fn check_line(line: &[u8]) -> Result<Attestation<'_>, &'static str> {
         None => (None, rest),
     };
     let signature_start = text.len() - rest.len();
-    let (signature, rest) = match rest.strip_prefix(SIGNATURES) {
+    let (tag, rest) = rest
+        .strip_prefix(TAG)
+        .and_then(|rest| rest.split_at_checked(HASH_DIGITS))
+        .ok_or("it has no tag: no process of skillbox wrote it")?;
+    let tag = *Digest::parse(&["sha256:", tag].concat())
+        .map_err(|_| MALFORMED)?
+        .as_bytes();
+    let rest = rest.strip_prefix(SIGNATURE_END).ok_or(MALFORMED)?;
+    let (signature, rest) = match rest.strip_prefix(CHECKPOINT) {
         Some(rest) => {
             let (digits, rest) = rest.split_at_checked(SIGNATURE_DIGITS).ok_or(MALFORMED)?;
             (
                 Some(signature_bytes(digits).ok_or(MALFORMED)?),
-                rest.strip_prefix(SIGNATURES_END).ok_or(MALFORMED)?,
+                rest.strip_prefix(SIGNATURE_END).ok_or(MALFORMED)?,
             )
         }
         None => (None, rest),
     };
+    let rest = rest.strip_prefix(']').ok_or(MALFORMED)?;
     if !rest.starts_with("}]") {
         return Err(MALFORMED);
     }
+    let sequence = rest.split_once(SEQUENCE).and_then(|(_, rest)| rest.split_once(','));
+    let sequence = sequence.and_then(|(digits, _)| digits.parse().ok()).ok_or(MALFORMED)?;
     let parts = [&text[..cut_start], &text[cut_end..signature_start], rest];
     if hash(&parts.map(str::as_bytes)) != fingerprint {
         return Err("its content does not fit its fingerprint: it was edited");
@@ -107,8 +135,14 @@ pub(super) fn check_line(line: &[u8]) -> Result<Attestation<'_>, &'static str> {
         chain,
         fingerprint,
         previous,
+        tag,
         signature,
+        sequence,
     })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn split_fingerprint(text: &str) -> Option<(Digest, &str)> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use skillbox_model::{Digest, ErrorCode};
 
+use super::tagged_file::{from_tagged_bytes, to_tagged_bytes};
 use crate::{HostKey, TrustError};
 
 /// The size of the file. It never changes, so the head is overwritten in place by one write within one page.
@@ -50,26 +51,27 @@ impl Head {
     }
 
     pub(super) fn to_bytes(&self, key: &HostKey) -> Vec<u8> {
-        let json = serde_json::to_string(self).expect("strings and numbers serialize");
-        let tag = Digest::from_sha256(key.head_tag(json.as_bytes())).hex();
-        let mut bytes = format!("{json}\n{tag}\n").into_bytes();
-        bytes.resize(HEAD_BYTES, b' ');
-        bytes
+        to_tagged_bytes(self, key.audit_head_key(), HEAD_BYTES)
     }
 
     pub(super) fn parse(bytes: &[u8], path: &Path, key: &HostKey) -> Result<Self, TrustError> {
-        let not_authentic = || TrustError::NotAuthentic {
-            code: ErrorCode::Storage,
-            path: path.to_owned(),
-            problem: "somebody changed the end of the audit log; keep a copy of the directory, then move it away"
-                .to_owned(),
-        };
-        let text = std::str::from_utf8(bytes).map_err(|_| not_authentic())?;
-        let (json, rest) = text.split_once('\n').ok_or_else(not_authentic)?;
-        let tag = Digest::parse(&format!("sha256:{}", rest.trim_end())).map_err(|_| not_authentic())?;
-        if !key.is_head_tag(json.as_bytes(), tag.as_bytes()) {
-            return Err(not_authentic());
+        match from_tagged_bytes(bytes, key.audit_head_key()) {
+            Some(head) => head.map_err(|error| TrustError::json(ErrorCode::Storage, path, &error)),
+            None => Err(TrustError::NotAuthentic {
+                code: ErrorCode::Storage,
+                path: path.to_owned(),
+                problem: "somebody changed the end of the audit log; keep a copy of `audit` and `audit.chain`, then \
+                          move both away"
+                    .to_owned(),
+            }),
         }
-        serde_json::from_str(json).map_err(|error| TrustError::json(ErrorCode::Storage, path, &error))
+    }
+
+    /// Goes on after a record that the log should have and lacks, so that every verification reports the gap.
+    pub(super) fn go_on_after(&mut self, next: u64, last: Option<Digest>) {
+        if next > self.next {
+            self.next = next;
+            self.last = last;
+        }
     }
 }

@@ -5,14 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use serde_json::json;
 use skillbox_model::{Digest, ErrorCode, RunId};
 
 use super::attestation::{check_line, to_line};
+use super::chain_anchor::{ChainAnchor, read_anchored_head};
+use super::clock::now_ms;
 use super::event::{AuditEvent, Caller, RunDescription, RunEnd};
+use super::forward::first_unforwarded_file;
 use super::head::{HEAD_BYTES, HEAD_FILE, Head};
 use super::log_files::{FileLock, log_numbers, log_path, open_private, visit_lines};
 use super::open_runs::{OpenRun, OpenRuns, find_dead_processes};
@@ -22,6 +25,11 @@ use crate::{HostKey, TrustError};
 /// A checkpoint signs at least every 64th record, and the first record after ten minutes.
 pub(super) const CHECKPOINT_RECORDS: u32 = 64;
 const CHECKPOINT_MS: u64 = 10 * 60 * 1000;
+/// An append takes some microseconds. A process that holds the lock for longer is stopped or its disk hangs.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The run has happened: its end waits much longer for the lock than a start, which can be refused.
+const END_TIMEOUT: Duration = Duration::from_secs(120);
+const END_PAUSE: Duration = Duration::from_millis(5);
 const OCSF_VERSION: &str = "1.9.0";
 
 /// Whether and how records are written.
@@ -47,6 +55,10 @@ pub struct AuditSettings {
     pub max_file_bytes: u64,
     /// The oldest files beyond this number are removed.
     pub max_files: usize,
+    /// Whether a file is kept until its records are forwarded. A log that is full of other records refuses new runs.
+    pub is_forwarded: bool,
+    /// How long a start waits for other processes that write.
+    pub lock_timeout: Duration,
 }
 
 impl Default for AuditSettings {
@@ -56,6 +68,8 @@ impl Default for AuditSettings {
             host: "localhost".to_owned(),
             max_file_bytes: 64 << 20,
             max_files: 1_000,
+            is_forwarded: false,
+            lock_timeout: LOCK_TIMEOUT,
         }
     }
 }
@@ -64,6 +78,7 @@ impl Default for AuditSettings {
 #[derive(Debug)]
 pub struct AuditLog {
     directory: PathBuf,
+    anchor_path: PathBuf,
     key: Arc<HostKey>,
     settings: AuditSettings,
     lock: File,
@@ -101,6 +116,7 @@ impl AuditLog {
                 log: None,
                 open_runs: None,
             }),
+            anchor_path: ChainAnchor::path(trust_dir),
             directory,
             key,
             settings,
@@ -123,7 +139,7 @@ impl AuditLog {
         }
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
-        let head = self.current_head(&mut state)?;
+        let head = self.head_with_space(&mut state)?;
         if state.open_runs.is_none() {
             state.open_runs = Some(OpenRuns::create(&self.directory)?);
         }
@@ -149,6 +165,17 @@ impl AuditLog {
         if self.settings.mode == AuditMode::Off {
             return Ok(());
         }
+        let deadline = Instant::now() + END_TIMEOUT;
+        loop {
+            match self.try_end_run(&run, end) {
+                // Other threads get their turn meanwhile.
+                Err(TrustError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(END_PAUSE),
+                result => return result,
+            }
+        }
+    }
+
+    fn try_end_run(&self, run: &AuditRun, end: &RunEnd) -> Result<(), TrustError> {
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
         self.append_locked(&mut state, &run.caller, &AuditEvent::RunEnded(&run.run_id, end))?;
@@ -165,7 +192,28 @@ impl AuditLog {
         }
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
+        self.head_with_space(&mut state)?;
         self.append_locked(&mut state, caller, event)
+    }
+
+    /// The end of a log that may grow. The end of a run is recorded even in a log that is full: such records are few.
+    fn head_with_space(&self, state: &mut State) -> Result<Head, TrustError> {
+        let mut head = self.current_head(state)?;
+        let max_files = self.settings.max_files.max(1) as u64;
+        let is_full = |head: &Head| head.file - head.first_file > max_files;
+        if !self.settings.is_forwarded || !is_full(&head) {
+            return Ok(head);
+        }
+        // The receiver may have got the oldest files since the last rotation.
+        let released = self.release_oldest_files(&mut head)?;
+        if is_full(&head) {
+            return Err(TrustError::NotForwarded {
+                path: self.directory.clone(),
+            });
+        }
+        self.write_head(state, head.clone())?;
+        self.remove_files(&released)?;
+        Ok(head)
     }
 
     fn lock_state(&self) -> MutexGuard<'_, State> {
@@ -174,7 +222,8 @@ impl AuditLog {
 
     fn lock_file(&self) -> Result<FileLock<'_>, TrustError> {
         let path = self.directory.join("lock");
-        FileLock::acquire(&self.lock, &path, FlockOperation::NonBlockingLockExclusive)
+        let operation = FlockOperation::NonBlockingLockExclusive;
+        FileLock::acquire(&self.lock, &path, operation, self.settings.lock_timeout)
     }
 
     fn append_locked(&self, state: &mut State, caller: &Caller, event: &AuditEvent<'_>) -> Result<(), TrustError> {
@@ -200,10 +249,17 @@ impl AuditLog {
             fingerprint,
             is_checkpoint.then_some(now_ms),
         );
+        let mut released = Vec::new();
         if is_last_of_file {
-            self.rotate(&mut head)?;
+            head.file += 1;
+            head.offset = 0;
+            released = self.release_oldest_files(&mut head)?;
         }
-        self.write_head(state, head)
+        self.write_head(state, head)?;
+        if let (true, Some((_, head))) = (is_checkpoint, &state.known) {
+            ChainAnchor::of(head).write(&self.anchor_path, &self.key)?;
+        }
+        self.remove_files(&released)
     }
 
     fn write_line(&self, state: &mut State, head: &Head, line: &[u8]) -> Result<(), TrustError> {
@@ -242,20 +298,30 @@ impl AuditLog {
             .read_at(&mut bytes, 0)
             .map_err(TrustError::io("read", &path))?;
         bytes.truncate(read);
-        let head = match &state.known {
-            Some((known, head)) if *known == bytes => head.clone(),
-            None if bytes.is_empty() && log_numbers(&self.directory)?.is_empty() => {
-                let head = Head::new(uuid::Uuid::now_v7().to_string());
-                self.write_head(state, head.clone())?;
-                head
+        let (head, anchor) = match &state.known {
+            Some((known, head)) if *known == bytes => (head.clone(), None),
+            _ => {
+                let (head, anchor) = read_anchored_head(&self.directory, &self.anchor_path, &bytes, &self.key)?;
+                if bytes.is_empty() {
+                    self.write_head(state, head.clone())?;
+                }
+                (head, Some(anchor))
             }
-            _ => Head::parse(&bytes, &path, &self.key)?,
         };
         if state.log.as_ref().is_none_or(|(number, _)| *number != head.file) {
             let log_path = log_path(&self.directory, head.file);
             state.log = Some((head.file, open_private(&log_path, true)?));
         }
-        self.recover(state, head)
+        let before = state.known.as_ref().map(|(_, head)| (head.next, head.last));
+        let mut head = self.recover(state, head)?;
+        if let Some(anchor) = anchor {
+            // Somebody may have brought back an earlier copy.
+            head.go_on_after(anchor.next, anchor.last);
+            if let Some((next, last)) = before {
+                head.go_on_after(next, last);
+            }
+        }
+        Ok(head)
     }
 
     /// Completes what a process that died left behind: records that the head does not have yet, or a part of one.
@@ -273,10 +339,18 @@ impl AuditLog {
         if size == head.offset {
             return Ok(head);
         }
+        let authority = self.key.id();
         let mut foreign = None;
         visit_lines(&path, head.offset, |line, is_complete| {
             match check_line(line) {
-                Ok(record) if is_complete && record.previous == head.last => {
+                Ok(record)
+                    if is_complete
+                        && record.authority == authority
+                        && record.chain == head.chain
+                        && record.sequence == head.next
+                        && record.previous == head.last
+                        && record.has_tag_of(&self.key) =>
+                {
                     let checkpoint = record.signature.map(|_| now_ms());
                     advance(&mut head, line.len() as u64 + 1, record.fingerprint, checkpoint);
                 }
@@ -299,31 +373,47 @@ impl AuditLog {
         Ok(head)
     }
 
-    /// Starts a new file, and removes the oldest ones.
-    fn rotate(&self, head: &mut Head) -> Result<(), TrustError> {
-        head.file += 1;
-        head.offset = 0;
-        let numbers = log_numbers(&self.directory)?;
-        let surplus = numbers.len().saturating_sub(self.settings.max_files.max(1));
+    /// Moves the start of the log behind the oldest files, and returns their numbers. They are removed when the head is
+    /// written: after a crash, the log has a file too many and none too few.
+    fn release_oldest_files(&self, head: &mut Head) -> Result<Vec<u64>, TrustError> {
+        let mut numbers = log_numbers(&self.directory)?;
+        let mut surplus = numbers.len().saturating_sub(self.settings.max_files.max(1));
+        if self.settings.is_forwarded && surplus > 0 {
+            let kept = first_unforwarded_file(&self.directory, &head.chain)?;
+            surplus = surplus.min(numbers.partition_point(|number| *number < kept));
+        }
         let Some(kept) = numbers.get(surplus).filter(|_| surplus > 0) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         visit_lines(&log_path(&self.directory, *kept), 0, |line, _| {
             head.first_previous = check_line(line).ok().and_then(|record| record.previous);
             Ok(false)
         })?;
         head.first_file = *kept;
-        for number in &numbers[..surplus] {
+        numbers.truncate(surplus);
+        Ok(numbers)
+    }
+
+    fn remove_files(&self, numbers: &[u64]) -> Result<(), TrustError> {
+        for number in numbers {
             let path = log_path(&self.directory, *number);
             std::fs::remove_file(&path).map_err(TrustError::io("remove", &path))?;
         }
         Ok(())
     }
 
+    /// Removes the files that a process which died left before the start of the log.
+    fn remove_released_files(&self, head: &Head) -> Result<(), TrustError> {
+        let mut numbers = log_numbers(&self.directory)?;
+        numbers.retain(|number| *number < head.first_file);
+        self.remove_files(&numbers)
+    }
+
     fn close_lost_runs(&self) -> Result<(), TrustError> {
         let mut state = self.lock_state();
         let _lock = self.lock_file()?;
-        self.current_head(&mut state)?;
+        let head = self.current_head(&mut state)?;
+        self.remove_released_files(&head)?;
         for process in find_dead_processes(&self.directory)? {
             for open_run in &process.runs {
                 if self.is_open(open_run)? {
@@ -365,9 +455,4 @@ fn advance(head: &mut Head, bytes: u64, fingerprint: Digest, checkpoint_ms: Opti
         head.since_checkpoint = 0;
         head.checkpoint_ms = time;
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

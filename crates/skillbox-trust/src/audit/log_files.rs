@@ -10,8 +10,6 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::TrustError;
 
-/// An append takes some microseconds. A process that holds the lock for longer is stopped or its disk hangs.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer lines are not records: every text in one is limited.
 pub(super) const MAX_LINE_BYTES: u64 = 8 << 20;
 
@@ -48,8 +46,13 @@ pub(super) fn open_private(path: &Path, append: bool) -> Result<File, TrustError
 pub(super) struct FileLock<'a>(&'a File);
 
 impl<'a> FileLock<'a> {
-    pub(super) fn acquire(file: &'a File, path: &Path, operation: FlockOperation) -> Result<Self, TrustError> {
-        let deadline = Instant::now() + LOCK_TIMEOUT;
+    pub(super) fn acquire(
+        file: &'a File,
+        path: &Path,
+        operation: FlockOperation,
+        timeout: Duration,
+    ) -> Result<Self, TrustError> {
+        let deadline = Instant::now() + timeout;
         let mut wait = Duration::from_micros(20);
         loop {
             match flock(file, operation) {
@@ -61,7 +64,7 @@ impl<'a> FileLock<'a> {
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     return Err(TrustError::Locked {
                         path: path.to_owned(),
-                        seconds: LOCK_TIMEOUT.as_secs(),
+                        seconds: timeout.as_secs(),
                     });
                 }
                 Err(error) => return Err(TrustError::io("lock", path)(error.into())),
@@ -81,6 +84,16 @@ impl Drop for FileLock<'_> {
 pub(super) fn visit_lines(
     path: &Path,
     offset: u64,
+    visit: impl FnMut(&[u8], bool) -> Result<bool, TrustError>,
+) -> Result<(), TrustError> {
+    visit_lines_before(path, offset, u64::MAX, visit)
+}
+
+/// The same for the lines before an end, which other processes may write behind.
+pub(super) fn visit_lines_before(
+    path: &Path,
+    offset: u64,
+    end: u64,
     mut visit: impl FnMut(&[u8], bool) -> Result<bool, TrustError>,
 ) -> Result<(), TrustError> {
     let mut file = match File::open(path) {
@@ -90,6 +103,7 @@ pub(super) fn visit_lines(
     };
     file.seek(SeekFrom::Start(offset))
         .map_err(TrustError::io("read", path))?;
+    let file = io::Read::take(file, end.saturating_sub(offset));
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut line = Vec::new();
     loop {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod audit_forgery;
+mod audit_forward;
 mod audit_log;
 mod audit_tampering;
 mod decision_cases;

@@ -1,14 +1,19 @@
 //! `skillbox audit`: the log of all runs, approvals and refusals.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 use skillbox_model::{ErrorCode, ExitCode};
-use skillbox_trust::{ExportFormat, VerifyReport, export_records, verify_log, visit_records};
+use skillbox_runtime::Trust;
+use skillbox_trust::{
+    ExportFormat, LogKey, RecordId, VerifyReport, export_records, has_log, read_public_key, verify_log_with,
+    visit_records,
+};
 
+use super::audit_forward;
 use super::output::{CommandOutput, print_output};
 use super::points_in_time::{format_time, parse_since};
 use crate::context::Context;
@@ -17,12 +22,14 @@ use crate::render::{Page, Span, Terminal, Tone, plural};
 use crate::settings::TrustFlags;
 use crate::trust_setup::{open_trust, trust_failure};
 
-/// Show, verify and export the audit log
+/// Show, verify, forward and export the audit log
 #[derive(Args, Debug)]
 #[command(after_help = crate::examples!(
     "skillbox audit list --since 1d",
     "skillbox audit show 019b2f                  the records of one run",
     "skillbox audit verify                       exit 1 with the first bad record",
+    "skillbox audit forward --follow             send new records to `audit_forward`",
+    "skillbox audit verify --trust-dir COPY --key host.pub",
     "skillbox audit export --format csv --since 2026-01-01 > audit.csv",
 ))]
 pub struct AuditArgs {
@@ -49,8 +56,23 @@ enum Verb {
         #[arg(value_name = "RUN|NUMBER")]
         id: String,
     },
+    /// Send records to the receiver of `audit_forward` that it does not have yet
+    Forward {
+        /// Go on with new records until a signal
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Show how far the receiver of `audit_forward` is behind; exit 1 if records cannot be forwarded or are missing
+    Status,
     /// Check every record, the chain, the signatures and the end
-    Verify,
+    Verify {
+        /// Verify a copy with the public key of its host, without tags and end: `host.pub`
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+        /// Require this record, printed by an earlier verification
+        #[arg(long, value_name = "SEQ:FINGERPRINT")]
+        expect: Option<RecordId>,
+    },
     /// Write records to stdout
     Export {
         /// Format
@@ -95,26 +117,44 @@ pub fn run(args: &AuditArgs, context: &Context<'_>, terminal: &mut Terminal) -> 
             let records = find_records(trust.directory(), id)?;
             print_output(&RecordDetails { records }, context, terminal)
         }
-        Verb::Verify => {
-            // A host without a log has nothing to verify, and gets no key for it.
-            let report = match trust.directory().join("audit").exists() {
-                true => trust
-                    .host_key()
-                    .and_then(|key| verify_log(trust.directory(), &key))
-                    .map_err(|error| trust_failure(error).with_hint("compare the log with a copy on another host"))?,
-                false => VerifyReport::default(),
-            };
+        Verb::Verify { key, expect } => {
+            let report = verify(&trust, key.as_deref(), *expect)?;
             let result = VerifyResult {
                 ok: report.bad.is_none(),
                 report,
             };
             print_output(&result, context, terminal)
         }
+        Verb::Forward { follow: false } => audit_forward::forward_once(context, &trust, terminal),
+        Verb::Forward { follow: true } => audit_forward::follow(context, &trust, terminal),
+        Verb::Status => {
+            let status = audit_forward::find_status(context, &trust)?.ok_or_else(audit_forward::no_receiver)?;
+            print_output(&status, context, terminal)
+        }
         Verb::Export { format, since } => {
             let since = since.as_deref().map(parse_since).transpose()?.unwrap_or_default();
             export(trust.directory(), *format, since, terminal)
         }
     }
+}
+
+fn verify(trust: &Trust, key: Option<&Path>, expect: Option<RecordId>) -> Result<VerifyReport, Failure> {
+    let directory = trust.directory();
+    if let Some(key) = key {
+        let public_key = read_public_key(key).map_err(trust_failure)?;
+        return verify_log_with(directory, LogKey::Public(public_key), expect).map_err(trust_failure);
+    }
+    // A host without a log has nothing to verify, and gets no key for it.
+    if !has_log(directory) && expect.is_none() {
+        return Ok(VerifyReport::default());
+    }
+    trust
+        .host_key()
+        .and_then(|key| verify_log_with(directory, LogKey::Host(&key), expect))
+        .map_err(|error| {
+            let hint = "compare the log with a copy on another host; `--key host.pub` verifies a copy without the key";
+            trust_failure(error).with_hint(hint)
+        })
 }
 
 fn newest_records(directory: &Path, since: u64, limit: usize) -> Result<Vec<Value>, Failure> {
@@ -258,6 +298,19 @@ impl CommandOutput for VerifyResult {
                 let checkpoints = usize::try_from(self.report.checkpoints).unwrap_or(usize::MAX);
                 let text = format!("{records}, {}", plural(checkpoints, "signed checkpoint"));
                 page.labelled(0, Span::new(Tone::Good, "intact"), 8, Tone::Plain, &text);
+                let Some(last) = self.report.last else { return };
+                if !self.report.tags_checked {
+                    let text = format!(
+                        "without the host key: tags and the end were not checked; {} after the last checkpoint",
+                        plural(
+                            usize::try_from(self.report.after_checkpoint).unwrap_or(usize::MAX),
+                            "record"
+                        )
+                    );
+                    page.labelled(0, Span::plain(""), 8, Tone::Warning, &text);
+                }
+                let text = format!("for --expect next time: {last}");
+                page.labelled(0, Span::plain(""), 8, Tone::Dim, &text);
             }
             Some(bad) => {
                 let text = format!("{}:{}: {}", bad.file.display(), bad.line, bad.problem);

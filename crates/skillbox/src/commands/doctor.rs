@@ -7,12 +7,14 @@ use skillbox_executor::docker::DaemonFindings;
 use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier, with_causes};
 use skillbox_sandbox::{Availability, HostFacts, Profiles, SpawnerOptions};
 
+use super::audit_forward::{self, ReceiverStatus};
 use super::output::CommandOutput;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{Page, Span, Terminal, Tone};
 use crate::runtime_setup;
 use crate::settings::HostFlags;
+use crate::trust_setup::open_trust;
 
 /// Check what this host can enforce, and suggest fixes
 #[derive(Args, Debug)]
@@ -36,6 +38,9 @@ pub struct HostReport {
     missing: Vec<MissingFeature>,
     profiles: Vec<ProfileTrial>,
     docker: DockerStatus,
+    /// The receiver of audit records, if one is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_forward: Option<ReceiverStatus>,
 }
 
 /// The Docker daemon, or why it cannot be used.
@@ -79,7 +84,9 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
             DockerStatus::Missing { error: body }
         }
     };
-    Ok(check_host(&executor, &profiles, docker))
+    let mut report = check_host(&executor, &profiles, docker);
+    report.audit_forward = audit_forward::find_status(context, &open_trust(context)?)?;
+    Ok(report)
 }
 
 fn check_host(executor: &LocalExecutor, profiles: &Profiles, docker: DockerStatus) -> HostReport {
@@ -112,6 +119,7 @@ fn check_host(executor: &LocalExecutor, profiles: &Profiles, docker: DockerStatu
         missing: missing_features(facts),
         profiles: trials,
         docker,
+        audit_forward: None,
     }
 }
 
@@ -173,6 +181,10 @@ impl CommandOutput for HostReport {
         }
         page.heading("Docker");
         self.docker.render(page);
+        if let Some(status) = &self.audit_forward {
+            page.heading("forwarding of audit records");
+            status.render_at(page, 2, 24);
+        }
         if !self.missing.is_empty() {
             page.heading("missing features and fixes");
         }

@@ -9,6 +9,7 @@ use skillbox_mcp::{ServerState, serve_http, serve_stdio};
 use skillbox_model::{ErrorCode, ExitCode};
 
 use super::agent_session::server_options;
+use super::forwarder_thread::ForwarderThread;
 use super::isolation_warning;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -54,6 +55,8 @@ pub fn run(args: &McpArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     }
     let spawner = runtime_setup::start_server_spawner()?;
     let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
+    // Dropped after the last run has ended.
+    let _forwarder = ForwarderThread::start(context, &runtime)?;
     let options = server_options(settings, context)?;
     let state = ServerState::new(Arc::new(runtime), options)
         .map_err(|error| Failure::from_error(ErrorCode::Storage, &error))?;

@@ -12,6 +12,7 @@ use skillbox_model::{ErrorCode, ExitCode, TenantName, with_causes};
 use skillbox_trust::{ManagedEntity, ManagementActivity};
 
 use super::agent_session::server_options;
+use super::forwarder_thread::ForwarderThread;
 use super::isolation_warning;
 use super::misspelled_variables;
 use super::output::{CommandOutput, print_output};
@@ -131,6 +132,8 @@ fn serve(args: &ServeArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     }
     let spawner = runtime_setup::start_server_spawner()?;
     let runtime = runtime_setup::open_for_server(context, &host, spawner, terminal)?;
+    // Dropped after the last run has ended.
+    let _forwarder = ForwarderThread::start(context, &runtime)?;
     let options = server_options(settings, context)?;
     let limits = limits(&serve);
     let server =

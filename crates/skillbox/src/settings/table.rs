@@ -23,6 +23,8 @@ use skillbox_runtime::{AgentOptions, AtLimit, Dialect, HookRunner, Inheritance, 
 use skillbox_sandbox::SpawnerOptions;
 use skillbox_trust::{AuditMode, DenyEntry, LOCK_FILE_NAME, TrustMode};
 
+use crate::forward_target::ForwardTarget;
+
 use super::declaration::{SettingDeclaration, SettingGroup};
 use super::environment::Environment;
 use super::host_memory;
@@ -249,6 +251,13 @@ settings! {
 
     /// Maximum bytes of the audit log; the oldest files are removed
     audit_bytes: usize, "BYTES", default |_: &Layers| 4 << 30;
+
+    /// Forward audit records to syslog (syslog+unix:/dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT) or to an HTTP
+    /// collector (https://HOST/PATH); servers do, and `audit forward`
+    audit_forward: Option<ForwardTarget>, "ADDRESS", default |_: &Layers| None;
+
+    /// File with the token for an HTTP collector of audit records
+    audit_forward_token: Option<PathBuf>, "FILE", default |_: &Layers| None;
 
     /// Days that runs stay in the history
     history_days: usize, "DAYS", default |_: &Layers| 30;

@@ -7,6 +7,7 @@ use skillbox_model::PublisherName;
 use skillbox_trust::DenyEntry;
 
 use super::value::SettingValue;
+use crate::forward_target::ForwardTarget;
 
 /// A publisher and the file of one of its public keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,20 @@ impl SettingValue for Vec<DenyEntry> {
 
     fn display_text(&self) -> String {
         display_list(self.iter().map(DenyEntry::to_string))
+    }
+}
+
+impl SettingValue for Option<ForwardTarget> {
+    fn type_name() -> String {
+        "address".to_owned()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        ForwardTarget::parse(&String::parse(words, base)?).map(Some)
+    }
+
+    fn display_text(&self) -> String {
+        self.as_ref().map_or_else(|| "(none)".to_owned(), ToString::to_string)
     }
 }
 

@@ -14,6 +14,7 @@ use super::arguments::BatchRunArgs;
 use super::job_preview::JobPreview;
 use super::job_source::{JobSource, batch_failure};
 use super::{progress_display, summary_page};
+use crate::commands::forwarder_thread::ForwarderThread;
 use crate::commands::isolation_warning;
 use crate::commands::output::print_output;
 use crate::context::Context;
@@ -43,6 +44,11 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
         .get(&host.profile)
         .is_some_and(Profile::is_unconfined);
     isolation_warning::print_if_unconfined(is_unconfined && host.allow_unconfined, isolation_warning::RUN, terminal)?;
+    // Dropped after the last run has ended.
+    let _forwarder = match args.dry_run {
+        true => None,
+        false => ForwarderThread::start(context, &runtime)?,
+    };
     let (jobs, record) = source.into_jobs(&runtime, args.skip_bad)?;
     let cancel = CancelToken::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
     let progress = Progress::default();
