@@ -9,6 +9,7 @@ use skillbox_model::{ErrorBody, ErrorCode, SkillName, with_causes};
 use skillbox_repository::SkillReadError;
 use skillbox_trust::{ManifestError, Refusal, TrustError};
 
+use crate::secrets::SecretError;
 use crate::session::SessionError;
 
 /// The reason why skillbox refused a run, or failed to carry it out.
@@ -74,6 +75,12 @@ pub enum RunError {
     /// The executor refused the run or failed.
     #[error(transparent)]
     Execution(#[from] ExecutorError),
+    /// The run cannot have its secrets.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The error of a run with secrets, whose values are removed from it.
+    #[error("{}", .0.message)]
+    Redacted(Box<ErrorBody>),
     /// The executor is not configured.
     #[error("{message}")]
     ExecutorNotConfigured {
@@ -104,6 +111,8 @@ impl RunError {
                 ErrorCode::Storage
             }
             Self::Execution(error) => error.code(),
+            Self::Secret(error) => error.code(),
+            Self::Redacted(body) => body.code,
             Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
         }
     }
@@ -112,6 +121,12 @@ impl RunError {
     pub fn body(&self) -> ErrorBody {
         if let Self::Request(error) = self {
             return error.to_body();
+        }
+        if let Self::Secret(error) = self {
+            return error.body();
+        }
+        if let Self::Redacted(body) = self {
+            return (**body).clone();
         }
         let mut body = ErrorBody::new(self.code(), with_causes(self));
         match self {

@@ -40,6 +40,8 @@ mod run_spinner;
 mod run_summary;
 mod runs;
 mod search;
+mod secret_arguments;
+mod secrets;
 mod serve;
 mod session;
 mod session_get;
