@@ -2,6 +2,7 @@
 
 use skillbox_artifacts::StoreError;
 use skillbox_executor::ExecutorError;
+use skillbox_executor::Redactor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::SnapshotError;
 use skillbox_executor::workspace::WorkspaceError;
@@ -114,6 +115,26 @@ impl RunError {
             Self::Secret(error) => error.code(),
             Self::Redacted(body) => body.code,
             Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
+        }
+    }
+
+    /// The error without the values of secrets.
+    pub(crate) fn without_values(self, redactor: &Redactor) -> Self {
+        if redactor.is_empty() {
+            return self;
+        }
+        let body = self.body();
+        let redact = |text: &String| redactor.redact_text(text).into_owned();
+        let redacted = ErrorBody {
+            code: body.code,
+            message: redact(&body.message),
+            hint: body.hint.as_ref().map(redact),
+            field: body.field.as_ref().map(redact),
+        };
+        if redacted == body {
+            self
+        } else {
+            Self::Redacted(Box::new(redacted))
         }
     }
 

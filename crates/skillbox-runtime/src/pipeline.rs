@@ -32,7 +32,7 @@ use crate::run_id::new_run_id;
 use crate::run_records::{CheckedRequest, StartedRun};
 use crate::run_workspace::{Cleanup, RunWorkspace};
 use crate::save::save_outputs;
-use crate::secrets::{RunSecrets, redact_outputs, redact_report, redact_request, redact_run_error, warn_about_files};
+use crate::secrets::{RunSecrets, redact_outputs, redact_report, redact_request, warn_about_files};
 use crate::{RunError, Runtime};
 
 /// What the caller of a run provides: a session, an event listener and a cancel token.
@@ -104,7 +104,7 @@ impl Runtime {
         let mut redactor = Redactor::default();
         let outcome = self.run_steps(run_id.clone(), request, context, &mut redactor);
         let request = &*redact_request(request, &redactor);
-        let mut outcome = outcome.map_err(|error| redact_run_error(error, &redactor));
+        let mut outcome = outcome.map_err(|error| error.without_values(&redactor));
         let result = outcome
             .as_mut()
             .map(|completed| &mut completed.report)
@@ -218,7 +218,7 @@ impl Runtime {
             },
         };
         let outcome = self.complete(spec, &setup, job, clock, &mut events);
-        let outcome = outcome.map_err(|error| redact_run_error(error, redactor));
+        let outcome = outcome.map_err(|error| error.without_values(redactor));
         self.record_end(recorded, outcome.as_ref().map(|completed| &completed.report))?;
         outcome
     }

@@ -62,7 +62,7 @@ pub struct ConfiguredSecrets {
 impl ConfiguredSecrets {
     /// The secrets that the configuration grants to a skill. A name counts if `is_version_checked`, or if the skill is
     /// outside the untrusted directory.
-    pub(crate) fn granted_to(
+    pub fn granted_to(
         &self,
         name: &SkillName,
         digest: &Digest,

@@ -10,5 +10,5 @@ pub(crate) use configured::SecretStore;
 pub use configured::{ConfiguredSecret, ConfiguredSecrets, ReadSecret, SecretSourceError, SkillSelector};
 pub use error::SecretError;
 pub(crate) use outputs::{redact_outputs, warn_about_files};
-pub(crate) use redact_json::{redact_report, redact_request, redact_run_error};
+pub(crate) use redact_json::{redact_report, redact_request};
 pub(crate) use run_secrets::RunSecrets;

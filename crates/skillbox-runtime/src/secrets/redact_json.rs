@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use skillbox_executor::Redactor;
-use skillbox_model::{ErrorBody, RunReport, RunRequest};
-
-use crate::RunError;
+use skillbox_model::{RunReport, RunRequest};
 
 /// The report without values, in whatever field a script could have put one: names of files, warnings, hosts.
 pub(crate) fn redact_report(report: RunReport, redactor: &Redactor) -> RunReport {
@@ -32,26 +30,6 @@ pub(crate) fn redact_report(report: RunReport, redactor: &Redactor) -> RunReport
         warnings: vec!["the report contained the value of a secret where it cannot be replaced".to_owned()],
         ..report
     })
-}
-
-/// The error without values.
-pub(crate) fn redact_run_error(error: RunError, redactor: &Redactor) -> RunError {
-    if redactor.is_empty() {
-        return error;
-    }
-    let body = error.body();
-    let redact = |text: &String| redactor.redact_text(text).into_owned();
-    let redacted = ErrorBody {
-        code: body.code,
-        message: redact(&body.message),
-        hint: body.hint.as_ref().map(redact),
-        field: body.field.as_ref().map(redact),
-    };
-    if redacted == body {
-        error
-    } else {
-        RunError::Redacted(Box::new(redacted))
-    }
 }
 
 /// The command of a request without values, for records.

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use skillbox_executor::LocalExecutor;
 use skillbox_executor::docker::DaemonFindings;
-use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier, with_causes};
+use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, SecretName, Tier, with_causes};
 use skillbox_sandbox::{Availability, HostFacts, Profiles, SpawnerOptions};
 
 use super::output::CommandOutput;
@@ -36,6 +36,8 @@ pub struct HostReport {
     missing: Vec<MissingFeature>,
     profiles: Vec<ProfileTrial>,
     docker: DockerStatus,
+    /// The names of the configured secrets; `skillbox secrets check` reads their sources.
+    secrets: Vec<SecretName>,
 }
 
 /// The Docker daemon, or why it cannot be used.
@@ -79,7 +81,10 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
             DockerStatus::Missing { error: body }
         }
     };
-    Ok(check_host(&executor, &profiles, docker))
+    Ok(HostReport {
+        secrets: context.layers.secrets().into_keys().collect(),
+        ..check_host(&executor, &profiles, docker)
+    })
 }
 
 fn check_host(executor: &LocalExecutor, profiles: &Profiles, docker: DockerStatus) -> HostReport {
@@ -112,6 +117,7 @@ fn check_host(executor: &LocalExecutor, profiles: &Profiles, docker: DockerStatu
         missing: missing_features(facts),
         profiles: trials,
         docker,
+        secrets: Vec::new(),
     }
 }
 
@@ -173,6 +179,11 @@ impl CommandOutput for HostReport {
         }
         page.heading("Docker");
         self.docker.render(page);
+        if !self.secrets.is_empty() {
+            page.heading("secrets");
+            let names: Vec<&str> = self.secrets.iter().map(SecretName::as_str).collect();
+            page.labelled(2, Span::plain("configured"), 24, Tone::Plain, &names.join(", "));
+        }
         if !self.missing.is_empty() {
             page.heading("missing features and fixes");
         }

@@ -46,6 +46,7 @@ mod serve;
 mod session;
 mod session_get;
 mod sign;
+mod skill_needs;
 mod state;
 mod to_prompt;
 mod tools;

@@ -20,7 +20,7 @@ const FILE_NAME: &str = "skillbox.toml";
 pub struct ConfigFile {
     path: PathBuf,
     entries: Vec<Entry>,
-    secrets: Vec<SecretEntry>,
+    secrets: Vec<(Position, SecretEntry)>,
 }
 
 /// The config file of the working directory, which anyone could have written.
@@ -224,7 +224,15 @@ impl ConfigFile {
         for (key, value) in document.get_ref() {
             let (name, position) = (key.get_ref().to_string(), Position::of(text, key.span().start));
             if name == SECRETS_KEY {
-                secrets = parse_secrets(value, text).map_err(|problem| problem.in_file(&path))?;
+                let parsed = parse_secrets(value).map_err(|problem| ConfigError::Secret {
+                    path: path.clone(),
+                    position: Position::of(text, problem.offset),
+                    message: problem.message,
+                })?;
+                let placed = parsed
+                    .into_iter()
+                    .map(|(offset, entry)| (Position::of(text, offset), entry));
+                secrets = placed.collect();
                 continue;
             }
             if !known_keys.contains(&name.as_str()) {
@@ -260,8 +268,8 @@ impl ConfigFile {
         Some((entry.words.clone(), entry.position))
     }
 
-    /// The secrets that the file configures.
-    pub fn secrets(&self) -> &[SecretEntry] {
+    /// The secrets that the file configures, each with its position.
+    pub fn secrets(&self) -> &[(Position, SecretEntry)] {
         &self.secrets
     }
 
@@ -286,7 +294,7 @@ fn value_words(value: &DeValue<'_>) -> Option<Vec<OsString>> {
 }
 
 impl Position {
-    pub(super) fn of(text: &str, offset: usize) -> Self {
+    fn of(text: &str, offset: usize) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Self {

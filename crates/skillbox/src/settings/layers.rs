@@ -169,16 +169,16 @@ impl Layers {
         let trusted = self.files.project.iter().filter(|project| project.is_trusted);
         let files = self.files.user.iter().chain(trusted.map(|project| &project.file));
         let entries = files.flat_map(ConfigFile::secrets);
-        entries.map(|entry| (entry.name.clone(), entry.clone())).collect()
+        entries.map(|(_, entry)| (entry.name.clone(), entry.clone())).collect()
     }
 
     /// The secrets of a config file of the working directory that the user does not trust.
     pub(super) fn refused_secrets(&self) -> Option<UntrustedSetting> {
         let project = self.files.project.as_ref().filter(|project| !project.is_trusted)?;
-        let first = project.file.secrets().first()?;
+        let (position, _) = project.file.secrets().first()?;
         Some(UntrustedSetting {
             path: project.file.path().to_owned(),
-            position: first.position,
+            position: *position,
             key: SECRETS_KEY,
             allowed: None,
         })

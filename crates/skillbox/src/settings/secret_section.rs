@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use skillbox_model::{Digest, HostPort, SecretInjection, SecretName, SkillName};
 use skillbox_runtime::SkillSelector;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-use super::config_file::{ConfigError, Position};
 
 /// The key of the table of secrets.
 pub(super) const SECRETS_KEY: &str = "secrets";
@@ -40,25 +38,13 @@ pub struct SecretEntry {
     pub skills: Vec<SkillSelector>,
     /// How runs get it.
     pub injection: SecretInjection,
-    /// The position of the name in the file.
-    pub(super) position: Position,
 }
 
-/// What is wrong with a table, and where.
+/// What is wrong with a table, and the offset where.
 #[derive(Debug)]
 pub(super) struct SecretProblem {
-    position: Position,
-    message: String,
-}
-
-impl SecretProblem {
-    pub(super) fn in_file(self, path: &Path) -> ConfigError {
-        ConfigError::Secret {
-            path: path.to_owned(),
-            position: self.position,
-            message: self.message,
-        }
-    }
+    pub(super) offset: usize,
+    pub(super) message: String,
 }
 
 impl SecretSource {
@@ -87,12 +73,9 @@ impl fmt::Display for SecretSource {
     }
 }
 
-/// Parses all tables.
-pub(super) fn parse_secrets(value: &Spanned<DeValue<'_>>, text: &str) -> Result<Vec<SecretEntry>, SecretProblem> {
-    let problem = |offset: usize, message: String| SecretProblem {
-        position: Position::of(text, offset),
-        message,
-    };
+/// Parses all tables, each with the offset of its name.
+pub(super) fn parse_secrets(value: &Spanned<DeValue<'_>>) -> Result<Vec<(usize, SecretEntry)>, SecretProblem> {
+    let problem = |offset: usize, message: String| SecretProblem { offset, message };
     let DeValue::Table(table) = value.get_ref() else {
         let message = "`secrets` is not a table; write `[secrets.NAME]`".to_owned();
         return Err(problem(value.span().start, message));
@@ -106,7 +89,8 @@ pub(super) fn parse_secrets(value: &Spanned<DeValue<'_>>, text: &str) -> Result<
         let DeValue::Table(fields) = value.get_ref() else {
             return Err(problem(key.span().start, format!("`secrets.{name}` is not a table")));
         };
-        parse_entry(name, Position::of(text, key.span().start), fields)
+        parse_entry(name, fields)
+            .map(|entry| (key.span().start, entry))
             .map_err(|(offset, message)| problem(offset.unwrap_or(key.span().start), message))
     });
     entries.collect()
@@ -115,7 +99,7 @@ pub(super) fn parse_secrets(value: &Spanned<DeValue<'_>>, text: &str) -> Result<
 /// What is wrong, with the offset of the field.
 type FieldProblem = (Option<usize>, String);
 
-fn parse_entry(name: SecretName, position: Position, fields: &DeTable<'_>) -> Result<SecretEntry, FieldProblem> {
+fn parse_entry(name: SecretName, fields: &DeTable<'_>) -> Result<SecretEntry, FieldProblem> {
     let (mut source, mut hosts, mut skills) = (None, BTreeSet::new(), Vec::new());
     let mut injection = SecretInjection::default();
     for (key, value) in fields {
@@ -161,7 +145,6 @@ fn parse_entry(name: SecretName, position: Position, fields: &DeTable<'_>) -> Re
         hosts,
         skills,
         injection,
-        position,
     })
 }
 
@@ -205,7 +188,8 @@ mod tests {
     fn parse(text: &str) -> Result<Vec<SecretEntry>, String> {
         let document = DeTable::parse(text).unwrap();
         let (_, value) = document.get_ref().iter().next().unwrap();
-        parse_secrets(value, text).map_err(|problem| format!("{} {}", problem.position, problem.message))
+        let parsed = parse_secrets(value).map_err(|problem| format!("{} {}", problem.offset, problem.message))?;
+        Ok(parsed.into_iter().map(|(_, entry)| entry).collect())
     }
 
     #[test]
@@ -225,27 +209,24 @@ mod tests {
     #[test]
     fn errors_name_the_secret_and_never_the_text_of_from() {
         for (text, expected) in [
-            (
-                "[secrets.A]\nhosts = [\"a.example\"]",
-                "1:10 secrets.A: `from` is missing",
-            ),
-            ("[secrets.A]\nfrom = \"env:A\"", "1:10 secrets.A: `hosts` is missing"),
+            ("[secrets.A]\nhosts = [\"a.example\"]", "9 secrets.A: `from` is missing"),
+            ("[secrets.A]\nfrom = \"env:A\"", "9 secrets.A: `hosts` is missing"),
             (
                 "[secrets.A]\nfrom = \"hunter2hunter2\"",
-                "2:1 secrets.A: `from` is not `env:VARIABLE`",
+                "12 secrets.A: `from` is not `env:VARIABLE`",
             ),
-            ("[secrets.A]\nfrom = \"file:relative\"", "2:1 secrets.A: `from` is not"),
+            ("[secrets.A]\nfrom = \"file:relative\"", "12 secrets.A: `from` is not"),
             (
                 "[secrets.A]\nfrom = \"env:A\"\ninject = \"file\"",
-                "3:1 secrets.A: `inject` is",
+                "27 secrets.A: `inject` is",
             ),
-            ("[secrets.A]\nvalue = \"x\"", "2:1 secrets.A: unknown key `value`"),
+            ("[secrets.A]\nvalue = \"x\"", "12 secrets.A: unknown key `value`"),
             (
                 "[secrets.\"A-B\"]\nfrom = \"env:A\"",
-                "1:10 \"A-B\" is not the name of a secret",
+                "9 \"A-B\" is not the name of a secret",
             ),
-            ("secrets = \"x\"", "1:11 `secrets` is not a table"),
-            ("[secrets]\nA = \"x\"", "2:1 `secrets.A` is not a table"),
+            ("secrets = \"x\"", "10 `secrets` is not a table"),
+            ("[secrets]\nA = \"x\"", "10 `secrets.A` is not a table"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.starts_with(expected) && !error.contains("hunter2"), "{error}");
