@@ -23,8 +23,9 @@ const SOURCES: [&str; 8] = [
      .split(b'TOKEN=')[1].split(b'\\0')[0].decode()",
     "open('/tmp/copy', 'w').write(os.environ['TOKEN']); value = open('/tmp/copy').read()",
     // The memory of another process.
-    "child = subprocess.Popen(['sleep', '60'])\nvalue = open(f'/proc/{child.pid}/environ', 'rb').read()\
-     .split(b'TOKEN=')[1].split(b'\\0')[0].decode(); child.kill()",
+    "child = subprocess.Popen(['sleep', '60'])\ndata = b''\nwhile b'TOKEN=' not in data: \
+     data = open(f'/proc/{child.pid}/environ', 'rb').read()\n\
+     value = data.split(b'TOKEN=')[1].split(b'\\0')[0].decode(); child.kill()",
     // The arguments of another process.
     "child = subprocess.Popen(['sh', '-c', 'sleep 60; true', os.environ['TOKEN']])\nwhile True:\n \
      words = open(f'/proc/{child.pid}/cmdline', 'rb').read().split(b'\\0')\n if words[0] == b'sh': break\n\

@@ -43,13 +43,9 @@ pub fn forms(value: &str) -> Vec<Vec<u8>> {
         escaped(|byte| format!("%{byte:02x}")),
         escaped(|byte| format!("\\u{byte:04x}")),
         escaped(|byte| format!("\\u{byte:04X}")),
-        escaped(|byte| {
-            if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        }),
+        quoted(value, "/"),
+        quoted(value, ""),
+        quoted(value, "").replace("%20", "+"),
         serde_json::to_string(value).unwrap().trim_matches('"').to_owned(),
     ];
     for before in 0..3 {
@@ -60,6 +56,19 @@ pub fn forms(value: &str) -> Vec<Vec<u8>> {
         }
     }
     forms.into_iter().map(String::into_bytes).collect()
+}
+
+/// The value with percent escapes where a URL needs them.
+fn quoted(value: &str, more_plain: &str) -> String {
+    let quote = |byte: u8| {
+        let character = char::from(byte);
+        if byte.is_ascii_alphanumeric() || "-_.~".contains(character) || more_plain.contains(character) {
+            character.to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    value.bytes().map(quote).collect()
 }
 
 /// The first form of the value that occurs in the data. Line breaks inside an encoding are no protection.
