@@ -67,6 +67,9 @@ mod surroundings;
 // What was approved is what runs, and the records prove it.
 mod trust;
 
+// What a run may hold, and what may never leave it.
+mod secrets;
+
 // The project itself: directions, sizes, names, and its documents, whose commands are run as printed.
 mod documents;
 mod tidy;

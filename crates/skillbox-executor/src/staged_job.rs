@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
+use skillbox_egress::Redactor;
 use skillbox_model::{RelPath, SkillName};
 
 use crate::NetworkAccess;
@@ -31,6 +32,8 @@ pub struct StagedJob {
     pub links: Vec<StagedLink>,
     /// The hosts that the command may reach.
     pub network: NetworkAccess,
+    /// Removes the values of the run's secrets from its output.
+    pub redactor: Redactor,
 }
 
 impl StagedJob {
@@ -44,6 +47,7 @@ impl StagedJob {
             skills: Vec::new(),
             links: Vec::new(),
             network: NetworkAccess::default(),
+            redactor: Redactor::default(),
         }
     }
 
@@ -52,6 +56,18 @@ impl StagedJob {
         network.add_proxy_variables(&mut self.env);
         network.add_certificate_variables(&mut self.env);
         self.network = network;
+        self
+    }
+
+    /// Sets the variables of secrets, and removes their values from the output. A value in a variable replaces that of the
+    /// profile and of the request.
+    pub fn with_secrets(
+        mut self,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        redactor: Redactor,
+    ) -> Self {
+        self.env.extend(variables);
+        self.redactor = redactor;
         self
     }
 
@@ -93,6 +109,7 @@ impl StagedJob {
             skills,
             links,
             network: NetworkAccess::default(),
+            redactor: Redactor::default(),
         })
     }
 }

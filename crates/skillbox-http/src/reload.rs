@@ -1,8 +1,9 @@
-//! Replaces tokens and limits while the server runs, at each SIGHUP.
+//! Replaces tokens, limits and secrets while the server runs, at each SIGHUP.
 
 use std::io;
 use std::sync::Arc;
 
+use skillbox_runtime::ConfiguredSecrets;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
@@ -17,6 +18,8 @@ pub struct ReloadedSettings {
     pub tokens: Vec<TokenHash>,
     /// The limits. Those of connections and of memory stay as they are until a restart.
     pub limits: Limits,
+    /// The configured secrets. Runs that have started keep theirs.
+    pub secrets: ConfiguredSecrets,
 }
 
 /// Reads the settings again. An error is the reason why they cannot be used.
@@ -48,7 +51,11 @@ pub(crate) fn reload_on_signal(app: Arc<App>, read_settings: Option<ReadSettings
 
 /// Takes over the settings and returns the number of tenants.
 fn apply_settings(app: &Arc<App>, settings: ReloadedSettings) -> Result<usize, String> {
-    let ReloadedSettings { tokens, limits } = settings;
+    let ReloadedSettings {
+        tokens,
+        limits,
+        secrets,
+    } = settings;
     let current = app.tenants.get();
     let tenants = match (&*current, tokens.is_empty()) {
         // Every client is the host's own user, before and after.
@@ -70,6 +77,7 @@ fn apply_settings(app: &Arc<App>, settings: ReloadedSettings) -> Result<usize, S
             );
         }
     };
+    app.runtime.replace_secrets(secrets);
     app.run_queue.resize(limits.max_runs, limits.max_queued);
     app.limits.replace(limits);
     if let Some(tenants) = tenants {

@@ -92,6 +92,10 @@ error_codes! {
     SignatureInvalid = "signature_invalid", "see `skillbox verify NAME`";
     /// The request needs a grant that nobody gave.
     GrantMissing = "grant_missing", "grant it with `skillbox approve NAME`, in the configuration, or for one call";
+    /// A granted secret is not configured, or its source has no value.
+    SecretMissing = "secret_missing", "see `skillbox secrets check`";
+    /// The request contains the value of a secret, which only a grant brings into a run.
+    SecretNotGranted = "secret_not_granted", "grant it with `--secret NAME`, `skillbox approve` or the configuration";
     /// The store has no artifact of that name and version.
     ArtifactMissing = "artifact_missing", "see `skillbox artifacts list`";
     /// The object store of the artifacts is unreachable or too slow.

@@ -1,9 +1,14 @@
 //! The report of a run: its outcome, its files, and the isolation that was enforced.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndedBy, Enforcement, ExecutorKind, NetworkReport, ResourceUsage, RunId, RunOutcome};
+use crate::{
+    Digest, EndedBy, Enforcement, ExecutorKind, NetworkReport, ResourceUsage, RunId, RunOutcome, SecretInjection,
+    SecretName,
+};
 
 /// The result of `skill_run`, the same on every front end and every executor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +70,9 @@ pub struct RunReport {
     /// Connections to allowed hosts, and denials; absent if the run could reach no host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReport>,
+    /// The secrets of the run, and how it got each: `header` if the script held a placeholder, `env` if it held the value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<SecretName, SecretInjection>,
     /// Isolation that was enforced.
     pub enforcement: Enforcement,
 }

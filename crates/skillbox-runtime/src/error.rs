@@ -2,6 +2,7 @@
 
 use skillbox_artifacts::StoreError;
 use skillbox_executor::ExecutorError;
+use skillbox_executor::Redactor;
 use skillbox_executor::job::RequestError;
 use skillbox_executor::snapshot::SnapshotError;
 use skillbox_executor::workspace::WorkspaceError;
@@ -9,6 +10,7 @@ use skillbox_model::{ErrorBody, ErrorCode, SkillName, with_causes};
 use skillbox_repository::SkillReadError;
 use skillbox_trust::{ManifestError, Refusal, TrustError};
 
+use crate::secrets::SecretError;
 use crate::session::SessionError;
 
 /// The reason why skillbox refused a run, or failed to carry it out.
@@ -74,6 +76,12 @@ pub enum RunError {
     /// The executor refused the run or failed.
     #[error(transparent)]
     Execution(#[from] ExecutorError),
+    /// The run cannot have its secrets.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The error of a run with secrets, whose values are removed from it.
+    #[error("{}", .0.message)]
+    Redacted(Box<ErrorBody>),
     /// The executor is not configured.
     #[error("{message}")]
     ExecutorNotConfigured {
@@ -104,7 +112,29 @@ impl RunError {
                 ErrorCode::Storage
             }
             Self::Execution(error) => error.code(),
+            Self::Secret(error) => error.code(),
+            Self::Redacted(body) => body.code,
             Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
+        }
+    }
+
+    /// The error without the values of secrets.
+    pub(crate) fn without_values(self, redactor: &Redactor) -> Self {
+        if redactor.is_empty() {
+            return self;
+        }
+        let body = self.body();
+        let redact = |text: &String| redactor.redact_text(text).into_owned();
+        let redacted = ErrorBody {
+            code: body.code,
+            message: redact(&body.message),
+            hint: body.hint.as_ref().map(redact),
+            field: body.field.as_ref().map(redact),
+        };
+        if redacted == body {
+            self
+        } else {
+            Self::Redacted(Box::new(redacted))
         }
     }
 
@@ -112,6 +142,12 @@ impl RunError {
     pub fn body(&self) -> ErrorBody {
         if let Self::Request(error) = self {
             return error.to_body();
+        }
+        if let Self::Secret(error) = self {
+            return error.body();
+        }
+        if let Self::Redacted(body) = self {
+            return (**body).clone();
         }
         let mut body = ErrorBody::new(self.code(), with_causes(self));
         match self {

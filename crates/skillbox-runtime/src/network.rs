@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use skillbox_executor::job::RequestError;
 use skillbox_executor::{NetworkAccess, NetworkAccessError};
-use skillbox_model::{ErrorCode, HostPort, HostRule, NetworkDenial, NetworkReport};
+use skillbox_model::{ErrorCode, GrantedSecret, HostPort, HostRule, NetworkDenial, NetworkReport, SecretInjection};
 use skillbox_sandbox::{NetworkPolicy, Profile};
 
 /// The profile without network that a run has by default.
@@ -54,6 +54,27 @@ pub(crate) fn unused_grant_warning(profile: &Profile, granted: &BTreeSet<HostPor
             profile.name
         )
     })
+}
+
+/// A warning for each secret whose placeholder none of the reachable hosts may receive the value for.
+pub(crate) fn unreachable_secret_warnings(secrets: &[GrantedSecret], network: &NetworkAccess) -> Vec<String> {
+    let is_reachable = |host: &HostPort| {
+        let mut reachable = network.hosts().iter();
+        reachable.any(|reachable| reachable.covers(host) || host.covers(reachable))
+    };
+    let unusable = secrets
+        .iter()
+        .filter(|secret| secret.injection == SecretInjection::Header && !secret.hosts.iter().any(is_reachable));
+    unusable
+        .map(|secret| {
+            let options: Vec<String> = secret.hosts.iter().map(|host| format!("--allow-net {host}")).collect();
+            format!(
+                "the secret {} cannot be used, because the run reaches none of its hosts; add `{}`",
+                secret.name,
+                options.join(" ")
+            )
+        })
+        .collect()
 }
 
 /// One line for each denial and failure.

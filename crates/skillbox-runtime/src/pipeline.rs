@@ -6,6 +6,7 @@
 mod accept;
 mod collection;
 mod frozen_skills;
+mod grant_access;
 mod open_workspace;
 mod stage;
 
@@ -13,24 +14,25 @@ use std::time::Instant;
 
 use skillbox_executor::job::{CollectionSpec, JobSpec};
 use skillbox_executor::workspace::{Baseline, StagedInputs, StagedLink, Workspace};
-use skillbox_executor::{CancelToken, EventSink, ExecutionResult, FilesToFetch, RunParams, StagedJob};
+use skillbox_executor::{CancelToken, EventSink, ExecutionResult, FilesToFetch, Redactor, RunParams, StagedJob};
 use skillbox_model::{RunEvent, RunId, RunReport, RunRequest, SessionId};
 use tracing::info_span;
 
 use self::accept::RunSetup;
 use self::collection::{apply_collection_defaults, collect_outputs};
 use self::frozen_skills::FrozenSkills;
+use self::grant_access::GrantedRun;
 use self::open_workspace::record_baseline;
 use crate::ended_run::{EndedRun, PhaseClock, PhaseDurations, RunOrigin};
 use crate::export::{ExportDirectory, ExportTarget};
 use crate::kept_output::{KeptOutput, take_files};
-use crate::network::unused_grant_warning;
 use crate::output_limits;
 use crate::report::{ReportParts, build_report};
 use crate::run_id::new_run_id;
 use crate::run_records::{CheckedRequest, StartedRun};
 use crate::run_workspace::{Cleanup, RunWorkspace};
 use crate::save::save_outputs;
+use crate::secrets::{RunSecrets, redact_outputs, redact_report, redact_request, warn_about_files};
 use crate::{RunError, Runtime};
 
 /// What the caller of a run provides: a session, an event listener and a cancel token.
@@ -78,6 +80,8 @@ struct ReadyJob {
     warnings: Vec<String>,
     /// The durations of the steps before.
     phases: PhaseDurations,
+    /// The secrets of the run.
+    secrets: RunSecrets,
 }
 
 impl Runtime {
@@ -97,12 +101,15 @@ impl Runtime {
         let started = Instant::now();
         let (session, origin) = (context.session.clone(), context.origin.clone());
         let registered = self.register_run(&run_id, request, session.as_ref(), &context.cancel);
-        let mut outcome = self.run_steps(run_id.clone(), request, context);
+        let mut redactor = Redactor::default();
+        let outcome = self.run_steps(run_id.clone(), request, context, &mut redactor);
+        let request = &*redact_request(request, &redactor);
+        let mut outcome = outcome.map_err(|error| error.without_values(&redactor));
         let result = outcome
             .as_mut()
             .map(|completed| &mut completed.report)
             .map_err(|error| &*error);
-        self.keep_run(registered, result);
+        self.keep_run(registered, request, result);
         let ended = EndedRun {
             run_id: &run_id,
             tenant: self.tenant.as_ref(),
@@ -120,12 +127,13 @@ impl Runtime {
         outcome
     }
 
-    /// The sequence of one run.
+    /// The sequence of one run. Sets `redactor` as soon as the values of the run's secrets are known.
     fn run_steps(
         &self,
         run_id: RunId,
         request: &RunRequest,
         context: RunContext<'_>,
+        redactor: &mut Redactor,
     ) -> Result<CompletedRun<'_>, RunError> {
         let RunContext {
             session,
@@ -152,6 +160,18 @@ impl Runtime {
             catalog: &catalog,
         };
         let decision = self.decide_all(&checked, &skills.main, &skills.others)?;
+        let GrantedRun {
+            spec,
+            setup,
+            secrets,
+            warnings,
+        } = self.grant_access(request, spec, setup, &decision.decision)?;
+        redactor.clone_from(&secrets.redactor);
+        let checked = CheckedRequest {
+            request: &redact_request(request, redactor),
+            profile: setup.profile,
+            ..checked
+        };
         let (run_workspace, limits) = self.open_workspace(&spec, &setup)?;
         let spec = JobSpec {
             collection: {
@@ -175,6 +195,7 @@ impl Runtime {
         let started = StartedRun {
             digest: skills.main.1.digest(),
             decision: &decision.decision,
+            secrets: &secrets,
             limits: &spec.limits,
             inputs: &staged,
             workspace: run_workspace.workspace(),
@@ -187,7 +208,8 @@ impl Runtime {
             baseline,
             export,
             keep_files,
-            warnings: decision.warnings,
+            warnings: [decision.warnings, warnings].concat(),
+            secrets,
             phases: PhaseDurations {
                 accept,
                 freeze,
@@ -196,6 +218,7 @@ impl Runtime {
             },
         };
         let outcome = self.complete(spec, &setup, job, clock, &mut events);
+        let outcome = outcome.map_err(|error| error.without_values(redactor));
         self.record_end(recorded, outcome.as_ref().map(|completed| &completed.report))?;
         outcome
     }
@@ -215,12 +238,20 @@ impl Runtime {
             links,
             warnings,
         } = job.staged;
-        let execution = self.execute(&spec, setup, job.skills, links, job.workspace.workspace(), events)?;
+        let execution = self.execute(
+            &spec,
+            setup,
+            (job.skills, &job.secrets),
+            links,
+            job.workspace.workspace(),
+            events,
+        )?;
         let run = clock.lap();
         let collected = collect_outputs(job.workspace.workspace(), &spec.collection, &job.baseline);
         // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
         let cleanup = job.workspace.into_cleanup(setup.executor, &spec.limits);
-        let mut outputs = collected?;
+        let mut outputs = redact_outputs(collected?, &job.secrets.redactor);
+        let secret_warnings = warn_about_files(&mut outputs, &job.secrets.redactor);
         events.emit(|| RunEvent::Collected {
             files: outputs.files.len(),
         });
@@ -250,20 +281,18 @@ impl Runtime {
             execution,
             outputs,
             saved: saved.files,
-            warnings: unused_grant_warning(setup.profile, &self.settings.granted_hosts)
-                .into_iter()
-                .chain(
-                    [
-                        job.warnings,
-                        warnings,
-                        limit_warnings,
-                        saved.warnings,
-                        export_failures.clone(),
-                    ]
-                    .concat(),
-                )
-                .collect(),
+            secrets: job.secrets.injections(),
+            warnings: [
+                job.warnings,
+                warnings,
+                limit_warnings,
+                secret_warnings,
+                saved.warnings,
+                export_failures.clone(),
+            ]
+            .concat(),
         });
+        let report = redact_report(report, &job.secrets.redactor);
         let phases = PhaseDurations {
             run,
             collect,
@@ -283,7 +312,7 @@ impl Runtime {
         &self,
         spec: &JobSpec,
         setup: &RunSetup<'_>,
-        skills: FrozenSkills,
+        (skills, secrets): (FrozenSkills, &RunSecrets),
         links: Vec<StagedLink>,
         workspace: &Workspace,
         events: &mut EventSink<'_>,
@@ -293,7 +322,8 @@ impl Runtime {
         let profile_env = setup.profile.initial_environment(|name| host.get(name).cloned());
         let mount_points = self.freezer.store().open_mount_points(&skills.names())?;
         let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?
-            .with_network(setup.network.clone());
+            .with_network(setup.network.clone())
+            .with_secrets(secrets.variables(), secrets.redactor.clone());
         let result = setup.executor.run(RunParams {
             spec,
             profile: setup.profile,

@@ -1,11 +1,13 @@
 //! Builds the report of a run from the results of all steps. Pure; it cannot fail.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use skillbox_executor::ExecutionResult;
 use skillbox_executor::workspace::{CollectedFile, Outputs};
 use skillbox_model::{
-    Digest, EndedBy, ExecutorKind, LayerState, Limits, OutputFile, RunId, RunReport, StagedInput, Tier,
+    Digest, EndedBy, ExecutorKind, LayerState, Limits, OutputFile, RunId, RunReport, SecretInjection, SecretName,
+    StagedInput, Tier,
 };
 
 use crate::hint::{FinishedRun, find_hint};
@@ -28,6 +30,7 @@ pub(crate) struct ReportParts {
     pub execution: ExecutionResult,
     pub outputs: Outputs,
     pub saved: Vec<SavedFile>,
+    pub secrets: BTreeMap<SecretName, SecretInjection>,
     pub warnings: Vec<String>,
 }
 
@@ -118,6 +121,7 @@ pub(crate) fn build_report(parts: ReportParts) -> RunReport {
         refused_outputs: parts.outputs.refused,
         usage,
         network,
+        secrets: parts.secrets,
         enforcement,
     }
 }

@@ -7,9 +7,7 @@ use skillbox_executor::CancelToken;
 use skillbox_executor::snapshot::Snapshot;
 use skillbox_executor::workspace::{StagedInputs, Workspace};
 use skillbox_loader::SkillHooks;
-use skillbox_model::{
-    Digest, Grants, Limits, RelPath, RunId, RunReport, RunRequest, SessionId, SkillName, with_causes,
-};
+use skillbox_model::{Digest, Limits, RelPath, RunId, RunReport, RunRequest, SessionId, SkillName, with_causes};
 use skillbox_repository::{Catalog, MAX_SKILL_MD_BYTES, SkillEntry, frontmatter_json};
 use skillbox_sandbox::Profile;
 use skillbox_trust::{AuditEvent, AuditRun, Decision};
@@ -17,7 +15,10 @@ use skillbox_trust::{AuditEvent, AuditRun, Decision};
 use crate::ended_run::command_text;
 use crate::history::{HistoryError, RegisteredRun, RunStart};
 use crate::run_id::new_run_id;
-use crate::trust::{RunParts, SkillDecision, describe_denied_run, describe_end, describe_run, digest_inputs};
+use crate::secrets::RunSecrets;
+use crate::trust::{
+    HostGrants, RunParts, SkillDecision, describe_denied_run, describe_end, describe_run, digest_inputs,
+};
 use crate::{RunError, Runtime};
 
 /// A request whose skills are checked.
@@ -32,6 +33,7 @@ pub(crate) struct CheckedRequest<'a> {
 pub(crate) struct StartedRun<'a> {
     pub(crate) digest: Digest,
     pub(crate) decision: &'a Decision,
+    pub(crate) secrets: &'a RunSecrets,
     pub(crate) limits: &'a Limits,
     pub(crate) inputs: &'a StagedInputs,
     pub(crate) workspace: &'a Workspace,
@@ -63,7 +65,11 @@ impl Runtime {
         let entry = self.find_skill(checked.catalog, name, "skill")?;
         let digest = snapshot.digest();
         // A request can name only profiles that the host allows, and asks for nothing else beyond its confinement.
-        let decided = self.trust.decide(entry, &digest, &Grants::default());
+        let granted = HostGrants {
+            configured: self.configured_grants(entry, &digest),
+            one_call: self.call_grants(),
+        };
+        let decided = self.trust.decide(entry, &digest, &granted);
         if let Err(RunError::Refused { refusal, .. }) = &decided
             && self.trust.is_recording()
         {
@@ -126,6 +132,7 @@ impl Runtime {
             skill,
             digest: started.digest,
             decision: started.decision,
+            secrets: started.secrets.injections(),
             limits: started.limits,
             inputs: inputs.map_err(RunError::InputDigest)?,
         });
@@ -167,12 +174,13 @@ impl Runtime {
     pub(crate) fn keep_run(
         &self,
         registered: Result<Option<RegisteredRun>, HistoryError>,
+        request: &RunRequest,
         outcome: Result<&mut RunReport, &RunError>,
     ) {
         let stored = registered.and_then(|registered| match (registered, &outcome) {
             (None, _) => Ok(()),
-            (Some(run), Ok(report)) => self.history.end(run, Ok(report)),
-            (Some(run), Err(error)) => self.history.end(run, Err(error.body())),
+            (Some(run), Ok(report)) => self.history.end(run, command_text(request), Ok(report)),
+            (Some(run), Err(error)) => self.history.end(run, command_text(request), Err(error.body())),
         });
         let Err(error) = stored else { return };
         let warning = format!("the run is not in the history: {}", with_causes(&error));

@@ -1,5 +1,6 @@
 //! The runtime: the parts that all runs share.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use skillbox_executor::snapshot::{Snapshot, SnapshotStore, SnapshotUsage};
 use skillbox_executor::workspace::{InputSource, Owner, open_in_workspace};
 use skillbox_executor::{CancelToken, Executor, ExecutorError};
 use skillbox_loader::{CatalogSnapshotCache, SkillsState};
-use skillbox_model::{Digest, ErrorCode, ExecutorKind, RelPath, SessionId, SkillName, TenantName, with_causes};
+use skillbox_model::{
+    Digest, ErrorCode, ExecutorKind, HostPort, RelPath, SecretName, SessionId, SkillName, TenantName, with_causes,
+};
 use skillbox_repository::{Catalog, Diagnostic, Repository, SkillEntry};
 use skillbox_sandbox::{Profile, Profiles};
 
@@ -20,6 +23,7 @@ use crate::extracted_skills::ExtractedSkills;
 use crate::freeze::SkillFreezer;
 use crate::history::RunHistory;
 use crate::network::{network_access, select_profile};
+use crate::secrets::{ConfiguredSecrets, SecretStore};
 use crate::session::{Fork, SessionError, SessionStore, list_forks, read_skills_state};
 use crate::stored_bytes::StoredBytes;
 use crate::trust::Trust;
@@ -58,6 +62,9 @@ pub struct Runtime {
     pub(crate) observer: RunObserver,
     stored_bytes: StoredBytes,
     pub(crate) trust: Arc<Trust>,
+    pub(crate) secrets: Arc<SecretStore>,
+    /// The secrets that the operator grants to every run on the command line of this process.
+    pub(crate) call_secrets: Arc<BTreeSet<SecretName>>,
     pub(crate) history: Arc<RunHistory>,
 }
 
@@ -81,6 +88,8 @@ impl Runtime {
             extracted_skills: extracted_skills.into(),
             scratch_sessions: SessionStore::new(below("scratch"), owner),
             trust: Trust::new(settings.trust.clone()).into(),
+            secrets: SecretStore::new(settings.secrets.clone()).into(),
+            call_secrets: Arc::default(),
             history: RunHistory::new(&settings.state_dir, settings.history).into(),
             repository,
             profiles: profiles.into(),
@@ -107,6 +116,8 @@ impl Runtime {
             sessions: SessionStore::new(root.join("sessions"), owner),
             scratch_sessions: SessionStore::new(root.join("scratch"), owner),
             trust: self.trust.clone(),
+            secrets: self.secrets.clone(),
+            call_secrets: self.call_secrets.clone(),
             history: self.history.clone(),
             freezer: self.freezer.clone(),
             catalog_snapshots: self.catalog_snapshots.clone(),
@@ -119,6 +130,12 @@ impl Runtime {
             observer: self.observer.clone(),
             stored_bytes: self.stored_bytes.clone(),
         }
+    }
+
+    /// The same runtime, which grants these secrets to every run.
+    pub fn with_call_secrets(mut self, names: BTreeSet<SecretName>) -> Self {
+        self.call_secrets = names.into();
+        self
     }
 
     /// The same runtime with artifacts stored outside the state directory.
@@ -184,6 +201,11 @@ impl Runtime {
     /// The forks of a stored session, oldest first.
     pub fn session_forks(&self, id: &SessionId) -> Result<Vec<Fork>, RunError> {
         Ok(list_forks(&self.sessions.open(id)?)?)
+    }
+
+    /// Replaces the configured secrets. Runs that have started keep theirs.
+    pub fn replace_secrets(&self, secrets: ConfiguredSecrets) {
+        self.secrets.replace(secrets);
     }
 
     /// The profiles of this host.
@@ -320,7 +342,16 @@ impl Runtime {
 
     /// The profile that a request names, if the host allows it.
     pub(crate) fn resolve_profile(&self, name: Option<&str>) -> Result<&Profile, RunError> {
-        let name = select_profile(name, &self.settings.default_profile, &self.settings.granted_hosts);
+        self.resolve_profile_for(name, &self.settings.granted_hosts)
+    }
+
+    /// The profile of a run that was granted these hosts.
+    pub(crate) fn resolve_profile_for(
+        &self,
+        name: Option<&str>,
+        granted: &BTreeSet<HostPort>,
+    ) -> Result<&Profile, RunError> {
+        let name = select_profile(name, &self.settings.default_profile, granted);
         let known = || {
             let names: Vec<&str> = self.profiles.iter().map(|profile| profile.name.as_str()).collect();
             names.join(", ")

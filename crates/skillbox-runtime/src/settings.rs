@@ -11,6 +11,7 @@ use skillbox_model::{ExecutorKind, HostPort};
 
 use crate::HostDirectories;
 use crate::history::HistoryLimits;
+use crate::secrets::ConfiguredSecrets;
 use crate::trust::TrustSettings;
 
 /// How long a run waits for another run of its session by default. Equal to the default wall-clock limit of a run.
@@ -40,6 +41,8 @@ pub struct RuntimeSettings {
     pub watch_skills: bool,
     /// The hosts that the operator grants to every run whose profile has an allow-list.
     pub granted_hosts: BTreeSet<HostPort>,
+    /// The configured secrets.
+    pub secrets: ConfiguredSecrets,
     /// The largest limits that requests may set.
     pub request_caps: RequestCaps,
     /// Which snapshots of skills are kept.
@@ -67,6 +70,7 @@ impl RuntimeSettings {
             session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
             watch_skills: false,
             granted_hosts: BTreeSet::new(),
+            secrets: ConfiguredSecrets::default(),
             request_caps: RequestCaps::default(),
             snapshot_retention: SnapshotRetention::default(),
         }

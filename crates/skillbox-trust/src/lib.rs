@@ -25,7 +25,8 @@ pub use audit::{
     verify_log_with, visit_records,
 };
 pub use decide::{
-    Decision, DecisionInput, DenyEntry, DenyEntryError, Refusal, RefusalReason, TrustMode, TrustPolicy, decide,
+    Decision, DecisionInput, DenyEntry, DenyEntryError, Refusal, RefusalReason, TrustMode, TrustPolicy,
+    approve_command, decide,
 };
 pub use declared_needs::{NETWORK_KEY, NeedsError, SECRETS_KEY, parse_declared_needs};
 pub use error::TrustError;

@@ -16,6 +16,7 @@ mod interrupt;
 mod logging;
 mod render;
 mod runtime_setup;
+mod secret_source;
 mod settings;
 mod sources;
 mod trace_export;

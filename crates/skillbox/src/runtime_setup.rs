@@ -23,6 +23,7 @@ use crate::egress_setup::new_egress;
 use crate::failure::Failure;
 use crate::render::diagnostics::DiagnosticsStyle;
 use crate::render::{Terminal, diagnostics};
+use crate::secret_source::configured_secrets;
 use crate::settings::{Environment, HostSettings, LogLevel};
 use crate::sources::{NamedSkill, skills_root_directories};
 use crate::trust_setup;
@@ -176,7 +177,7 @@ pub fn open_for_run(
     };
     let profiles = match shipped {
         Some(usable) => LoadedProfiles {
-            usable,
+            usable: with_profile_for_approved_hosts(usable, profile, context),
             broken: BTreeMap::new(),
         },
         None => load_profiles(context, terminal)?,
@@ -190,6 +191,16 @@ pub fn open_for_run(
         named_skill,
     };
     open(context, host, options, terminal)
+}
+
+/// An approval can grant hosts, which turn the default profile into the one with a network. Which approval counts is known
+/// only when the skill is frozen.
+fn with_profile_for_approved_hosts(usable: Profiles, profile: &str, context: &Context<'_>) -> Profiles {
+    if profile == "default" && trust_setup::has_approvals(context) {
+        usable.with_shipped("network")
+    } else {
+        usable
+    }
 }
 
 fn open(
@@ -252,6 +263,7 @@ fn open(
         session_lock_timeout: DEFAULT_SESSION_LOCK_TIMEOUT,
         watch_skills: options.lifetime == Lifetime::Server,
         granted_hosts,
+        secrets: configured_secrets(context.layers),
         request_caps: RequestCaps {
             inputs: host.max_inputs,
             files: host.max_output_files as u64,

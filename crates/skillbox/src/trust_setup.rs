@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use skillbox_model::ErrorCode;
@@ -17,14 +17,23 @@ use crate::settings::Environment;
 /// A public key or a chain of certificates is smaller.
 const MAX_KEY_BYTES: u64 = 1 << 20;
 
+/// The directory of the host key, the approvals and the audit log.
+fn trust_directory(context: &Context<'_>) -> PathBuf {
+    match &context.trust.trust_dir {
+        Some(directory) => directory.clone(),
+        None => context.settings.state_dir.join("trust"),
+    }
+}
+
+/// Whether this host has ever approved a skill.
+pub fn has_approvals(context: &Context<'_>) -> bool {
+    trust_directory(context).join("approvals").exists()
+}
+
 /// The trust settings of this invocation.
 pub fn trust_settings(context: &Context<'_>) -> Result<TrustSettings, Failure> {
     let settings = context.trust;
-    let directory = match &settings.trust_dir {
-        Some(directory) => directory.clone(),
-        None => context.settings.state_dir.join("trust"),
-    };
-    let defaults = TrustSettings::in_directory(directory);
+    let defaults = TrustSettings::in_directory(trust_directory(context));
     let publishers = read_publishers(context)?;
     if let Some(name) = settings
         .require_signature

@@ -7,3 +7,5 @@ mod history;
 mod mutations;
 mod records;
 mod support;
+
+pub use support::repetitions;

@@ -133,6 +133,7 @@ impl DockerExecutor {
         let supervised = supervise(
             &mut lease.connection,
             &spec.limits,
+            &job.redactor,
             &spec.stdin,
             cancel,
             events,
@@ -151,7 +152,7 @@ impl DockerExecutor {
         };
         // Only the runner is left in the container. Its removal happens in the background.
         drop(lease);
-        let result = build_result(supervised, exec_error, enforcement, &mut warnings);
+        let result = build_result(supervised, exec_error, enforcement, &mut warnings, events);
         events.emit(|| RunEvent::Ended {
             ended_by: result.outcome.ended_by,
         });
@@ -502,6 +503,7 @@ fn build_result(
     exec_error: Option<i32>,
     enforcement: Enforcement,
     warnings: &mut Vec<String>,
+    events: &mut EventSink<'_>,
 ) -> ExecutionResult {
     let end = supervised.end.unwrap_or_default();
     let (outcome, outcome_warnings) = decide_outcome(&RunEvidence {
@@ -523,8 +525,8 @@ fn build_result(
     }
     ExecutionResult {
         outcome,
-        stdout: supervised.stdout.finish(),
-        stderr: supervised.stderr.finish(),
+        stdout: supervised.stdout.finish(events),
+        stderr: supervised.stderr.finish(events),
         duration: supervised.duration,
         usage: ResourceUsage {
             cpu_ms: end.cpu_micros.div_ceil(1000),

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use skillbox_model::{Limits, OutputBytes, RunEvent, Stream};
+use skillbox_model::{Limits, RunEvent, Stream};
 use skillbox_runner::{CommandResult, KillCause, ToExecutor, ToRunner};
 
 use super::DockerError;
 use super::runner_connection::{ConnectionEvent, RunnerConnection};
 use crate::outcome::KillReason;
-use crate::{CancelToken, EventSink, OutputCapture};
+use crate::output_stream::OutputStream;
+use crate::{CancelToken, EventSink, Redactor};
 
 /// The runner must answer a kill request within this time. Otherwise the container is killed.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,8 +20,8 @@ const STDIN_WINDOW_BYTES: usize = 64 << 10;
 
 /// The result of [`supervise`].
 pub(super) struct SupervisionResult {
-    pub stdout: OutputCapture,
-    pub stderr: OutputCapture,
+    pub stdout: OutputStream,
+    pub stderr: OutputStream,
     /// Set if this process or the runner killed the command.
     pub kill_reason: Option<KillReason>,
     /// The final message of the runner; none if it did not answer.
@@ -32,6 +33,7 @@ pub(super) struct SupervisionResult {
 pub(super) fn supervise(
     connection: &mut RunnerConnection,
     limits: &Limits,
+    redactor: &Redactor,
     stdin: &[u8],
     cancel: &CancelToken,
     events: &mut EventSink<'_>,
@@ -41,8 +43,8 @@ pub(super) fn supervise(
     events.emit(|| RunEvent::Started);
     let cap = usize::try_from(limits.output.bytes()).unwrap_or(usize::MAX);
     let mut result = SupervisionResult {
-        stdout: OutputCapture::new(cap),
-        stderr: OutputCapture::new(cap),
+        stdout: OutputStream::new(Stream::Stdout, cap, redactor),
+        stderr: OutputStream::new(Stream::Stderr, cap, redactor),
         kill_reason: None,
         end: None,
         duration: Duration::ZERO,
@@ -57,17 +59,11 @@ pub(super) fn supervise(
         let token = result.kill_reason.is_none().then_some(cancel);
         let reason = match connection.next_event(deadline, token)? {
             ConnectionEvent::Output(stream, data) => {
-                let capture = match stream {
+                let output = match stream {
                     Stream::Stdout => &mut result.stdout,
                     Stream::Stderr => &mut result.stderr,
                 };
-                let offset = capture.total_bytes();
-                capture.push(&data);
-                events.emit(|| RunEvent::Output {
-                    stream,
-                    bytes: OutputBytes(data),
-                    offset,
-                });
+                output.push(&data, events);
                 // Checked here as well, because continuous output would otherwise prevent the timeout event.
                 (Instant::now() >= deadline).then_some(KillReason::Deadline)
             }

@@ -248,11 +248,13 @@ impl LocalExecutor {
                 check_limits: &mut check_limits,
                 check_interval: LIMIT_CHECK_INTERVAL,
                 output_capacity: usize::try_from(spec.limits.output.bytes()).unwrap_or(usize::MAX),
+                redactor: &job.redactor,
                 events,
             },
         )
         .map_err(LocalError::Supervise)?;
         let duration = begin.elapsed();
+        let (stdout, stderr) = (supervised.stdout.finish(events), supervised.stderr.finish(events));
         let sandbox_end = sandbox.finish(&plan).map_err(LocalError::Launch)?;
         let network = network.map(RunNetwork::finish);
         if let Some(worker) = &self.cleanup_worker {
@@ -287,8 +289,8 @@ impl LocalExecutor {
         });
         Ok(ExecutionResult {
             outcome,
-            stdout: supervised.stdout.finish(),
-            stderr: supervised.stderr.finish(),
+            stdout,
+            stderr,
             duration,
             usage: sandbox_end.usage,
             enforcement: sandbox_end.enforcement,

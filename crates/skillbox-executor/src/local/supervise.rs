@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use skillbox_model::{OutputBytes, RunEvent, Stream};
+use skillbox_model::Stream;
 
 use crate::outcome::KillReason;
-use crate::{CancelToken, EventSink, OutputCapture};
+use crate::output_stream::OutputStream;
+use crate::{CancelToken, EventSink, Redactor};
 
 /// Our ends of the script's standard streams.
 pub(crate) struct Pipes {
@@ -42,14 +43,16 @@ pub(crate) struct SupervisionParams<'a, 'b> {
     pub check_interval: Duration,
     /// The maximum number of captured bytes of each stream.
     pub output_capacity: usize,
+    /// Removes the values of secrets from the output.
+    pub redactor: &'a Redactor,
     /// Receives the events.
     pub events: &'a mut EventSink<'b>,
 }
 
 /// The result of [`supervise`].
 pub(crate) struct SupervisionResult {
-    pub stdout: OutputCapture,
-    pub stderr: OutputCapture,
+    pub stdout: OutputStream,
+    pub stderr: OutputStream,
     /// Set if the run was killed.
     pub kill_reason: Option<KillReason>,
 }
@@ -66,8 +69,8 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
         write_ends,
     } = pipes;
     let mut streams = [
-        StreamReader::new(Stream::Stdout, stdout, params.output_capacity)?,
-        StreamReader::new(Stream::Stderr, stderr, params.output_capacity)?,
+        StreamReader::new(Stream::Stdout, stdout, &params)?,
+        StreamReader::new(Stream::Stderr, stderr, &params)?,
     ];
     if let Some((fd, _)) = &stdin {
         set_nonblocking(fd)?;
@@ -124,7 +127,7 @@ pub(crate) fn supervise(pipes: Pipes, params: SupervisionParams<'_, '_>) -> std:
     for reader in &mut streams {
         reader.read_available(&mut buffer, params.events);
     }
-    let [stdout, stderr] = streams.map(|reader| reader.capture);
+    let [stdout, stderr] = streams.map(|reader| reader.output);
     Ok(SupervisionResult {
         stdout,
         stderr,
@@ -206,20 +209,18 @@ fn set_nonblocking(fd: &OwnedFd) -> std::io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
-/// Reads one output stream into its capture.
+/// Reads one output stream.
 struct StreamReader {
-    stream: Stream,
     fd: Option<OwnedFd>,
-    capture: OutputCapture,
+    output: OutputStream,
 }
 
 impl StreamReader {
-    fn new(stream: Stream, fd: OwnedFd, cap: usize) -> std::io::Result<Self> {
+    fn new(stream: Stream, fd: OwnedFd, params: &SupervisionParams<'_, '_>) -> std::io::Result<Self> {
         set_nonblocking(&fd)?;
         Ok(Self {
-            stream,
             fd: Some(fd),
-            capture: OutputCapture::new(cap),
+            output: OutputStream::new(stream, params.output_capacity, params.redactor),
         })
     }
 
@@ -230,13 +231,7 @@ impl StreamReader {
             match rustix::io::read(fd, &mut *buffer) {
                 Ok(0) => self.fd = None,
                 Ok(count) => {
-                    let offset = self.capture.total_bytes();
-                    self.capture.push(&buffer[..count]);
-                    events.emit(|| RunEvent::Output {
-                        stream: self.stream,
-                        bytes: OutputBytes(buffer[..count].to_vec()),
-                        offset,
-                    });
+                    self.output.push(&buffer[..count], events);
                     if count < buffer.len() {
                         return;
                     }

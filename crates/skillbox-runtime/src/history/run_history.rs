@@ -104,10 +104,11 @@ impl RunHistory {
         Ok(Some(RegisteredRun { run, slot }))
     }
 
-    /// Stores how a run ended.
+    /// Stores how a run ended. Only now it is known which values its command may not contain.
     pub(crate) fn end(
         &self,
         registered: RegisteredRun,
+        command: String,
         outcome: Result<&RunReport, ErrorBody>,
     ) -> Result<(), HistoryError> {
         let RegisteredRun { run, slot } = registered;
@@ -119,6 +120,7 @@ impl RunHistory {
             status,
             report,
             error,
+            command,
             ended_ms: Some(now_ms()),
             ..run
         };
@@ -308,6 +310,10 @@ mod tests {
 
     use super::*;
 
+    fn command_of(number: usize) -> String {
+        format!("{number} {}", "x".repeat(2_000))
+    }
+
     fn add_runs(history: &RunHistory, count: usize) -> Vec<RunId> {
         let cancel = CancelToken::new().unwrap();
         let add = |number: usize| {
@@ -317,12 +323,12 @@ mod tests {
                 skill: "one",
                 tenant: None,
                 session: None,
-                command: format!("{number} {}", "x".repeat(2_000)),
+                command: command_of(number),
                 cancel: &cancel,
             };
             let registered = history.start(start).unwrap().unwrap();
             let refused = ErrorBody::new(ErrorCode::Busy, "a test");
-            history.end(registered, Err(refused)).unwrap();
+            history.end(registered, command_of(number), Err(refused)).unwrap();
             run_id
         };
         (0..count).map(add).collect()

@@ -83,7 +83,7 @@ impl Runtime {
 }
 
 /// Containers cannot reach allowed hosts yet. A run that needs them is refused, and never gets less than it was granted.
-fn refuse_network_in_container(executor: &Executor, network: &NetworkAccess) -> Result<(), RunError> {
+pub(super) fn refuse_network_in_container(executor: &Executor, network: &NetworkAccess) -> Result<(), RunError> {
     if executor.kind() == ExecutorKind::Local || network.is_empty() {
         return Ok(());
     }

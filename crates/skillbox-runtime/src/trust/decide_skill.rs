@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use skillbox_model::{Digest, Grants};
 use skillbox_repository::SkillEntry;
 use skillbox_trust::{
-    Approval, Decision, DecisionInput, NETWORK_KEY, Refusal, RefusalReason, SECRETS_KEY, SignatureStatus, decide,
-    parse_declared_needs,
+    Approval, Decision, DecisionInput, NETWORK_KEY, Refusal, RefusalReason, SECRETS_KEY, SignatureStatus,
+    approve_command, decide, parse_declared_needs,
 };
 
 use super::skill_files::read_skill_files;
@@ -16,6 +16,15 @@ use crate::RunError;
 
 /// The number of digests whose signature status is kept in memory.
 const SIGNATURE_CACHE_CAPACITY: usize = 1_024;
+
+/// What the host grants to a skill, besides its approval.
+#[derive(Debug, Default)]
+pub(crate) struct HostGrants {
+    /// In its configuration.
+    pub(crate) configured: Grants,
+    /// On the command line of this process.
+    pub(crate) one_call: Grants,
+}
 
 /// The decision for one skill, and what the caller should know.
 #[derive(Debug)]
@@ -31,7 +40,7 @@ impl Trust {
         &self,
         entry: &SkillEntry,
         digest: &Digest,
-        requested: &Grants,
+        granted: &HostGrants,
     ) -> Result<SkillDecision, RunError> {
         let policy = &self.settings.policy;
         let approval = self.find_approval(digest)?;
@@ -41,14 +50,13 @@ impl Trust {
         };
         let signature = self.signature_status(entry, digest)?;
         let (declared, mut warnings) = declared_needs(entry);
-        let one_call = Grants::default();
         let input = DecisionInput {
             skill: entry.name(),
             digest,
-            requested,
+            requested: &Grants::default(),
             declared: &declared,
-            configured: &self.settings.configured_grants,
-            one_call: &one_call,
+            configured: &granted.configured,
+            one_call: &granted.one_call,
             approval: approval.as_deref(),
             lock: lock.as_deref(),
             signature: &signature,
@@ -60,9 +68,10 @@ impl Trust {
         })?;
         if !decision.ungranted_needs.is_empty() {
             warnings.push(format!(
-                "the skill {} declares that it needs {}, which nobody granted",
+                "the skill {} declares that it needs {}, which nobody granted; grant it with `{}`",
                 entry.name(),
-                decision.ungranted_needs
+                decision.ungranted_needs,
+                approve_command(entry.name(), &decision.ungranted_needs)
             ));
         }
         Ok(SkillDecision { decision, warnings })

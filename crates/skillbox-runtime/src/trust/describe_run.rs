@@ -1,7 +1,10 @@
 //! The texts and numbers that the audit log has of a run.
 
+use std::collections::BTreeMap;
+
 use skillbox_model::{
-    Digest, Grants, LayerState, Limits, ProfileName, RunId, RunReport, RunRequest, SkillName, with_causes,
+    Digest, Grants, LayerState, Limits, ProfileName, RunId, RunReport, RunRequest, SecretInjection, SecretName,
+    SkillName, with_causes,
 };
 use skillbox_sandbox::Profile;
 use skillbox_trust::{Decision, FileDigest, RunDescription, RunEnd};
@@ -18,6 +21,7 @@ pub(crate) struct RunParts<'a> {
     pub(crate) skill: &'a SkillName,
     pub(crate) digest: Digest,
     pub(crate) decision: &'a Decision,
+    pub(crate) secrets: BTreeMap<SecretName, SecretInjection>,
     pub(crate) limits: &'a Limits,
     pub(crate) inputs: Vec<FileDigest>,
 }
@@ -35,6 +39,7 @@ pub(crate) fn describe_run(parts: RunParts<'_>) -> RunDescription {
         profile_digest: parts.profile_digest,
         limits: Some(parts.limits.clone()),
         grants: parts.decision.grants.clone(),
+        secrets: parts.secrets,
         inputs: parts.inputs,
     }
 }
@@ -57,6 +62,7 @@ pub(crate) fn describe_denied_run(
         profile_digest: None,
         limits: None,
         grants: Grants::default(),
+        secrets: BTreeMap::new(),
         inputs: Vec::new(),
     }
 }

@@ -8,8 +8,8 @@ mod settings;
 mod skill_files;
 mod trust_directory;
 
-pub(crate) use decide_skill::SkillDecision;
 pub use decide_skill::declared_needs;
+pub(crate) use decide_skill::{HostGrants, SkillDecision};
 pub(crate) use describe_run::{RunParts, describe_denied_run, describe_end, describe_run};
 pub(crate) use input_digests::digest_inputs;
 pub use settings::TrustSettings;

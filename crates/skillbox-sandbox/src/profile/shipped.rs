@@ -61,6 +61,17 @@ impl Profiles {
         Some(profiles)
     }
 
+    /// The same set with one more shipped profile.
+    pub fn with_shipped(mut self, name: &str) -> Self {
+        let others = Self::single_shipped(name).into_iter();
+        for profile in others.flat_map(|others| others.iter().cloned().collect::<Vec<_>>()) {
+            if self.get(profile.name.as_str()).is_none() {
+                self.insert(profile);
+            }
+        }
+        self
+    }
+
     /// Parses the YAML of the shipped profiles.
     fn parse_shipped() -> Self {
         let mut profiles = Self::empty();

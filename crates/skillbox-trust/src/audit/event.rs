@@ -2,9 +2,11 @@
 //!
 //! An event has digests of files and never their content, names of secrets and never their values, and no stdin.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use skillbox_model::{Digest, ErrorCode, Grants, Limits, ProfileName, RunId, SkillName};
+use skillbox_model::{Digest, ErrorCode, Grants, Limits, ProfileName, RunId, SecretInjection, SecretName, SkillName};
 
 use crate::manifest::sha256;
 
@@ -58,6 +60,8 @@ pub struct RunDescription {
     pub limits: Option<Limits>,
     /// The grants in force.
     pub grants: Grants,
+    /// How the script gets each secret.
+    pub secrets: BTreeMap<SecretName, SecretInjection>,
     /// The inputs.
     pub inputs: Vec<FileDigest>,
 }
@@ -230,6 +234,7 @@ fn run_fields(run: &RunDescription) -> Value {
         "profile": run.profile,
         "profile_digest": run.profile_digest,
         "request_id": run.request_id.as_deref().map(limited),
+        "secrets": run.secrets,
         "skill": run.skill,
         "skill_digest": run.digest,
     })

@@ -6,4 +6,4 @@ mod refusal;
 
 pub use decision::{Decision, DecisionInput, decide};
 pub use policy::{DenyEntry, DenyEntryError, TrustMode, TrustPolicy};
-pub use refusal::{Refusal, RefusalReason};
+pub use refusal::{Refusal, RefusalReason, approve_command};

@@ -79,10 +79,7 @@ impl Refusal {
                 format!("see `skillbox lock --check`; restore the files, or accept them with `skillbox lock {skill}`")
             }
             RefusalReason::GrantMissing(missing) => {
-                format!(
-                    "grant it with `skillbox approve {skill} {}`",
-                    missing.options().join(" ")
-                )
+                format!("grant it with `{}`", approve_command(&self.skill, missing))
             }
         }
     }
@@ -119,6 +116,15 @@ impl fmt::Display for Refusal {
 fn join(publishers: &[PublisherName]) -> String {
     let names: Vec<&str> = publishers.iter().map(PublisherName::as_str).collect();
     names.join(" or ")
+}
+
+/// The command that grants this to a skill.
+pub fn approve_command(skill: &SkillName, grants: &Grants) -> String {
+    format!(
+        "skillbox approve {} {}",
+        quote(skill.as_str()),
+        grants.options().join(" ")
+    )
 }
 
 /// A name for a command line.

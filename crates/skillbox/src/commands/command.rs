@@ -6,8 +6,8 @@ use skillbox_model::ExitCode;
 use super::output::print_output;
 use super::{
     approvals, approve, artifacts, audit, batch, call, completions, config, create, demo, docker, doctor, help, info,
-    list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, serve, session, sign, state, to_prompt,
-    tools, validate, verify,
+    list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, secrets, serve, session, sign, state,
+    to_prompt, tools, validate, verify,
 };
 use crate::context::Context;
 use crate::failure::Failure;
@@ -43,6 +43,7 @@ pub enum Command {
     Sign(Box<sign::SignArgs>),
     Verify(Box<verify::VerifyArgs>),
     Audit(Box<audit::AuditArgs>),
+    Secrets(secrets::SecretsArgs),
     Profiles(profiles::ProfilesArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
@@ -129,6 +130,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Sign(args) => return sign::run(args, context, terminal),
         Command::Verify(args) => return verify::run(args, context, terminal),
         Command::Audit(args) => return audit::run(args, context, terminal),
+        Command::Secrets(args) => return secrets::run(args, context, terminal),
         Command::Artifacts(args) => return artifacts::run(args, context, terminal),
         Command::State(args) => return state::run(args, context, terminal),
         Command::Profiles(args) => return profiles::run(args, context, terminal),

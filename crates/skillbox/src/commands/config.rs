@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use skillbox_model::SecretName;
 
 use super::config_trust::{self, TrustArgs};
 use super::output::{CommandOutput, print_output};
@@ -59,6 +60,8 @@ struct SettingsInForce {
     /// The settings of the working directory's file that are ignored because the user does not trust it.
     refused: Vec<String>,
     settings: Vec<SettingInForce>,
+    /// The names of the configured secrets.
+    secrets: Vec<SecretName>,
 }
 
 #[derive(Serialize)]
@@ -101,6 +104,7 @@ pub fn run(args: &ConfigArgs, context: &Context<'_>, terminal: &mut Terminal) ->
         config_files: context.layers.config_paths().map(ToOwned::to_owned).collect(),
         refused: context.layers.refusals().iter().map(ToString::to_string).collect(),
         settings: settings.map(SettingInForce::from).collect(),
+        secrets: context.layers.secrets().into_keys().collect(),
     };
     print_output(&in_force, context, terminal)
 }
@@ -144,6 +148,16 @@ impl CommandOutput for SettingsInForce {
                 22,
                 Tone::Plain,
                 &setting.value_with_origin,
+            );
+        }
+        let secrets: Vec<&str> = self.secrets.iter().map(SecretName::as_str).collect();
+        if !secrets.is_empty() {
+            page.labelled(
+                2,
+                Span::new(Tone::Name, "secrets"),
+                22,
+                Tone::Plain,
+                &secrets.join(", "),
             );
         }
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use skillbox_executor::LocalExecutor;
 use skillbox_executor::docker::DaemonFindings;
-use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, Tier, with_causes};
+use skillbox_model::{Enforcement, ErrorBody, ExitCode, Layer, LayerState, SecretName, Tier, with_causes};
 use skillbox_sandbox::{Availability, HostFacts, Profiles, SpawnerOptions};
 
 use super::audit_forward::{self, ReceiverStatus};
@@ -41,6 +41,8 @@ pub struct HostReport {
     /// The receiver of audit records, if one is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     audit_forward: Option<ReceiverStatus>,
+    /// The names of the configured secrets; `skillbox secrets check` reads their sources.
+    secrets: Vec<SecretName>,
 }
 
 /// The Docker daemon, or why it cannot be used.
@@ -86,6 +88,7 @@ pub fn run(_: &DoctorArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     };
     let mut report = check_host(&executor, &profiles, docker);
     report.audit_forward = audit_forward::find_status(context, &open_trust(context)?)?;
+    report.secrets = context.layers.secrets().into_keys().collect();
     Ok(report)
 }
 
@@ -120,6 +123,7 @@ fn check_host(executor: &LocalExecutor, profiles: &Profiles, docker: DockerStatu
         profiles: trials,
         docker,
         audit_forward: None,
+        secrets: Vec::new(),
     }
 }
 
@@ -184,6 +188,11 @@ impl CommandOutput for HostReport {
         if let Some(status) = &self.audit_forward {
             page.heading("forwarding of audit records");
             status.render_at(page, 2, 24);
+        }
+        if !self.secrets.is_empty() {
+            page.heading("secrets");
+            let names: Vec<&str> = self.secrets.iter().map(SecretName::as_str).collect();
+            page.labelled(2, Span::plain("configured"), 24, Tone::Plain, &names.join(", "));
         }
         if !self.missing.is_empty() {
             page.heading("missing features and fixes");

@@ -66,6 +66,16 @@ struct ReferenceEntry {
     value_with_origin: String,
 }
 
+/// The tables of secrets, which are not settings: they have no flag and no variable.
+const SECRETS_MARKDOWN: &str = "\n## Secrets\n\n\
+    Each table `[secrets.NAME]` of the config file is a secret; `skillbox secrets check` reads their sources. A file of the working\n\
+    directory may have them only if you trust it. See [network.md](network.md#secrets).\n\n\
+    | key | type | default | meaning |\n|---|---|---|---|\n\
+    | `from` | text | required | `env:VARIABLE`, `file:/absolute/path` or `command:COMMAND`, read when a run needs the value |\n\
+    | `hosts` | list of hosts | required for `header` | The hosts that may receive the value |\n\
+    | `skills` | list of names and digests | none | The skills that have the secret without an approval |\n\
+    | `inject` | `header`, `env` | `header` | Whether the script holds a placeholder or the value |\n";
+
 /// Prints the reference as text or as JSON.
 pub fn run(context: &Context<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let entries = reference_entries(context)?;
@@ -126,6 +136,7 @@ pub fn print_markdown(context: &Context<'_>, terminal: &mut Terminal) -> Result<
     for group in all_groups() {
         text.push_str(&group_markdown(group, &entries));
     }
+    text.push_str(SECRETS_MARKDOWN);
     text.push_str("\n## Other environment variables\n\n| variable | meaning |\n|---|---|\n");
     for (name, meaning) in OTHER_VARIABLES {
         let name = name.replace(", ", "`, `");

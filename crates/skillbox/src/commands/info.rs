@@ -10,6 +10,7 @@ use skillbox_repository::{
 use skillbox_runtime::hook_diagnostics;
 
 use super::output::CommandOutput;
+use super::skill_needs::SkillNeeds;
 use crate::catalog;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -38,6 +39,9 @@ pub struct SkillInfo {
     resources: ResourceLists,
     docs: Vec<RelPath>,
     overrides: Vec<ShadowedSkill>,
+    /// What the skill declares that it needs; absent if it declares nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<SkillNeeds>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -50,7 +54,10 @@ struct ResourceLists {
 }
 
 pub fn run(args: &InfoArgs, context: &Context<'_>, terminal: &Terminal) -> Result<SkillInfo, Failure> {
-    SkillInfo::read(&catalog::open_repository(context, terminal).catalog(), &args.name)
+    let catalog = catalog::open_repository(context, terminal).catalog();
+    let info = SkillInfo::read(&catalog, &args.name)?;
+    let needs = SkillNeeds::of(catalog::find_skill(&catalog, &args.name)?, &info.digest, context)?;
+    Ok(SkillInfo { needs, ..info })
 }
 
 impl SkillInfo {
@@ -81,6 +88,7 @@ impl SkillInfo {
             resources: ResourceLists::of(listing.resources),
             docs: dir.docs()?,
             overrides: overrides.cloned().collect(),
+            needs: None,
             diagnostics: found.chain(hook_diagnostics(entry)).chain(unlisted).collect(),
         })
     }
@@ -114,6 +122,9 @@ impl CommandOutput for SkillInfo {
             field(page, "shadows", &page.short_path(&shadowed.path));
         }
         self.render_fields(page);
+        if let Some(needs) = &self.needs {
+            needs.render(page);
+        }
         let ResourceLists {
             script,
             reference,

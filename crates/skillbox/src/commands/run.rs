@@ -16,6 +16,7 @@ use super::run_request::{ParsedRequest, RequestArgs};
 use super::run_skill;
 use super::run_spinner::RunSpinner;
 use super::run_summary::{SummaryStyle, print_summary};
+use super::secret_arguments::SecretArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -34,6 +35,7 @@ use crate::settings::{HostFlags, HostSettings, Origin, ResolvedSetting, TrustFla
     "skillbox run python-math                                   list the scripts",
     "skillbox run --request request.json --json                 request as JSON",
     "skillbox run weather --allow-net api.example.com -- 'python3 scripts/today.py'",
+    "skillbox run weather --secret API_TOKEN -- 'python3 scripts/today.py'",
 ))]
 pub struct RunArgs {
     #[command(flatten)]
@@ -47,6 +49,8 @@ pub struct RunArgs {
     /// Replace files that exist in the directory of --out-dir
     #[arg(long, requires = "out_dir")]
     force: bool,
+    #[command(flatten)]
+    secrets: SecretArgs,
     #[command(flatten)]
     host: HostFlags,
     #[command(flatten)]
@@ -91,7 +95,8 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
     };
     let target = (executor, profile);
     let inputs = (input_directories.as_slice(), named_skill.as_ref());
-    let runtime = runtime_setup::open_for_run(context, &host, inputs, spawner, target, terminal)?;
+    let runtime = runtime_setup::open_for_run(context, &host, inputs, spawner, target, terminal)?
+        .with_call_secrets(args.secrets.names());
     let shadow_warning = {
         let catalog = runtime.catalog();
         if let Some(name) = run_skill::resolve_name(&catalog, &request.skill, named_skill.as_ref())? {

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::logging;
 use crate::render::{Page, Span, Terminal, Tone};
 use crate::runtime_setup;
+use crate::secret_source::configured_secrets;
 use crate::settings::{self, AgentFlags, Environment, HostFlags, LogLevel, ServeFlags, ServeSettings, TrustFlags};
 use crate::trace_export::TraceExport;
 use crate::trust_setup::{open_trust, trust_failure};
@@ -169,6 +170,7 @@ fn read_settings(
         Ok(ReloadedSettings {
             limits: limits(&serve),
             tokens: serve.tokens,
+            secrets: configured_secrets(&layers),
         })
     }
 }

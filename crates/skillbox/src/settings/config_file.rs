@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use skillbox_model::Digest;
 
 use super::environment::Environment;
+use super::secret_section::{SECRETS_KEY, SecretEntry, parse_secrets};
 use super::suggestion::closest_name;
 use super::trusted_files::{MAX_CONFIG_BYTES, TrustedFiles, config_digest, read_bounded};
 
@@ -19,6 +20,7 @@ const FILE_NAME: &str = "skillbox.toml";
 pub struct ConfigFile {
     path: PathBuf,
     entries: Vec<Entry>,
+    secrets: Vec<(Position, SecretEntry)>,
 }
 
 /// The config file of the working directory, which anyone could have written.
@@ -87,6 +89,16 @@ pub enum ConfigError {
         key: String,
         /// The setting that was probably meant.
         suggestion: Option<&'static str>,
+    },
+    /// A secret that cannot be used.
+    #[error("{path}:{position}: {message}")]
+    Secret {
+        /// The file.
+        path: PathBuf,
+        /// The position in the file.
+        position: Position,
+        /// What is wrong. It never contains a value.
+        message: String,
     },
     /// A value that is neither a scalar nor a list of scalars.
     #[error("{path}:{position}: `{key}` cannot be of type {found}")]
@@ -208,8 +220,21 @@ impl ConfigFile {
             path: path.clone(),
         })?;
         let mut entries = Vec::new();
+        let mut secrets = Vec::new();
         for (key, value) in document.get_ref() {
             let (name, position) = (key.get_ref().to_string(), Position::of(text, key.span().start));
+            if name == SECRETS_KEY {
+                let parsed = parse_secrets(value).map_err(|problem| ConfigError::Secret {
+                    path: path.clone(),
+                    position: Position::of(text, problem.offset),
+                    message: problem.message,
+                })?;
+                let placed = parsed
+                    .into_iter()
+                    .map(|(offset, entry)| (Position::of(text, offset), entry));
+                secrets = placed.collect();
+                continue;
+            }
             if !known_keys.contains(&name.as_str()) {
                 let suggestion = closest_name(&name, known_keys.iter().copied());
                 return Err(ConfigError::UnknownKey {
@@ -234,13 +259,18 @@ impl ConfigFile {
                 position,
             });
         }
-        Ok(Self { path, entries })
+        Ok(Self { path, entries, secrets })
     }
 
     /// The words of a key and the key's position.
     pub fn get(&self, key: &str) -> Option<(Vec<OsString>, Position)> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         Some((entry.words.clone(), entry.position))
+    }
+
+    /// The secrets that the file configures, each with its position.
+    pub fn secrets(&self) -> &[(Position, SecretEntry)] {
+        &self.secrets
     }
 
     /// The file.

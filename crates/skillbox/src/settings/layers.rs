@@ -1,14 +1,18 @@
 //! Resolves a setting from its layers: flag, environment variable, config file of the working directory, config file of
 //! the user, default.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+use skillbox_model::SecretName;
 
 use super::config_file::{ConfigError, ConfigFile, ConfigFiles, Position, ProjectFile};
 use super::declaration::{SettingDeclaration, VARIABLE_PREFIX};
 use super::environment::Environment;
 use super::project_rule::ProjectRule;
+use super::secret_section::{SECRETS_KEY, SecretEntry};
 use super::suggestion::closest_name;
 use super::value::{self, SettingValue};
 
@@ -157,6 +161,27 @@ impl Layers {
     /// The refused settings of the working directory's config file. Their values are not used.
     pub fn refusals(&self) -> &[UntrustedSetting] {
         &self.refusals
+    }
+
+    /// The configured secrets. The config file of the working directory counts only if the user trusts it; then it replaces
+    /// secrets of the user's file.
+    pub fn secrets(&self) -> BTreeMap<SecretName, SecretEntry> {
+        let trusted = self.files.project.iter().filter(|project| project.is_trusted);
+        let files = self.files.user.iter().chain(trusted.map(|project| &project.file));
+        let entries = files.flat_map(ConfigFile::secrets);
+        entries.map(|(_, entry)| (entry.name.clone(), entry.clone())).collect()
+    }
+
+    /// The secrets of a config file of the working directory that the user does not trust.
+    pub(super) fn refused_secrets(&self) -> Option<UntrustedSetting> {
+        let project = self.files.project.as_ref().filter(|project| !project.is_trusted)?;
+        let (position, _) = project.file.secrets().first()?;
+        Some(UntrustedSetting {
+            path: project.file.path().to_owned(),
+            position: *position,
+            key: SECRETS_KEY,
+            allowed: None,
+        })
     }
 
     /// The config file of the working directory.

@@ -10,6 +10,7 @@ mod host_memory;
 mod layers;
 mod log_level;
 mod project_rule;
+mod secret_section;
 mod server_values;
 mod suggestion;
 mod table;
@@ -22,6 +23,7 @@ pub use declaration::SettingGroup;
 pub use environment::Environment;
 pub use layers::{Layers, Origin, ResolvedSetting, SettingError, UntrustedSetting};
 pub use log_level::LogLevel;
+pub use secret_section::SecretSource;
 pub use table::{
     AgentFlags, AgentSettings, GlobalFlags, GlobalSettings, HostFlags, HostSettings, ServeFlags, ServeSettings,
     TrustFlags, TrustSettings, all_groups, read_layers,

@@ -386,7 +386,8 @@ pub fn all_groups() -> [&'static SettingGroup; 5] {
 /// default ones.
 pub fn read_layers(environment: Environment, config_path: Option<&Path>) -> Result<Layers, SettingError> {
     let layers = Layers::read(environment, config_path, all_keys())?;
-    let refusals = refused_settings(&layers)?;
+    let mut refusals = refused_settings(&layers)?;
+    refusals.extend(layers.refused_secrets());
     Ok(layers.with_refusals(refusals))
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use skillbox_batch::{BatchOptions, FailureCause, HaltRule, RetryPolicy};
 
+use crate::commands::secret_arguments::SecretArgs;
 use crate::settings::HostFlags;
 
 /// The largest number of jobs that run at the same time, which fits the usual limit of open files.
@@ -61,6 +62,8 @@ pub struct BatchRunArgs {
     /// Show the first jobs and run nothing
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub secrets: SecretArgs,
     #[command(flatten)]
     pub host: HostFlags,
 }

@@ -38,7 +38,8 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
     let options = args.options();
     let source = JobSource::read(args)?;
     let directories = source.input_directories.clone();
-    let runtime = runtime_setup::open_for_batch(context, &host, &directories, options.jobs.get(), terminal)?;
+    let runtime = runtime_setup::open_for_batch(context, &host, &directories, options.jobs.get(), terminal)?
+        .with_call_secrets(args.secrets.names());
     let is_unconfined = runtime
         .profiles()
         .get(&host.profile)

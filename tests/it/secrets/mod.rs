@@ -1,0 +1,8 @@
+//! Secrets of runs: who has them, how the script gets them, and that their values leave a run nowhere.
+
+mod grants;
+mod hostile_scripts;
+mod server;
+mod sinks;
+mod sources;
+mod support;
