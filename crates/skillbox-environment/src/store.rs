@@ -92,6 +92,8 @@ struct Manifest {
 
 const TREE: &str = "tree";
 const MANIFEST: &str = "manifest.json";
+/// What every use of an environment reads. The manifest has thousands of entries.
+const IDENTITY: &str = "identity.json";
 const DECLARATIONS: &str = "declarations";
 const PARTIAL_PREFIX: &str = "partial-";
 /// The age after which an unfinished environment counts as abandoned.
@@ -137,7 +139,7 @@ impl EnvironmentStore {
             Err(error) => return Err(failed("open", &path)(error.into())),
         };
         let identity = if use_lock.is_verified() {
-            read_identity(&path)
+            read_identity(&path).filter(|identity| identity.digest() == *digest)
         } else {
             self.verify(&path, digest, tree.as_fd())
         };
@@ -236,9 +238,14 @@ impl EnvironmentStore {
             identity: identity.clone(),
             entries,
         };
-        let path = partial.path().join(MANIFEST);
-        let json = serde_json::to_vec(&manifest).expect("strings serialize");
-        fs::write(&path, json).map_err(failed("write", &path))?;
+        let files = [
+            (MANIFEST, serde_json::to_vec(&manifest)),
+            (IDENTITY, serde_json::to_vec(identity)),
+        ];
+        for (name, json) in files {
+            let path = partial.path().join(name);
+            fs::write(&path, json.expect("strings serialize")).map_err(failed("write", &path))?;
+        }
         let target = self.environment_path(digest);
         let kept = partial.keep();
         match fs::rename(&kept, &target) {
@@ -393,14 +400,9 @@ fn read_manifest(path: &Path) -> Option<Manifest> {
     serde_json::from_slice(&fs::read(path.join(MANIFEST)).ok()?).ok()
 }
 
-/// Reads the identity alone. The list of files, which is most of the manifest, is skipped.
+/// Reads the identity of an environment whose files are known to be right.
 fn read_identity(path: &Path) -> Option<Identity> {
-    #[derive(Deserialize)]
-    struct Head {
-        identity: Identity,
-    }
-    let head: Head = serde_json::from_slice(&fs::read(path.join(MANIFEST)).ok()?).ok()?;
-    Some(head.identity)
+    serde_json::from_slice(&fs::read(path.join(IDENTITY)).ok()?).ok()
 }
 
 fn create_private_directory(path: &Path) -> Result<(), EnvironmentStoreError> {

@@ -92,6 +92,12 @@ error_codes! {
     SignatureInvalid = "signature_invalid", "see `skillbox verify NAME`";
     /// The request needs a grant that nobody gave.
     GrantMissing = "grant_missing", "grant it with `skillbox approve NAME`, in the configuration, or for one call";
+    /// The packages of the skill are not installed, and the host installs none when a skill runs.
+    EnvironmentMissing = "environment_missing", "run `skillbox env build NAME`";
+    /// The skill declares packages in a way that is not supported.
+    EnvironmentInvalid = "environment_invalid", "correct the line that the message names, or run with `--environments off`";
+    /// The packages of the skill cannot be installed.
+    EnvironmentFailed = "environment_failed", "the message names the package and the cause; `--environments off` runs without packages";
     /// The store has no artifact of that name and version.
     ArtifactMissing = "artifact_missing", "see `skillbox artifacts list`";
     /// The object store of the artifacts is unreachable or too slow.

@@ -9,6 +9,7 @@ use skillbox_model::{ErrorBody, ErrorCode, SkillName, with_causes};
 use skillbox_repository::SkillReadError;
 use skillbox_trust::{ManifestError, Refusal, TrustError};
 
+use crate::environment::EnvironmentError;
 use crate::session::SessionError;
 
 /// The reason why skillbox refused a run, or failed to carry it out.
@@ -74,6 +75,9 @@ pub enum RunError {
     /// The executor refused the run or failed.
     #[error(transparent)]
     Execution(#[from] ExecutorError),
+    /// The run cannot have its packages.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     /// The executor is not configured.
     #[error("{message}")]
     ExecutorNotConfigured {
@@ -104,6 +108,7 @@ impl RunError {
                 ErrorCode::Storage
             }
             Self::Execution(error) => error.code(),
+            Self::Environment(error) => error.code(),
             Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
         }
     }
@@ -121,6 +126,7 @@ impl RunError {
                     body = body.with_field("profile");
                 }
             }
+            Self::Environment(error) => body.hint = error.hint().or(body.hint),
             Self::Store(error) => body.hint = error.hint().map(str::to_owned).or(body.hint),
             Self::ExecutorNotConfigured { hint, .. } => body.hint = Some(hint.clone()),
             Self::StaleHook { .. } => body.hint = Some("load the skill again".to_owned()),

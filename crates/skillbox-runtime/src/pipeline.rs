@@ -1,4 +1,4 @@
-//! One run, step by step: accept → freeze → decide → workspace → stage → record → run → collect → save → report → record.
+//! One run, step by step: accept → freeze → decide → provide → workspace → stage → record → run → collect → save → report → record.
 //!
 //! `Runtime::run_steps` is the whole sequence. Each step takes the values of the steps before it and returns a new
 //! one; no value is changed afterwards. Besides the result, only events leave the pipeline.
@@ -26,6 +26,7 @@ use crate::export::{ExportDirectory, ExportTarget};
 use crate::kept_output::{KeptOutput, take_files};
 use crate::network::unused_grant_warning;
 use crate::output_limits;
+use crate::provide::ProvidedEnvironment;
 use crate::report::{ReportParts, build_report};
 use crate::run_id::new_run_id;
 use crate::run_records::{CheckedRequest, StartedRun};
@@ -68,6 +69,7 @@ pub struct CompletedRun<'r> {
 /// A job that is ready to run.
 struct ReadyJob {
     skills: FrozenSkills,
+    environment: ProvidedEnvironment,
     staged: StagedInputs,
     workspace: RunWorkspace,
     /// The files of the workspace before the run.
@@ -152,6 +154,8 @@ impl Runtime {
             catalog: &catalog,
         };
         let decision = self.decide_all(&checked, &skills.main, &skills.others)?;
+        let target = (setup.executor, setup.profile);
+        let environment = self.provide_environment(&spec, target, &skills.main.1, &setup.cancel, &mut events)?;
         let (run_workspace, limits) = self.open_workspace(&spec, &setup)?;
         let spec = JobSpec {
             collection: {
@@ -182,6 +186,7 @@ impl Runtime {
         let recorded = self.record_start(&checked, &spec.skill, started)?;
         let job = ReadyJob {
             skills,
+            environment,
             staged,
             workspace: run_workspace,
             baseline,
@@ -215,7 +220,8 @@ impl Runtime {
             links,
             warnings,
         } = job.staged;
-        let execution = self.execute(&spec, setup, job.skills, links, job.workspace.workspace(), events)?;
+        let content = (job.skills, &job.environment, links);
+        let execution = self.execute(&spec, setup, content, job.workspace.workspace(), events)?;
         let run = clock.lap();
         let collected = collect_outputs(job.workspace.workspace(), &spec.collection, &job.baseline);
         // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
@@ -248,6 +254,7 @@ impl Runtime {
             max_wall: setup.profile.limits.wall_max,
             staged_inputs: inputs,
             execution,
+            environment: job.environment.report(),
             outputs,
             saved: saved.files,
             warnings: unused_grant_warning(setup.profile, &self.settings.granted_hosts)
@@ -255,6 +262,7 @@ impl Runtime {
                 .chain(
                     [
                         job.warnings,
+                        job.environment.warnings,
                         warnings,
                         limit_warnings,
                         saved.warnings,
@@ -283,8 +291,7 @@ impl Runtime {
         &self,
         spec: &JobSpec,
         setup: &RunSetup<'_>,
-        skills: FrozenSkills,
-        links: Vec<StagedLink>,
+        (skills, environment, links): (FrozenSkills, &ProvidedEnvironment, Vec<StagedLink>),
         workspace: &Workspace,
         events: &mut EventSink<'_>,
     ) -> Result<ExecutionResult, RunError> {
@@ -294,6 +301,10 @@ impl Runtime {
         let mount_points = self.freezer.store().open_mount_points(&skills.names())?;
         let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?
             .with_network(setup.network.clone());
+        let job = match environment.mounts().map_err(RunError::State)? {
+            Some(packages) => job.with_packages(packages),
+            None => job,
+        };
         let result = setup.executor.run(RunParams {
             spec,
             profile: setup.profile,

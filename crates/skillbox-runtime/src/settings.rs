@@ -10,6 +10,7 @@ use skillbox_executor::snapshot::SnapshotRetention;
 use skillbox_model::{ExecutorKind, HostPort};
 
 use crate::HostDirectories;
+use crate::environment::EnvironmentSettings;
 use crate::history::HistoryLimits;
 use crate::trust::TrustSettings;
 
@@ -48,6 +49,8 @@ pub struct RuntimeSettings {
     pub trust: TrustSettings,
     /// How many runs are kept, and for how long.
     pub history: HistoryLimits,
+    /// The packages that runs get.
+    pub environments: EnvironmentSettings,
 }
 
 impl RuntimeSettings {
@@ -69,6 +72,7 @@ impl RuntimeSettings {
             granted_hosts: BTreeSet::new(),
             request_caps: RequestCaps::default(),
             snapshot_retention: SnapshotRetention::default(),
+            environments: EnvironmentSettings::default(),
         }
     }
 }

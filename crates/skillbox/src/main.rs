@@ -9,6 +9,7 @@ mod commands;
 mod context;
 mod examples;
 mod failure;
+mod host_registries;
 mod interrupt;
 mod logging;
 mod render;

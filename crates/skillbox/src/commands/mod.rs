@@ -16,6 +16,7 @@ mod create;
 mod demo;
 mod docker;
 mod doctor;
+mod env;
 mod help;
 mod help_settings;
 mod info;
