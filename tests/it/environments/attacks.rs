@@ -40,7 +40,7 @@ fn written(fixture: &Fixture) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_wheel_runs_nothing_when_it_is_installed_and_is_confined_afterwards() {
+fn s43_h236_a_wheel_runs_nothing_when_it_is_installed_and_is_confined_afterwards() {
     let fixture = Fixture::new();
     let Some(registry) = LocalRegistry::start(&fixture) else {
         return;
@@ -70,7 +70,7 @@ fn a_wheel_runs_nothing_when_it_is_installed_and_is_confined_afterwards() {
 }
 
 #[test]
-fn the_greater_version_of_a_stranger_gains_nothing() {
+fn s44_h237_the_greater_version_of_a_stranger_gains_nothing() {
     let fixture = Fixture::new();
     let Some(registry) = LocalRegistry::start(&fixture) else {
         return;
@@ -92,7 +92,7 @@ fn the_greater_version_of_a_stranger_gains_nothing() {
 }
 
 #[test]
-fn a_source_distribution_is_never_executed() {
+fn s43_h238_a_source_distribution_is_never_executed() {
     let fixture = Fixture::new();
     let Some(registry) = LocalRegistry::start(&fixture) else {
         return;
@@ -113,7 +113,7 @@ fn a_source_distribution_is_never_executed() {
 }
 
 #[test]
-fn an_install_script_of_node_never_runs() {
+fn s43_h239_an_install_script_of_node_never_runs() {
     let fixture = Fixture::new();
     let Some(registry) = LocalRegistry::start(&fixture) else {
         return;

@@ -23,7 +23,7 @@ fn check(fixture: &Fixture, registry: &LocalRegistry<'_>, name: &str, (files, co
 }
 
 #[test]
-fn what_would_read_the_host_or_choose_a_registry_is_refused() {
+fn s43_h240_what_would_read_the_host_or_choose_a_registry_is_refused() {
     let fixture = Fixture::new();
     let Some(registry) = LocalRegistry::start(&fixture) else {
         return;

@@ -77,7 +77,7 @@ fn concurrent_runs_build_once() {
 }
 
 #[test]
-fn a_damaged_environment_is_built_again_and_unused_ones_are_removed() {
+fn s44_h241_a_damaged_environment_is_built_again_and_unused_ones_are_removed() {
     let fixture = Fixture::new();
     let Some(registry) = LocalRegistry::start(&fixture) else {
         return;
