@@ -47,7 +47,7 @@ mod seccomp {
     pub(crate) use syscall_table::find_syscall;
 }
 
-const PROFILE_NAMES: [&str; 5] = ["strict", "default", "loopback", "network", "unconfined"];
+const PROFILE_NAMES: [&str; 6] = ["strict", "default", "loopback", "network", "unconfined", "build"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profiles = Path::new("../../sandbox-profiles");

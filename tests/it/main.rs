@@ -53,6 +53,7 @@ mod batch;
 mod builtin_skills;
 mod conformance;
 mod docker;
+mod environments;
 mod freshness;
 mod interruption;
 mod network;

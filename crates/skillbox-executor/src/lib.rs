@@ -32,4 +32,4 @@ pub use executor::{Executor, ExecutorError, RunParams};
 pub use local::{Launcher, LocalError, LocalExecutor};
 pub use network_access::{NetworkAccess, NetworkAccessError};
 pub use skillbox_egress::{AddressSource, Egress, EgressLimits, FixedAddress, Redactor, RedactorError, TlsRoots};
-pub use staged_job::StagedJob;
+pub use staged_job::{PackageMounts, StagedJob};

@@ -30,10 +30,40 @@ pub struct StagedJob {
     pub skills: Vec<(SkillName, Arc<Snapshot>)>,
     /// Sources to mount read-only into the workspace.
     pub links: Vec<StagedLink>,
+    /// Installed packages to mount read-only outside the workspace.
+    pub packages: Option<PackageMounts>,
     /// The hosts that the command may reach.
     pub network: NetworkAccess,
     /// Removes the values of the run's secrets from its output.
     pub redactor: Redactor,
+}
+
+/// The installed packages of a run.
+#[derive(Debug)]
+pub struct PackageMounts {
+    /// The directory of the environment, mounted at [`PackageMounts::ROOT`].
+    pub root: OwnedFd,
+    /// Its packages of Node, mounted where Node looks for the packages of every script: in the root directory.
+    pub node_modules: Option<OwnedFd>,
+}
+
+impl PackageMounts {
+    /// Where the environment is mounted.
+    pub const ROOT: &'static str = "/env";
+    /// Where the packages of Node are mounted. Modules of both kinds are looked for in `node_modules` of each parent
+    /// directory of a script, and this is the last one.
+    pub const NODE_MODULES: &'static str = "/node_modules";
+    /// The directories with programs, in front of `PATH`.
+    const PROGRAMS: &'static str = "/env/bin:/env/node_modules/.bin";
+
+    /// The descriptors with their mount points.
+    pub(crate) fn mounts(&self) -> impl Iterator<Item = (&'static str, &OwnedFd)> {
+        let node = self
+            .node_modules
+            .iter()
+            .map(|directory| (Self::NODE_MODULES, directory));
+        std::iter::once((Self::ROOT, &self.root)).chain(node)
+    }
 }
 
 impl StagedJob {
@@ -46,9 +76,37 @@ impl StagedJob {
             mount_points: None,
             skills: Vec::new(),
             links: Vec::new(),
+            packages: None,
             network: NetworkAccess::default(),
             redactor: Redactor::default(),
         }
+    }
+
+    /// A command of the host's own, without a skill: the build of an environment.
+    pub fn without_skill(argv: Vec<OsString>, env: BTreeMap<OsString, OsString>) -> Self {
+        Self {
+            argv,
+            env,
+            cwd: layout::ROOT.to_owned(),
+            ..Self::empty()
+        }
+    }
+
+    /// Mounts installed packages, so that interpreters and programs find them without being activated.
+    pub fn with_packages(mut self, packages: PackageMounts) -> Self {
+        let path = self.env.entry("PATH".into()).or_default();
+        let mut programs = OsString::from(PackageMounts::PROGRAMS);
+        if !path.is_empty() {
+            programs.push(":");
+            programs.push(&*path);
+        }
+        *path = programs;
+        // An interpreter that a script names by its full path finds the packages as those of the user.
+        self.env
+            .entry("PYTHONUSERBASE".into())
+            .or_insert_with(|| PackageMounts::ROOT.into());
+        self.packages = Some(packages);
+        self
     }
 
     /// Lets the command reach these hosts, and tells programs about the proxy and the certificate authorities.
@@ -108,6 +166,7 @@ impl StagedJob {
             mount_points: Some(mount_points),
             skills,
             links,
+            packages: None,
             network: NetworkAccess::default(),
             redactor: Redactor::default(),
         })

@@ -88,6 +88,7 @@ impl PendingText {
     fn push_line(&mut self, event: &RunEvent) {
         let line = match event {
             RunEvent::Accepted { run_id } => format!("[run {run_id} accepted]"),
+            RunEvent::BuildingEnvironment { declared } => format!("[installing {declared} packages]"),
             RunEvent::Staged { inputs } => format!("[{inputs} inputs staged]"),
             RunEvent::Started => "[started]".to_owned(),
             RunEvent::Ended { ended_by } => format!("[ended by {}]", json!(ended_by).as_str().unwrap_or_default()),

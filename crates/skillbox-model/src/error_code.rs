@@ -96,6 +96,12 @@ error_codes! {
     SecretMissing = "secret_missing", "see `skillbox secrets check`";
     /// The request contains the value of a secret, which only a grant brings into a run.
     SecretNotGranted = "secret_not_granted", "grant it with `--secret NAME`, `skillbox approve` or the configuration";
+    /// The packages of the skill are not installed, and the host installs none when a skill runs.
+    EnvironmentMissing = "environment_missing", "run `skillbox env build NAME`";
+    /// The skill declares packages in a way that is not supported.
+    EnvironmentInvalid = "environment_invalid", "correct the line that the message names, or run with `--environments off`";
+    /// The packages of the skill cannot be installed.
+    EnvironmentFailed = "environment_failed", "the message names the package and the cause; `--environments off` runs without packages";
     /// The store has no artifact of that name and version.
     ArtifactMissing = "artifact_missing", "see `skillbox artifacts list`";
     /// The object store of the artifacts is unreachable or too slow.

@@ -40,6 +40,11 @@ pub enum RunEvent {
         /// The run.
         run_id: RunId,
     },
+    /// The packages of the skill are not installed yet, and are installed now.
+    BuildingEnvironment {
+        /// The number of packages that the skill declares.
+        declared: usize,
+    },
     /// The skill and the inputs are in place.
     Staged {
         /// The number of inputs.

@@ -41,7 +41,9 @@ pub use limits::Limits;
 pub use network_report::{NetworkConnection, NetworkDenial, NetworkReport};
 pub use outcome::{EndedBy, ResourceUsage, RunOutcome};
 pub use rel_path::{RelPath, RelPathError};
-pub use report::{ContentEncoding, OutputFile, RefusedOutput, RunReport, SavedArtifact, StagedInput};
+pub use report::{
+    ContentEncoding, EnvironmentReport, OutputFile, RefusedOutput, RunReport, SavedArtifact, StagedInput,
+};
 pub use request::{ExecutorKind, InputMode, InputSpec, OutputSpec, RunRequest, Stdin};
 pub use request_rule::{HostRule, PathPattern, RequestMethod, RequestPath, RequestRule, RequestRuleError};
 pub use secret::{GrantedSecret, SecretInjection, SecretValue, SecretValueError};

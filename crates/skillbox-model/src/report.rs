@@ -67,6 +67,9 @@ pub struct RunReport {
     pub refused_outputs: Vec<RefusedOutput>,
     /// Resources that the run used.
     pub usage: ResourceUsage,
+    /// The packages that the run had; absent if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentReport>,
     /// Connections to allowed hosts, and denials; absent if the run could reach no host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReport>,
@@ -86,6 +89,20 @@ impl RunReport {
             signal: self.signal,
         }
     }
+}
+
+/// The packages of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EnvironmentReport {
+    /// Digest over the packages, the interpreter, the platform and the options of the build.
+    pub digest: Digest,
+    /// Which languages have packages: `python`, `node` or `python+node`.
+    pub kind: String,
+    /// The number of installed packages.
+    pub packages: u64,
+    /// How long the build took, if this run needed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_ms: Option<u64>,
 }
 
 /// One collected file.

@@ -10,6 +10,7 @@ use skillbox_model::{ErrorBody, ErrorCode, SkillName, with_causes};
 use skillbox_repository::SkillReadError;
 use skillbox_trust::{ManifestError, Refusal, TrustError};
 
+use crate::environment::EnvironmentError;
 use crate::secrets::SecretError;
 use crate::session::SessionError;
 
@@ -82,6 +83,9 @@ pub enum RunError {
     /// The error of a run with secrets, whose values are removed from it.
     #[error("{}", .0.message)]
     Redacted(Box<ErrorBody>),
+    /// The run cannot have its packages.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     /// The executor is not configured.
     #[error("{message}")]
     ExecutorNotConfigured {
@@ -114,6 +118,7 @@ impl RunError {
             Self::Execution(error) => error.code(),
             Self::Secret(error) => error.code(),
             Self::Redacted(body) => body.code,
+            Self::Environment(error) => error.code(),
             Self::ExecutorNotConfigured { .. } => ErrorCode::ExecutorUnavailable,
         }
     }
@@ -157,6 +162,7 @@ impl RunError {
                     body = body.with_field("profile");
                 }
             }
+            Self::Environment(error) => body.hint = error.hint().or(body.hint),
             Self::Store(error) => body.hint = error.hint().map(str::to_owned).or(body.hint),
             Self::ExecutorNotConfigured { hint, .. } => body.hint = Some(hint.clone()),
             Self::StaleHook { .. } => body.hint = Some("load the skill again".to_owned()),

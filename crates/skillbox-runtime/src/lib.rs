@@ -6,6 +6,7 @@
 
 mod agent;
 mod ended_run;
+mod environment;
 mod error;
 mod export;
 mod extracted_skills;
@@ -18,6 +19,7 @@ mod kept_output;
 mod network;
 mod output_limits;
 mod pipeline;
+mod provide;
 mod report;
 mod request_checks;
 mod request_digest;
@@ -36,6 +38,7 @@ mod trust;
 
 pub use agent::{AgentOptions, AgentSession, HookRunner, RefreshPolicy, ToolError};
 pub use ended_run::{EndedRun, PhaseDurations, RunOrigin};
+pub use environment::{EnvironmentError, EnvironmentMode, EnvironmentSettings, RegistrySources};
 pub use error::RunError;
 pub use export::{ExistingFiles, ExportTarget};
 pub use history::{
@@ -45,6 +48,7 @@ pub use host_directories::HostDirectories;
 pub use kept_output::KeptOutput;
 pub use network::{network_access, select_profile};
 pub use pipeline::{CompletedRun, RunContext};
+pub use provide::SkillEnvironment;
 pub use request_digest::{RequestDigest, RequestDigests};
 pub use run_id::new_run_id;
 pub use run_workspace::Cleanup;

@@ -1,4 +1,4 @@
-//! One run, step by step: accept → freeze → decide → workspace → stage → record → run → collect → save → report → record.
+//! One run, step by step: accept → freeze → decide → provide → workspace → stage → record → run → collect → save → report → record.
 //!
 //! `Runtime::run_steps` is the whole sequence. Each step takes the values of the steps before it and returns a new
 //! one; no value is changed afterwards. Besides the result, only events leave the pipeline.
@@ -27,6 +27,7 @@ use crate::ended_run::{EndedRun, PhaseClock, PhaseDurations, RunOrigin};
 use crate::export::{ExportDirectory, ExportTarget};
 use crate::kept_output::{KeptOutput, take_files};
 use crate::output_limits;
+use crate::provide::ProvidedEnvironment;
 use crate::report::{ReportParts, build_report};
 use crate::run_id::new_run_id;
 use crate::run_records::{CheckedRequest, StartedRun};
@@ -70,6 +71,7 @@ pub struct CompletedRun<'r> {
 /// A job that is ready to run.
 struct ReadyJob {
     skills: FrozenSkills,
+    environment: ProvidedEnvironment,
     staged: StagedInputs,
     workspace: RunWorkspace,
     /// The files of the workspace before the run.
@@ -82,6 +84,14 @@ struct ReadyJob {
     phases: PhaseDurations,
     /// The secrets of the run.
     secrets: RunSecrets,
+}
+
+/// What a sandbox gets besides its workspace.
+struct RunContent<'a> {
+    skills: FrozenSkills,
+    secrets: &'a RunSecrets,
+    environment: &'a ProvidedEnvironment,
+    links: Vec<StagedLink>,
 }
 
 impl Runtime {
@@ -172,6 +182,8 @@ impl Runtime {
             profile: setup.profile,
             ..checked
         };
+        let target = (setup.executor, setup.profile);
+        let environment = self.provide_environment(&spec, target, &skills.main.1, &setup.cancel, &mut events)?;
         let (run_workspace, limits) = self.open_workspace(&spec, &setup)?;
         let spec = JobSpec {
             collection: {
@@ -203,6 +215,7 @@ impl Runtime {
         let recorded = self.record_start(&checked, &spec.skill, started)?;
         let job = ReadyJob {
             skills,
+            environment,
             staged,
             workspace: run_workspace,
             baseline,
@@ -238,14 +251,13 @@ impl Runtime {
             links,
             warnings,
         } = job.staged;
-        let execution = self.execute(
-            &spec,
-            setup,
-            (job.skills, &job.secrets),
+        let content = RunContent {
+            skills: job.skills,
+            secrets: &job.secrets,
+            environment: &job.environment,
             links,
-            job.workspace.workspace(),
-            events,
-        )?;
+        };
+        let execution = self.execute(&spec, setup, content, job.workspace.workspace(), events)?;
         let run = clock.lap();
         let collected = collect_outputs(job.workspace.workspace(), &spec.collection, &job.baseline);
         // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
@@ -279,11 +291,13 @@ impl Runtime {
             max_wall: setup.profile.limits.wall_max,
             staged_inputs: inputs,
             execution,
+            environment: job.environment.report(),
             outputs,
             saved: saved.files,
             secrets: job.secrets.injections(),
             warnings: [
                 job.warnings,
+                job.environment.warnings,
                 warnings,
                 limit_warnings,
                 secret_warnings,
@@ -312,18 +326,22 @@ impl Runtime {
         &self,
         spec: &JobSpec,
         setup: &RunSetup<'_>,
-        (skills, secrets): (FrozenSkills, &RunSecrets),
-        links: Vec<StagedLink>,
+        content: RunContent<'_>,
         workspace: &Workspace,
         events: &mut EventSink<'_>,
     ) -> Result<ExecutionResult, RunError> {
         let _span = info_span!("workspace.run", run = %spec.run_id).entered();
         let host = &self.settings.host_environment;
         let profile_env = setup.profile.initial_environment(|name| host.get(name).cloned());
-        let mount_points = self.freezer.store().open_mount_points(&skills.names())?;
-        let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?
+        let mount_points = self.freezer.store().open_mount_points(&content.skills.names())?;
+        let skills = content.skills.into_list();
+        let job = StagedJob::resolve(spec, mount_points, skills, content.links, workspace, profile_env)?
             .with_network(setup.network.clone())
-            .with_secrets(secrets.variables(), secrets.redactor.clone());
+            .with_secrets(content.secrets.variables(), content.secrets.redactor.clone());
+        let job = match content.environment.mounts().map_err(RunError::State)? {
+            Some(packages) => job.with_packages(packages),
+            None => job,
+        };
         let result = setup.executor.run(RunParams {
             spec,
             profile: setup.profile,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use skillbox_executor::ExecutionResult;
 use skillbox_executor::workspace::{CollectedFile, Outputs};
 use skillbox_model::{
-    Digest, EndedBy, ExecutorKind, LayerState, Limits, OutputFile, RunId, RunReport, SecretInjection, SecretName,
-    StagedInput, Tier,
+    Digest, EndedBy, EnvironmentReport, ExecutorKind, LayerState, Limits, OutputFile, RunId, RunReport, SecretInjection,
+    SecretName, StagedInput, Tier,
 };
 
 use crate::hint::{FinishedRun, find_hint};
@@ -28,6 +28,8 @@ pub(crate) struct ReportParts {
     pub max_wall: Duration,
     pub staged_inputs: Vec<StagedInput>,
     pub execution: ExecutionResult,
+    /// The packages that the run had.
+    pub environment: Option<EnvironmentReport>,
     pub outputs: Outputs,
     pub saved: Vec<SavedFile>,
     pub secrets: BTreeMap<SecretName, SecretInjection>,
@@ -120,6 +122,7 @@ pub(crate) fn build_report(parts: ReportParts) -> RunReport {
         warnings,
         refused_outputs: parts.outputs.refused,
         usage,
+        environment: parts.environment,
         network,
         secrets: parts.secrets,
         enforcement,

@@ -10,6 +10,7 @@ use skillbox_executor::snapshot::SnapshotRetention;
 use skillbox_model::{ExecutorKind, HostPort};
 
 use crate::HostDirectories;
+use crate::environment::EnvironmentSettings;
 use crate::history::HistoryLimits;
 use crate::secrets::ConfiguredSecrets;
 use crate::trust::TrustSettings;
@@ -51,6 +52,8 @@ pub struct RuntimeSettings {
     pub trust: TrustSettings,
     /// How many runs are kept, and for how long.
     pub history: HistoryLimits,
+    /// The packages that runs get.
+    pub environments: EnvironmentSettings,
 }
 
 impl RuntimeSettings {
@@ -73,6 +76,7 @@ impl RuntimeSettings {
             secrets: ConfiguredSecrets::default(),
             request_caps: RequestCaps::default(),
             snapshot_retention: SnapshotRetention::default(),
+            environments: EnvironmentSettings::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod egress_setup;
 mod examples;
 mod failure;
 mod forward_target;
+mod host_registries;
 mod interrupt;
 mod logging;
 mod render;

@@ -13,7 +13,8 @@ use skillbox_executor::{DockerExecutor, DockerOptions, Executor, Launcher, Local
 use skillbox_model::{ByteSize, Diagnostic, ErrorBody, ErrorCode, ExecutorKind, HostPort};
 use skillbox_repository::{BUILT_IN_SKILLS, Repository, ScanOptions, Source};
 use skillbox_runtime::{
-    DEFAULT_SESSION_LOCK_TIMEOUT, HostDirectories, Runtime, RuntimeSettings, network_access, select_profile,
+    DEFAULT_SESSION_LOCK_TIMEOUT, EnvironmentMode, EnvironmentSettings, HostDirectories, Runtime, RuntimeSettings,
+    network_access, select_profile,
 };
 use skillbox_sandbox::{Profiles, Spawner, SpawnerError, SpawnerOptions, UnconfinedPolicy};
 
@@ -21,6 +22,7 @@ use crate::catalog;
 use crate::context::Context;
 use crate::egress_setup::new_egress;
 use crate::failure::Failure;
+use crate::host_registries::host_registries;
 use crate::render::diagnostics::DiagnosticsStyle;
 use crate::render::{Terminal, diagnostics};
 use crate::secret_source::configured_secrets;
@@ -62,6 +64,10 @@ struct OpenOptions<'a> {
     prepared_profile: Option<&'a str>,
     /// The skill that the command line names.
     named_skill: Option<&'a NamedSkill>,
+    /// When packages are installed, unless a setting says it.
+    default_environments: EnvironmentMode,
+    /// Packages that the command line adds to those of skills.
+    added_packages: &'a [String],
 }
 
 /// How long the runtime is used.
@@ -85,6 +91,8 @@ pub fn open_runtime(
         lifetime: Lifetime::OneCommand,
         prepared_profile: None,
         named_skill: None,
+        default_environments: EnvironmentMode::Auto,
+        added_packages: &[],
     };
     open(context, host, options, terminal)
 }
@@ -114,6 +122,8 @@ pub fn open_for_server(
         lifetime: Lifetime::Server,
         prepared_profile: None,
         named_skill: None,
+        default_environments: EnvironmentMode::Prebuilt,
+        added_packages: &[],
     };
     let runtime = open(context, host, options, terminal)?;
     runtime.close_lost_runs();
@@ -150,6 +160,8 @@ pub fn open_for_batch(
         lifetime: Lifetime::Server,
         prepared_profile: None,
         named_skill: None,
+        default_environments: EnvironmentMode::Auto,
+        added_packages: &[],
     };
     let runtime = open(context, host, options, terminal)?;
     runtime.close_lost_runs();
@@ -189,6 +201,8 @@ pub fn open_for_run(
         lifetime: Lifetime::OneCommand,
         prepared_profile: (executor == ExecutorKind::Local && host.slots > 0).then_some(profile),
         named_skill,
+        default_environments: EnvironmentMode::Auto,
+        added_packages: &[],
     };
     open(context, host, options, terminal)
 }
@@ -276,6 +290,13 @@ fn open(
         },
         trust: trust_setup::trust_settings(context)?,
         history: trust_setup::history_limits(context),
+        environments: EnvironmentSettings {
+            mode: host.environments.unwrap_or(options.default_environments),
+            registries: host_registries(context.layers.environment()),
+            file_hosts: host.package_hosts.iter().cloned().collect(),
+            added_packages: options.added_packages.to_vec(),
+            ..EnvironmentSettings::default()
+        },
     };
     let runtime = Runtime::new(repository, profiles, executors, settings);
     let artifacts = artifact_store(context).unwrap_or_else(|| Store::new(context.settings.state_dir.join("artifacts")));

@@ -26,6 +26,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/mcp.md",
     "docs/network.md",
     "docs/operations.md",
+    "docs/packages.md",
     "docs/performance.md",
     "docs/profiles.md",
     "docs/sandbox-differences.md",

@@ -26,6 +26,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "skillbox-egress",
         ],
     ),
+    (
+        "skillbox-environment",
+        &[
+            "skillbox-model",
+            "skillbox-sandbox",
+            "skillbox-runner",
+            "skillbox-egress",
+            "skillbox-executor",
+        ],
+    ),
     ("skillbox-runtime", ENGINE),
     ("skillbox-mcp", RUNTIME),
     ("skillbox-http", RUNTIME),
@@ -44,6 +54,7 @@ const ENGINE: &[&str] = &[
     "skillbox-loader",
     "skillbox-egress",
     "skillbox-executor",
+    "skillbox-environment",
 ];
 const RUNTIME: &[&str] = &[
     "skillbox-model",
@@ -55,6 +66,7 @@ const RUNTIME: &[&str] = &[
     "skillbox-loader",
     "skillbox-egress",
     "skillbox-executor",
+    "skillbox-environment",
     "skillbox-runtime",
 ];
 const EVERYTHING: &[&str] = &[
@@ -67,6 +79,7 @@ const EVERYTHING: &[&str] = &[
     "skillbox-loader",
     "skillbox-egress",
     "skillbox-executor",
+    "skillbox-environment",
     "skillbox-runtime",
     "skillbox-mcp",
     "skillbox-http",

@@ -25,7 +25,7 @@ use crate::job::JobSpec;
 use crate::layout;
 use crate::outcome::{KillReason, RunEvidence, decide_outcome};
 use crate::workspace::{Backing, Owner, Workspace};
-use crate::{CancelToken, EventSink, ExecutionResult, NetworkAccess, StagedJob};
+use crate::{CancelToken, EventSink, ExecutionResult, NetworkAccess, PackageMounts, StagedJob};
 
 const SIGKILL: i32 = 9;
 
@@ -322,6 +322,16 @@ impl LocalExecutor {
             access: BindAccess::ReadOnly,
             owner: BindOwner::Script,
         });
+        let packages = job
+            .packages
+            .iter()
+            .flat_map(PackageMounts::mounts)
+            .map(|(target, _)| Bind {
+                target: target.to_owned(),
+                kind: BindKind::Directory,
+                access: BindAccess::ReadOnly,
+                owner: BindOwner::Unchanged,
+            });
         Job {
             argv: job.argv.clone(),
             env: job.env.clone().into_iter().collect(),
@@ -346,6 +356,7 @@ impl LocalExecutor {
             binds: mount_points
                 .chain(skills)
                 .chain(links)
+                .chain(packages)
                 .chain(certificates_bind(&job.network))
                 .collect(),
             unconfined: if self.host_mounts_launcher.is_some() {
@@ -379,10 +390,17 @@ fn launch(
     let mount_points = job.mount_points.iter().map(OwnedFd::as_fd);
     let skills = job.skills.iter().map(|(_, snapshot)| snapshot.root());
     let links = job.links.iter().map(|link| link.source.as_fd());
+    let packages = job.packages.iter().flat_map(PackageMounts::mounts);
+    let packages = packages.map(|(_, directory)| directory.as_fd());
     let certificates = certificates.map(Certificates::as_fd);
     let fds = LaunchFds {
         workspace: Some(workspace.mount_fd()),
-        binds: mount_points.chain(skills).chain(links).chain(certificates).collect(),
+        binds: mount_points
+            .chain(skills)
+            .chain(links)
+            .chain(packages)
+            .chain(certificates)
+            .collect(),
         stdin: stdin_read.as_fd(),
         stdout: out_write.as_fd(),
         stderr: err_write.as_fd(),

@@ -38,6 +38,7 @@ impl StagedJob {
             mount_points: None,
             skills: Vec::new(),
             links: Vec::new(),
+            packages: None,
             network: self.network,
             redactor: self.redactor,
         })

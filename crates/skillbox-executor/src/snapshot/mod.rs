@@ -8,4 +8,5 @@ mod writer;
 
 pub use retention::{SnapshotRetention, SnapshotUsage};
 pub use store::{Snapshot, SnapshotError, SnapshotStore};
+pub use use_lock::{UseLock, remove_if_unused};
 pub use writer::SnapshotWriter;

@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 16;
 
 /// The shared lock of a user of a snapshot.
 #[derive(Debug)]
-pub(super) struct UseLock {
+pub struct UseLock {
     file: File,
 }
 
@@ -65,7 +65,7 @@ impl UseLock {
 }
 
 /// Calls `remove` if nobody uses the snapshot, and removes its file afterwards. Returns none if somebody does.
-pub(super) fn remove_if_unused<T>(path: &Path, remove: impl FnOnce() -> io::Result<T>) -> io::Result<Option<T>> {
+pub fn remove_if_unused<T>(path: &Path, remove: impl FnOnce() -> io::Result<T>) -> io::Result<Option<T>> {
     let file = open(path)?;
     match file.try_lock() {
         Ok(()) if is_at(&file, path) => {}

@@ -156,6 +156,7 @@ impl LogState {
 fn event_name(event: &RunEvent) -> &'static str {
     match event {
         RunEvent::Accepted { .. } => "accepted",
+        RunEvent::BuildingEnvironment { .. } => "building_environment",
         RunEvent::Staged { .. } => "staged",
         RunEvent::Started => "started",
         RunEvent::Output { .. } => "output",

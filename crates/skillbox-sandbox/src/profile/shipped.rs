@@ -11,6 +11,7 @@ use skillbox_model::Diagnostic;
 
 use super::compiled;
 use super::diagnostics::error_diagnostic;
+use super::policy::Profile;
 use super::profiles::Profiles;
 
 struct ShippedProfile {
@@ -32,6 +33,9 @@ macro_rules! shipped {
 
 /// The shipped profiles, each after the one that it extends.
 const SHIPPED_PROFILES: [ShippedProfile; 5] = shipped!("strict", "default", "loopback", "network", "unconfined");
+
+/// The profile of builds. It is in no set of profiles, because no request may name it.
+const BUILD_PROFILE: [ShippedProfile; 1] = shipped!("build");
 
 /// The largest shipped profile has 16 KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -72,12 +76,25 @@ impl Profiles {
         self
     }
 
+    /// The profile in which packages are installed.
+    pub fn for_builds() -> Option<Profile> {
+        let [build] = &BUILD_PROFILE;
+        let compiled = compiled::decode(build.compiled);
+        compiled.or_else(|| {
+            Self::parse(SHIPPED_PROFILES.iter().chain([build]))
+                .get(build.name)
+                .cloned()
+        })
+    }
+
     /// Parses the YAML of the shipped profiles.
     fn parse_shipped() -> Self {
+        Self::parse(SHIPPED_PROFILES.iter())
+    }
+
+    fn parse(shipped: impl Iterator<Item = &'static ShippedProfile>) -> Self {
         let mut profiles = Self::empty();
-        let texts = SHIPPED_PROFILES
-            .iter()
-            .map(|shipped| (PathBuf::from(format!("{}.yaml", shipped.name)), shipped.text.to_owned()));
+        let texts = shipped.map(|shipped| (PathBuf::from(format!("{}.yaml", shipped.name)), shipped.text.to_owned()));
         let diagnostics = profiles.add(texts.collect());
         debug_assert!(diagnostics.is_empty(), "a shipped profile is invalid: {diagnostics:?}");
         profiles
@@ -131,6 +148,15 @@ fn read_text(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_profile_of_builds_is_no_profile_of_requests() {
+        let build = Profiles::for_builds().unwrap();
+        let parsed = Profiles::parse(SHIPPED_PROFILES.iter().chain(&BUILD_PROFILE));
+        assert_eq!(parsed.get("build"), Some(&build));
+        assert_eq!(Profiles::shipped().get("build"), None);
+        assert!(Profiles::single_shipped("build").is_none());
+    }
 
     #[test]
     fn compiled_profiles_equal_the_yaml() {

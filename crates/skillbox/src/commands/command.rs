@@ -5,8 +5,8 @@ use skillbox_model::ExitCode;
 
 use super::output::print_output;
 use super::{
-    approvals, approve, artifacts, audit, batch, call, completions, config, create, demo, docker, doctor, help, info,
-    list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, secrets, serve, session, sign, state,
+    approvals, approve, artifacts, audit, batch, call, completions, config, create, demo, docker, doctor, env, help,
+    info, list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, secrets, serve, session, sign, state,
     to_prompt, tools, validate, verify,
 };
 use crate::context::Context;
@@ -33,6 +33,7 @@ pub enum Command {
     Batch(batch::BatchArgs),
     Mcp(Box<mcp::McpArgs>),
     Serve(Box<serve::ServeArgs>),
+    Env(Box<env::EnvArgs>),
     Session(session::SessionArgs),
     Runs(Box<runs::RunsArgs>),
     Artifacts(artifacts::ArtifactsArgs),
@@ -122,6 +123,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Batch(args) => return batch::run(args, context, terminal),
         Command::Mcp(args) => return mcp::run(args, context, terminal),
         Command::Serve(args) => return serve::run(args, context, terminal),
+        Command::Env(args) => return env::run(args, context, terminal),
         Command::Session(args) => return session::run(args, context, terminal),
         Command::Runs(args) => return runs::run(args, context, terminal),
         Command::Approve(args) => return approve::run(args, context, terminal),

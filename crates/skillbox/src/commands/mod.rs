@@ -17,6 +17,7 @@ mod create;
 mod demo;
 mod docker;
 mod doctor;
+mod env;
 mod forwarder_thread;
 mod help;
 mod help_settings;

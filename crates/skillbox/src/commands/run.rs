@@ -20,7 +20,7 @@ use super::secret_arguments::SecretArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::render::{Terminal, Verbosity};
+use crate::render::{Terminal, Verbosity, plural};
 use crate::runtime_setup;
 use crate::settings::{HostFlags, HostSettings, Origin, ResolvedSetting, TrustFlags};
 
@@ -218,6 +218,10 @@ fn print_report(
 
 /// Forwards output of the script to the same stream of this process.
 fn write_output(event: RunEvent, spinner: &RunSpinner, terminal: &mut Terminal, write_error: &mut Option<io::Error>) {
+    if let RunEvent::BuildingEnvironment { declared } = event {
+        print_building(declared, spinner, terminal);
+        return;
+    }
     if let RunEvent::Output { stream, bytes, .. } = event {
         let written = spinner.write(&bytes.0, || match stream {
             Stream::Stdout => terminal.write_stdout(&bytes.0),
@@ -229,6 +233,12 @@ fn write_output(event: RunEvent, spinner: &RunSpinner, terminal: &mut Terminal, 
             _ => {}
         }
     }
+}
+
+/// Says that packages are installed, which can take minutes. A failure to say so changes nothing.
+fn print_building(declared: usize, spinner: &RunSpinner, terminal: &mut Terminal) {
+    let line = format!("installing {}\n", plural(declared, "declared package"));
+    let _written = spinner.write(line.as_bytes(), || terminal.write_stderr(line.as_bytes()));
 }
 
 fn parse_session_id(text: &str) -> Result<SessionId, Failure> {

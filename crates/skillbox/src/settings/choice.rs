@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use skillbox_runtime::{AtLimit, Dialect, HookRunner, Inheritance, LoadMode, PolicyKind};
+use skillbox_runtime::{AtLimit, Dialect, EnvironmentMode, HookRunner, Inheritance, LoadMode, PolicyKind};
 use skillbox_trust::{AuditMode, TrustMode};
 
 use super::log_level::LogLevel;
@@ -56,6 +56,12 @@ impl Choice for HookRunner {
 impl Choice for Inheritance {
     const NOUN: &'static str = "kind of inheritance";
     const WORDS: &'static [(&'static str, Self)] = &[("isolated", Self::Isolated), ("inherit", Self::Inherit)];
+}
+
+impl Choice for EnvironmentMode {
+    const NOUN: &'static str = "time to install packages";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("prebuilt", Self::Prebuilt), ("off", Self::Off)];
 }
 
 impl Choice for TrustMode {
@@ -132,12 +138,30 @@ setting_values!(
     PolicyKind,
     AtLimit,
     LoadMode,
+    EnvironmentMode,
     HookRunner,
     Inheritance,
     LogLevel,
     TrustMode,
     AuditMode
 );
+
+impl SettingValue for Option<EnvironmentMode> {
+    fn type_name() -> String {
+        EnvironmentMode::type_name()
+    }
+
+    fn parse(words: Vec<OsString>, base: &Path) -> Result<Self, String> {
+        EnvironmentMode::parse(words, base).map(Some)
+    }
+
+    fn display_text(&self) -> String {
+        self.as_ref().map_or_else(
+            || "(auto; prebuilt in servers)".to_owned(),
+            EnvironmentMode::display_text,
+        )
+    }
+}
 
 impl SettingValue for Option<LoadMode> {
     fn type_name() -> String {

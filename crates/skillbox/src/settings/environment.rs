@@ -49,6 +49,13 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
+    /// All variables, for programs that the operator's settings call.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// The same environment without the variables that start with a prefix.
     pub fn without_prefix(&self, prefix: &str) -> Self {
         let has_prefix = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(prefix));

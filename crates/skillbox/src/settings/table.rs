@@ -19,7 +19,9 @@ use skillbox_executor::snapshot::SnapshotRetention;
 use skillbox_http::{Limits, ListenAddress, TokenHash};
 use skillbox_model::{ExecutorKind, HostPort, PublisherName};
 use skillbox_repository::SkillLimits;
-use skillbox_runtime::{AgentOptions, AtLimit, Dialect, HookRunner, Inheritance, LoadMode, PolicyKind};
+use skillbox_runtime::{
+    AgentOptions, AtLimit, Dialect, EnvironmentMode, HookRunner, Inheritance, LoadMode, PolicyKind,
+};
 use skillbox_sandbox::SpawnerOptions;
 use skillbox_trust::{AuditMode, DenyEntry, LOCK_FILE_NAME, TrustMode};
 
@@ -158,7 +160,7 @@ settings! {
 settings! {
     /// What runs may do, and what they get by default.
     HostFlags => HostSettings, "Runs and sandbox",
-        accepted by "`run`, `call`, `mcp`, `serve`, `profiles`, `docker build-runner` and `config show`", help order from 200;
+        accepted by "`run`, `call`, `mcp`, `serve`, `env`, `profiles`, `docker build-runner` and `config show`", help order from 200;
 
     /// Where runs execute: local or docker
     executor: ExecutorKind, "KIND", default |_: &Layers| ExecutorKind::Local;
@@ -197,6 +199,12 @@ settings! {
 
     /// Trust also the certificate authorities in this PEM file, for runs and for what skillbox does for them
     tls_roots: Option<PathBuf>, "FILE", default |_: &Layers| None;
+
+    /// When the packages that skills declare are installed: auto (by the first run), prebuilt (by `env build`) or off
+    environments: Option<EnvironmentMode>, "WHEN", default |_: &Layers| None, documented as "`auto`; `prebuilt` in servers";
+
+    /// Host that the installation of packages may reach besides the registries of pip and npm; repeatable
+    package_hosts: Vec<HostPort>, "HOST[:PORT]", default |_: &Layers| Vec::new();
 
     /// Maximum number of inputs of a run
     max_inputs: usize, "N", default |_: &Layers| RequestCaps::default().inputs;
