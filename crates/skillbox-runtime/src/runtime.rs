@@ -56,7 +56,7 @@ pub struct Runtime {
     pub(crate) tenant: Option<TenantName>,
     /// Receives every run that has ended.
     pub(crate) observer: RunObserver,
-    stored_bytes: StoredBytes,
+    pub(crate) stored_bytes: StoredBytes,
     pub(crate) trust: Arc<Trust>,
     pub(crate) history: Arc<RunHistory>,
 }

@@ -13,7 +13,8 @@ use skillbox_sandbox::Profile;
 use super::arguments::BatchRunArgs;
 use super::job_preview::JobPreview;
 use super::job_source::{JobSource, batch_failure};
-use super::{progress_display, summary_page};
+use super::summary_page::{self, ResultPlace};
+use super::progress_display;
 use crate::commands::isolation_warning;
 use crate::commands::output::print_output;
 use crate::context::Context;
@@ -75,7 +76,7 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
     Ok(exit_code(&completed.summary))
 }
 
-fn exit_code(summary: &Summary) -> u8 {
+pub(super) fn exit_code(summary: &Summary) -> u8 {
     match summary {
         Summary { halted: Some(_), .. } => ExitCode::TIMED_OUT,
         Summary { failed: 0, .. } => ExitCode::OK,
@@ -103,7 +104,7 @@ fn print_end(
         terminal.print_json(&BatchReport { out, summary })?;
     } else if context.verbosity > Verbosity::Quiet || summary.halted.is_some() {
         let mut page = terminal.page();
-        summary_page::render(summary, out, &mut page);
+        summary_page::render(summary, &ResultPlace::Directory(out), &mut page);
         terminal.print(page)?;
     }
     Ok(())
