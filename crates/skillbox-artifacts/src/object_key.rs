@@ -66,7 +66,18 @@ mod tests {
         }
         let long = "x".repeat(601);
         for bad in [
-            "", "/a", "a/", "a//b", "..", "a/../b", "a/.b", "a b", "é", "cas/sha256/00", "artifacts/user", &long,
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            "..",
+            "a/../b",
+            "a/.b",
+            "a b",
+            "é",
+            "cas/sha256/00",
+            "artifacts/user",
+            &long,
         ] {
             assert!(ObjectKey::parse(bad).is_err(), "{bad:?}");
         }

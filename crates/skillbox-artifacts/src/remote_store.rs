@@ -19,7 +19,8 @@ use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
 use crate::{
-    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, ObjectKey, RangeContent, Scope, StoreError,
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, ObjectKey, RangeContent, Scope,
+    StoreError,
 };
 
 /// A store in a bucket, which other hosts may use as well.

@@ -12,8 +12,8 @@ use crate::bucket::BucketOptions;
 use crate::local_store::LocalStore;
 use crate::remote_store::RemoteStore;
 use crate::{
-    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location,
-    ObjectKey, RangeContent, Scope, StoreError,
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location, ObjectKey,
+    RangeContent, Scope, StoreError,
 };
 
 /// A store of artifacts. It is cheap to clone. Threads, processes and, in a bucket, hosts can share it.

@@ -35,9 +35,9 @@ pub use job_list::{BadLines, Job, JobList};
 pub use plan::{Plan, plan};
 pub use progress::Progress;
 pub use queue::{
-    BatchName, BatchState, BatchStore, FollowedBatch, ListedJob, Manifest, ManifestFile, PresentWorker, Priority, Queue,
-    QueueError, QueueOptions, Submission, SubmitOptions, SubmittedBatch, WorkerOptions, WorkerSummary, cancel_batch,
-    follow, read_result_lines, read_state, submit, work,
+    BatchName, BatchState, BatchStore, FollowedBatch, ListedJob, Manifest, ManifestFile, PresentWorker, Priority,
+    Queue, QueueError, QueueOptions, Submission, SubmitOptions, SubmittedBatch, WorkerOptions, WorkerSummary,
+    cancel_batch, follow, read_result_lines, read_state, submit, work,
 };
 pub use result_directory::{BatchRecord, ExistingResults, ResultDirectory, read_existing, read_results};
 pub use result_line::{JobStatus, ResultHead};

@@ -18,7 +18,10 @@ impl RemoteStore {
         let (connection, key) = (self.connection()?, self.object_key(key));
         let (owned_key, content) = (key.clone(), content.to_vec());
         connection.send_request("write", &key, RequestSize::OneObject, |client| async move {
-            match client.put_opts(&owned_key, content.into(), PutMode::Create.into()).await {
+            match client
+                .put_opts(&owned_key, content.into(), PutMode::Create.into())
+                .await
+            {
                 Ok(_) => Ok(true),
                 Err(Error::AlreadyExists { .. }) => Ok(false),
                 Err(error) => Err(error),

@@ -40,6 +40,15 @@ impl Priority {
     /// All priorities, the highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
 
+    /// The number of higher priorities.
+    pub(super) fn rank(self) -> u32 {
+        match self {
+            Self::High => 0,
+            Self::Normal => 1,
+            Self::Low => 2,
+        }
+    }
+
     /// The name, which is also that of the consumer.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -155,7 +164,17 @@ mod tests {
             assert!(BatchName::parse(good).is_ok(), "{good}");
         }
         for bad in [
-            "", "-a", "a.b", "a*", "a>", "a b", "../a", "a/b", "é", "a\n", &"x".repeat(65),
+            "",
+            "-a",
+            "a.b",
+            "a*",
+            "a>",
+            "a b",
+            "../a",
+            "a/b",
+            "é",
+            "a\n",
+            &"x".repeat(65),
         ] {
             assert!(BatchName::parse(bad).is_err(), "{bad:?}");
         }

@@ -159,7 +159,8 @@ impl BatchStore {
             return Ok(None);
         };
         let manifest: Result<Manifest, _> = serde_json::from_slice(&text);
-        let manifest = manifest.map_err(|error| self.invalid(format!("the result of {} is damaged: {error}", job.id)))?;
+        let manifest =
+            manifest.map_err(|error| self.invalid(format!("the result of {} is damaged: {error}", job.id)))?;
         let says = |field: &str| manifest.result.get(field).and_then(|value| value.as_str());
         if says("id") != Some(job.id.as_str()) || manifest.version != FORMAT_VERSION {
             return Err(self.invalid(format!("the result of {} belongs to another job", job.id)));
@@ -201,7 +202,9 @@ impl BatchStore {
             return Ok(None);
         };
         let parsed = serde_json::from_slice(&text);
-        parsed.map(Some).map_err(|error| self.invalid(format!("{name} is damaged: {error}")))
+        parsed
+            .map(Some)
+            .map_err(|error| self.invalid(format!("{name} is damaged: {error}")))
     }
 
     fn key(&self, below: &str) -> ObjectKey {
@@ -213,7 +216,10 @@ impl BatchStore {
     }
 
     fn invalid(&self, message: String) -> QueueError {
-        QueueError::Record(format!("the batch {} in the store {}: {message}", self.name, self.store))
+        QueueError::Record(format!(
+            "the batch {} in the store {}: {message}",
+            self.name, self.store
+        ))
     }
 }
 

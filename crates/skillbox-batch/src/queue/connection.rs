@@ -14,7 +14,7 @@ use super::error::QueueError;
 /// How long a server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long servers are tried again before the queue counts as unreachable.
-const UNREACHABLE_AFTER: Duration = Duration::from_secs(10);
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(6);
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// How long one request may take. The election of a new leader takes several seconds.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);

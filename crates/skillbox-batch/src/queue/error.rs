@@ -150,7 +150,11 @@ impl QueueError {
             ),
             Self::ExecutorLost => (ErrorCode::ExecutorLost, None, Some("start the worker again")),
             Self::Interrupted => (ErrorCode::Cancelled, None, None),
-            Self::Record(_) => (ErrorCode::Storage, None, Some("somebody changed the store; use another --name")),
+            Self::Record(_) => (
+                ErrorCode::Storage,
+                None,
+                Some("somebody changed the store; use another --name"),
+            ),
             Self::Store(error) => {
                 let mut body = ErrorBody::new(error.code(), with_causes(self));
                 body.hint = error.hint().map(str::to_owned);

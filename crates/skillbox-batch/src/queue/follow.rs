@@ -112,7 +112,10 @@ impl<'a> Follower<'a> {
                 let here: HashSet<ListedJob> = here.collect();
                 if here.len() < existing.len() || existing.damaged_lines > 0 {
                     directory.retain_results(&|head| {
-                        let job = head.key.map(|key| ListedJob { id: head.id.clone(), key });
+                        let job = head.key.map(|key| ListedJob {
+                            id: head.id.clone(),
+                            key,
+                        });
                         job.is_some_and(|job| here.contains(&job))
                     })?;
                 }
@@ -213,7 +216,12 @@ impl<'a> Follower<'a> {
 
     fn fetch_new_results(&mut self) -> Result<(), QueueError> {
         let finished = self.store.finished_jobs()?;
-        let new: Vec<ListedJob> = self.missing.iter().filter(|job| finished.contains(job)).cloned().collect();
+        let new: Vec<ListedJob> = self
+            .missing
+            .iter()
+            .filter(|job| finished.contains(job))
+            .cloned()
+            .collect();
         let Self {
             batch,
             store,
@@ -243,7 +251,13 @@ impl<'a> Follower<'a> {
             summary.add(result.head, slowest, &mut String::new());
             Ok(())
         })?;
-        self.summary.slowest = self.slowest.clone().into_sorted_vec().into_iter().map(|job| job.0).collect();
+        self.summary.slowest = self
+            .slowest
+            .clone()
+            .into_sorted_vec()
+            .into_iter()
+            .map(|job| job.0)
+            .collect();
         Ok(())
     }
 }

@@ -11,8 +11,8 @@ use super::batch_name::{BatchName, Priority};
 use super::connection::{Queue, repeat};
 use super::error::QueueError;
 use super::message::MAX_MESSAGE_BYTES;
-use crate::error::MAX_JOBS;
 use super::worker::presence::{PRESENCE_BUCKET, PRESENCE_EXPIRES_AFTER};
+use crate::error::MAX_JOBS;
 
 /// The number of jobs that all workers together may hold. More are not delivered.
 const MAX_HELD_JOBS: i64 = 4096;
@@ -25,11 +25,7 @@ const TOO_FEW_SERVERS: [u64; 4] = [10074, 10005, 10023, 10047];
 const NOT_FOUND: u64 = 10059;
 
 /// Creates the stream of a batch and its consumers, or finds them. Returns the number of copies of each message.
-pub(super) async fn create(
-    queue: &Queue,
-    name: &BatchName,
-    ack_wait: Duration,
-) -> Result<usize, QueueError> {
+pub(super) async fn create(queue: &Queue, name: &BatchName, ack_wait: Duration) -> Result<usize, QueueError> {
     let replicas = match create_with(queue, name, REPLICAS).await {
         Err(error) if is_short_of_servers(&error) => {
             create_with(queue, name, 1).await.map_err(create_error)?;

@@ -106,8 +106,6 @@ pub struct ManifestFile {
     pub sha256: Digest,
     /// Its size.
     pub size: u64,
-    /// Whether its owner may execute it.
-    pub is_executable: bool,
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {

@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
 
@@ -36,7 +35,10 @@ pub(super) fn for_each_result(
         let share = chunk.len().div_ceil(CONCURRENT_READS).max(1);
         let parts: Vec<_> = thread::scope(|scope| {
             let read_all = |jobs: &[ListedJob]| jobs.iter().map(|job| read(store, job)).collect::<Result<Vec<_>, _>>();
-            let readers: Vec<_> = chunk.chunks(share).map(|jobs| scope.spawn(move || read_all(jobs))).collect();
+            let readers: Vec<_> = chunk
+                .chunks(share)
+                .map(|jobs| scope.spawn(move || read_all(jobs)))
+                .collect();
             let joined = readers.into_iter().map(thread::ScopedJoinHandle::join);
             joined
                 .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -118,9 +120,7 @@ fn copy_file(store: &BatchStore, target: &Path, file: &ManifestFile) -> Result<(
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(CopyError::Io)?;
     }
-    let mode = if file.is_executable { 0o755 } else { 0o644 };
-    let mut options = OpenOptions::new();
-    let opened = options.write(true).create_new(true).mode(mode).open(&path);
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut output = opened.map_err(CopyError::Io)?;
     let mut content = store.open_content(&file.sha256).map_err(CopyError::Store)?;
     io::copy(&mut content, &mut output).map_err(CopyError::Io)?;
@@ -172,16 +172,25 @@ mod tests {
                     name: name.to_owned(),
                     sha256,
                     size,
-                    is_executable: false,
                 }],
             };
             copy_files(&store, &directory, &id, &manifest)
         };
-        for hostile in ["../../escaped", "/tmp/escaped", "a/../../../escaped", ".bashrc", ".ssh/config", ""] {
+        for hostile in [
+            "../../escaped",
+            "/tmp/escaped",
+            "a/../../../escaped",
+            ".bashrc",
+            ".ssh/config",
+            "",
+        ] {
             assert!(copy(hostile, sha256).is_err(), "{hostile}");
         }
         assert!(!root.path().join("escaped").exists() && !root.path().join("out/escaped").exists());
-        assert!(copy("out/x", Digest::from_sha256([1; 32])).is_err(), "content that is not there");
+        assert!(
+            copy("out/x", Digest::from_sha256([1; 32])).is_err(),
+            "content that is not there"
+        );
         // The control.
         assert!(copy("out/x.txt", sha256).unwrap());
         assert_eq!(fs::read(root.path().join("out/jobs/one/out/x.txt")).unwrap(), b"text");

@@ -18,7 +18,9 @@ use super::batch_store::BatchStore;
 use super::connection::Queue;
 use super::error::QueueError;
 use super::job_stream;
-use super::message::{FORMAT_VERSION, InputContent, JobMessage, ListedJob, MAX_MESSAGE_BYTES, SkillContent, Submission, to_json};
+use super::message::{
+    FORMAT_VERSION, InputContent, JobMessage, ListedJob, MAX_MESSAGE_BYTES, SkillContent, Submission, to_json,
+};
 use super::publish::{Outgoing, publish_all};
 use super::skill_archive;
 use crate::batch::BatchRun;
@@ -78,7 +80,9 @@ pub fn submit(
         for job in prepared.jobs.iter().filter(|job| finished.contains(job)) {
             let failed = |status: &str| status != JobStatus::Ok.as_str();
             let manifest = store.result(job)?;
-            let status = manifest.as_ref().and_then(|manifest| manifest.result["status"].as_str());
+            let status = manifest
+                .as_ref()
+                .and_then(|manifest| manifest.result["status"].as_str());
             if status.is_none_or(failed) {
                 store.remove_result(job)?;
             }
@@ -118,7 +122,11 @@ pub fn submit(
 fn claim_name(store: &BatchStore, record: &BatchRecord, resume: bool) -> Result<(), QueueError> {
     match store.claim(record)? {
         Some(found) if !found.is_same_batch(record) => Err(QueueError::NameTaken {
-            message: format!("the name {} belongs to another batch: {}", store.name(), found.description),
+            message: format!(
+                "the name {} belongs to another batch: {}",
+                store.name(),
+                found.description
+            ),
             hint: "choose another --name",
         }),
         Some(_) if !resume => Err(QueueError::NameTaken {

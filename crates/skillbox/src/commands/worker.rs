@@ -51,7 +51,10 @@ pub struct WorkerArgs {
 pub fn run(args: &WorkerArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     let (host, _) = args.host.resolve(context.layers)?;
     let cores = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
-    let jobs = args.jobs.and_then(|jobs| NonZero::new(usize::try_from(jobs).ok()?)).unwrap_or(cores);
+    let jobs = args
+        .jobs
+        .and_then(|jobs| NonZero::new(usize::try_from(jobs).ok()?))
+        .unwrap_or(cores);
     let inputs_directory = context.settings.state_dir.join("fetched-inputs");
     std::fs::create_dir_all(&inputs_directory).map_err(|error| {
         let message = format!("cannot create {}: {error}", inputs_directory.display());
@@ -60,7 +63,10 @@ pub fn run(args: &WorkerArgs, context: &Context<'_>, terminal: &mut Terminal) ->
     let (queue, store) = args.queue.connect(context)?;
     let directories = [inputs_directory.clone()];
     let runtime = runtime_setup::open_for_batch(context, &host, &directories, jobs.get(), terminal)?;
-    let is_unconfined = runtime.profiles().get(&host.profile).is_some_and(Profile::is_unconfined);
+    let is_unconfined = runtime
+        .profiles()
+        .get(&host.profile)
+        .is_some_and(Profile::is_unconfined);
     isolation_warning::print_if_unconfined(is_unconfined && host.allow_unconfined, isolation_warning::RUN, terminal)?;
     let stop = CancelToken::new().map_err(|error| Failure::from_error(ErrorCode::Internal, &error))?;
     interrupt::cancel_on_signal(&stop);
@@ -77,7 +83,10 @@ pub fn run(args: &WorkerArgs, context: &Context<'_>, terminal: &mut Terminal) ->
         terminal.print_json(&summary)?;
     } else if context.verbosity > Verbosity::Quiet {
         let mut page = terminal.page();
-        page.line(&[Span::plain(format!("{}: {} jobs finished", summary.worker, summary.finished))]);
+        page.line(&[Span::plain(format!(
+            "{}: {} jobs finished",
+            summary.worker, summary.finished
+        ))]);
         terminal.print(page)?;
     }
     Ok(ExitCode::OK)

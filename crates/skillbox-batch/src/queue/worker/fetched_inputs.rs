@@ -127,7 +127,11 @@ impl FetchedInputs {
         if let Some(file) = files.get_mut(id) {
             file.users -= 1;
         }
-        let mut unused: u64 = files.values().filter(|file| file.users == 0).map(|file| file.size).sum();
+        let mut unused: u64 = files
+            .values()
+            .filter(|file| file.users == 0)
+            .map(|file| file.size)
+            .sum();
         while unused > MAX_UNUSED_BYTES {
             let found = files.iter().find(|(_, file)| file.users == 0);
             let Some((oldest, size)) = found.map(|(id, file)| (*id, file.size)) else {

@@ -50,13 +50,19 @@ impl FetchedSkills {
         for name in skill_names(request) {
             let listed = submission.skills.iter().find(|(listed, _)| listed.as_str() == name);
             let (name, content) = listed.ok_or_else(|| {
-                QueueError::Record(format!("the submission of the batch {} has no skill {name}", store.name()))
+                QueueError::Record(format!(
+                    "the submission of the batch {} has no skill {name}",
+                    store.name()
+                ))
             })?;
             if !wanted.iter().any(|(known, _)| known == name) {
                 wanted.push((name.clone(), content));
             }
         }
-        let versions: SkillVersions = wanted.iter().map(|(name, content)| (name.clone(), content.digest)).collect();
+        let versions: SkillVersions = wanted
+            .iter()
+            .map(|(name, content)| (name.clone(), content.digest))
+            .collect();
         // One at a time: the first job of a batch fetches, and the others wait for it.
         let mut runtimes = self.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = runtimes.get(&versions) {
@@ -117,7 +123,9 @@ impl FetchedSkills {
     }
 
     fn remove_oldest(&self) {
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        let Ok(entries) = fs::read_dir(&self.directory) else {
+            return;
+        };
         let mut stored: Vec<(SystemTime, PathBuf)> = entries
             .flatten()
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))

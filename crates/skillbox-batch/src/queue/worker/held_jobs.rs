@@ -70,6 +70,8 @@ pub(super) struct HeldJobs {
 struct State {
     waiting: BTreeMap<(Priority, u64), (Instant, HeldJob)>,
     running: HashMap<u64, (BatchName, CancelToken)>,
+    /// The jobs that are left at consumers, as their last message said.
+    backlog: HashMap<(BatchName, Priority), u64>,
     next_number: u64,
     finished: usize,
     mean_duration: Option<Duration>,
@@ -90,15 +92,28 @@ impl HeldJobs {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of jobs that this worker should ask for.
-    pub fn wanted(&self) -> usize {
+    /// The number of jobs of a priority that this worker should ask for. While there are jobs of a higher priority, it
+    /// asks for none; jobs of a lower one that wait here do not count.
+    pub fn wanted(&self, priority: Priority) -> usize {
         let state = self.state();
-        if state.is_stopping {
+        let is_higher = |((_, other), left): (&(BatchName, Priority), &u64)| *other < priority && *left > 0;
+        if state.is_stopping || state.backlog.iter().any(is_higher) {
             return 0;
         }
         let are_short = state.mean_duration.is_some_and(|mean| mean < SHORT_JOB);
         let capacity = if are_short { 2 * self.slots } else { self.slots };
-        capacity.saturating_sub(state.waiting.len() + state.running.len())
+        let waiting = state.waiting.keys().filter(|(other, _)| *other <= priority).count();
+        capacity.saturating_sub(waiting + state.running.len())
+    }
+
+    /// Notes how many jobs a consumer has left.
+    pub fn set_backlog(&self, batch: &BatchName, priority: Priority, left: u64) {
+        self.state().backlog.insert((batch.clone(), priority), left);
+    }
+
+    /// Forgets the consumers of a batch that is over.
+    pub fn forget_backlog(&self, batch: &BatchName) {
+        self.state().backlog.retain(|(known, _), _| known != batch);
     }
 
     /// Running and finished jobs.
@@ -122,7 +137,8 @@ impl HeldJobs {
                 return answer(&queue_message, AckKind::Term).await;
             }
         };
-        let deliveries = queue_message.info().map_or(1, |info| info.delivered.unsigned_abs());
+        let info = queue_message.info();
+        let (deliveries, left) = info.map_or((1, 0), |info| (info.delivered.unsigned_abs(), info.pending));
         let heartbeat = keep_alive(queue_message.clone(), Duration::from_millis(job.ack_wait_ms));
         let mut state = self.state();
         state.next_number += 1;
@@ -136,6 +152,7 @@ impl HeldJobs {
             number: state.next_number,
         };
         let number = held.number;
+        state.backlog.insert((batch.clone(), priority), left);
         state.waiting.insert((priority, number), (Instant::now(), held));
         drop(state);
         self.changed.notify_one();
@@ -149,7 +166,9 @@ impl HeldJobs {
                 return None;
             }
             if let Some((_, (_, held))) = state.waiting.pop_first() {
-                state.running.insert(held.number, (held.batch.clone(), held.cancel.clone()));
+                state
+                    .running
+                    .insert(held.number, (held.batch.clone(), held.cancel.clone()));
                 return Some(held);
             }
             let waited = self.changed.wait_timeout(state, STOP_INTERVAL);
@@ -198,8 +217,15 @@ impl HeldJobs {
         let late = {
             let mut state = self.state();
             let is_late = |(since, _): &(Instant, HeldJob)| since.elapsed() > MAX_WAIT;
-            let keys: Vec<_> = state.waiting.iter().filter(|(_, job)| is_late(job)).map(|(key, _)| *key).collect();
-            keys.iter().filter_map(|key| state.waiting.remove(key)).collect::<Vec<_>>()
+            let keys: Vec<_> = state
+                .waiting
+                .iter()
+                .filter(|(_, job)| is_late(job))
+                .map(|(key, _)| *key)
+                .collect();
+            keys.iter()
+                .filter_map(|key| state.waiting.remove(key))
+                .collect::<Vec<_>>()
         };
         for (_, held) in late {
             answer(&held.message, AckKind::Nak(None)).await;
@@ -215,7 +241,9 @@ impl HeldJobs {
             }
             let waiting = state.waiting.iter().filter(|(_, (_, held))| held.batch == *batch);
             let keys: Vec<_> = waiting.map(|(key, _)| *key).collect();
-            keys.iter().filter_map(|key| state.waiting.remove(key)).collect::<Vec<_>>()
+            keys.iter()
+                .filter_map(|key| state.waiting.remove(key))
+                .collect::<Vec<_>>()
         };
         for (_, held) in dropped {
             answer(&held.message, AckKind::Term).await;

@@ -52,5 +52,9 @@ pub(in crate::queue) async fn read_all(queue: &Queue) -> Vec<PresentWorker> {
         workers.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         Some(workers)
     };
-    tokio::time::timeout(READ_TIMEOUT, read).await.ok().flatten().unwrap_or_default()
+    tokio::time::timeout(READ_TIMEOUT, read)
+        .await
+        .ok()
+        .flatten()
+        .unwrap_or_default()
 }

@@ -21,6 +21,8 @@ const PULL_LOST_AFTER: Duration = Duration::from_secs(5);
 const CAPACITY_INTERVAL: Duration = Duration::from_millis(2);
 /// The delay after a pull that the servers refused.
 const RETRY_INTERVAL: Duration = Duration::from_millis(300);
+/// How much later the next lower priority of a new batch is asked for.
+const PRIORITY_DELAY: Duration = Duration::from_millis(150);
 /// The largest pull.
 const MAX_PULL: usize = 64;
 
@@ -44,8 +46,10 @@ enum PullEnd {
 impl Puller {
     /// Pulls until the task is aborted.
     pub async fn run(self) {
+        // Higher priorities are asked first.
+        tokio::time::sleep(PRIORITY_DELAY * self.priority.rank()).await;
         loop {
-            let wanted = self.held.wanted().min(MAX_PULL);
+            let wanted = self.held.wanted(self.priority).min(MAX_PULL);
             if wanted == 0 {
                 tokio::time::sleep(CAPACITY_INTERVAL).await;
                 continue;
@@ -57,8 +61,8 @@ impl Puller {
     }
 
     async fn pull(&self, wanted: usize) -> PullEnd {
-        let inbox = self.client.new_inbox();
-        let Ok(mut answers) = self.client.subscribe(inbox.clone()).await else {
+        let reply_to = self.client.new_inbox();
+        let Ok(mut answers) = self.client.subscribe(reply_to.clone()).await else {
             return PullEnd::Refused;
         };
         let request = json!({
@@ -66,8 +70,15 @@ impl Puller {
             "expires": PULL_EXPIRES_AFTER.as_nanos() as u64,
             "idle_heartbeat": PULL_HEARTBEAT.as_nanos() as u64,
         });
-        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{}.{}", self.batch.stream(), self.priority.as_str());
-        let sent = self.client.publish_with_reply(subject, inbox, request.to_string().into()).await;
+        let subject = format!(
+            "$JS.API.CONSUMER.MSG.NEXT.{}.{}",
+            self.batch.stream(),
+            self.priority.as_str()
+        );
+        let sent = self
+            .client
+            .publish_with_reply(subject, reply_to, request.to_string().into())
+            .await;
         if sent.is_err() {
             return PullEnd::Refused;
         }
@@ -85,8 +96,12 @@ impl Puller {
                     };
                     self.held.hold(message, &self.batch, self.priority).await;
                 }
-                Some(StatusCode::IDLE_HEARTBEAT) => {}
-                Some(StatusCode::TIMEOUT | StatusCode::NOT_FOUND) => return PullEnd::Complete,
+                // The servers have nothing to deliver.
+                Some(StatusCode::IDLE_HEARTBEAT) => self.held.set_backlog(&self.batch, self.priority, 0),
+                Some(StatusCode::TIMEOUT | StatusCode::NOT_FOUND) => {
+                    self.held.set_backlog(&self.batch, self.priority, 0);
+                    return PullEnd::Complete;
+                }
                 Some(_) => return PullEnd::Refused,
             }
         }

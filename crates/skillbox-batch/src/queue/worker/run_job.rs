@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -103,7 +102,12 @@ impl JobRunner<'_> {
 
     fn submission(&self, store: &BatchStore, number: u64) -> Result<Arc<Submission>, QueueError> {
         let key = (store.name().clone(), number);
-        let known = self.submissions.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self
+            .submissions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
         if let Some(known) = known {
             return Ok(known);
         }
@@ -135,7 +139,10 @@ impl JobRunner<'_> {
             Ok(completed) => completed,
             Err(error) => return Ok(self.end_with_error(&error, &held.cancel)),
         };
-        let wanted = submission.skills.iter().find(|(name, _)| name.as_str() == request.skill);
+        let wanted = submission
+            .skills
+            .iter()
+            .find(|(name, _)| name.as_str() == request.skill);
         if wanted.is_none_or(|(_, content)| content.digest != completed.report.skill_digest) {
             let message = format!("the skill {} changed on this host while it ran", request.skill);
             return Ok(AttemptEnd::HostFailure(message));
@@ -150,11 +157,7 @@ impl JobRunner<'_> {
     }
 
     /// The request with its content as files of this host. The files stay as long as the second value.
-    fn local_request(
-        &self,
-        held: &HeldJob,
-        store: &BatchStore,
-    ) -> Result<(RunRequest, Vec<FetchedFile>), QueueError> {
+    fn local_request(&self, held: &HeldJob, store: &BatchStore) -> Result<(RunRequest, Vec<FetchedFile>), QueueError> {
         let mut request = held.job.request.clone();
         let mut files = Vec::new();
         for content in &held.job.contents {
@@ -247,7 +250,12 @@ fn refused(body: ErrorBody) -> JobOutcome {
 fn with_references(report: RunReport, held: &HeldJob) -> RunReport {
     let mut report = report;
     for content in &held.job.contents {
-        let to = held.job.request.inputs.get(content.index).and_then(|input| input.to.as_ref());
+        let to = held
+            .job
+            .request
+            .inputs
+            .get(content.index)
+            .and_then(|input| input.to.as_ref());
         for staged in report.staged_inputs.iter_mut().filter(|staged| Some(&staged.to) == to) {
             staged.from = content.display_text.clone();
         }
@@ -272,13 +280,11 @@ fn store_files(
             source,
         };
         kept.file.seek(SeekFrom::Start(0)).map_err(io)?;
-        let mode = kept.file.metadata().map_err(io)?.permissions().mode();
         let (sha256, size) = store.put_content(&mut kept.file)?;
         stored.push(ManifestFile {
             name: kept.name,
             sha256,
             size,
-            is_executable: mode & 0o100 != 0,
         });
     }
     Ok((stored, failures))

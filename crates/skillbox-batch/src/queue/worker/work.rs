@@ -140,7 +140,10 @@ async fn serve(
         if last_discovery.is_none_or(|last| last.elapsed() >= DISCOVERY_INTERVAL) {
             last_discovery = Some(Instant::now());
             if let Some(batches) = list_batches(queue).await {
-                update_pullers(queue, held, options, batches, &mut pullers);
+                // The first batch creates the bucket of the workers.
+                if update_pullers(queue, held, options, batches, &mut pullers) {
+                    last_presence = None;
+                }
             }
         }
         let (running, finished) = held.counts();
@@ -170,21 +173,23 @@ async fn serve(
     held.stop().await;
 }
 
-/// Starts to pull from new batches, and stops to pull from those without a stream.
+/// Starts to pull from new batches, and stops to pull from those without a stream. Returns whether there are new ones.
 fn update_pullers(
     queue: &Queue,
     held: &Arc<HeldJobs>,
     options: &WorkerOptions,
     batches: Vec<BatchName>,
     pullers: &mut BTreeMap<BatchName, Vec<AbortHandle>>,
-) {
+) -> bool {
     pullers.retain(|batch, handles| {
         let stays = batches.contains(batch);
         if !stays {
             handles.iter().for_each(AbortHandle::abort);
+            held.forget_backlog(batch);
         }
         stays
     });
+    let mut has_new = false;
     for batch in batches {
         if options.only.as_ref().is_some_and(|only| *only != batch) || pullers.contains_key(&batch) {
             continue;
@@ -200,7 +205,9 @@ fn update_pullers(
             tokio::spawn(puller.run()).abort_handle()
         });
         pullers.insert(batch, started.to_vec());
+        has_new = true;
     }
+    has_new
 }
 
 #[derive(Deserialize)]

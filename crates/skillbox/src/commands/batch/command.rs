@@ -52,7 +52,8 @@ enum Verb {
     /// Cancel a batch on a queue: queued jobs never run, running ones are killed
     Cancel {
         /// Name of the batch
-        name: BatchName,
+        #[arg(value_name = "NAME")]
+        batch: BatchName,
         #[command(flatten)]
         queue: QueueArgs,
     },
@@ -71,6 +72,6 @@ pub fn run(args: &BatchArgs, context: &Context<'_>, terminal: &mut Terminal) -> 
             queue_state::print_results(batch, *failed, context, terminal)
         }
         Verb::Results { batch, failed } => results::print(batch, *failed, context, terminal),
-        Verb::Cancel { name, queue } => print_output(&queue_state::cancel(name, queue, context)?, context, terminal),
+        Verb::Cancel { batch, queue } => print_output(&queue_state::cancel(batch, queue, context)?, context, terminal),
     }
 }

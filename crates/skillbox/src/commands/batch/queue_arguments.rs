@@ -43,7 +43,10 @@ impl QueueArgs {
     /// The queue and the store that it needs.
     pub fn connect(&self, context: &Context<'_>) -> Result<(Queue, Store), Failure> {
         let Some(address) = self.queue.clone() else {
-            return Err(Failure::usage("--queue is missing", "name the servers: --queue nats://HOST:4222"));
+            return Err(Failure::usage(
+                "--queue is missing",
+                "name the servers: --queue nats://HOST:4222",
+            ));
         };
         let store = shared_store(context)?;
         let options = QueueOptions {

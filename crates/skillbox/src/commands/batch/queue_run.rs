@@ -36,7 +36,10 @@ struct QueueReport<'a> {
 pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Result<u8, Failure> {
     drop(context.spawner.take());
     let Some(name) = &args.queue.name else {
-        return Err(Failure::usage("--name is missing", "give the batch a name: --queue … --name NAME"));
+        return Err(Failure::usage(
+            "--name is missing",
+            "give the batch a name: --queue … --name NAME",
+        ));
     };
     let (mut host, _) = args.host.resolve(context.layers)?;
     // Nothing runs here.
@@ -61,7 +64,10 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
     }
     let (queue, store) = args.queue.connect(context)?;
     let store = BatchStore::new(&store, name);
-    let directory = args.out.as_deref().map(|out| ResultDirectory::open(out, &record, args.resumes()));
+    let directory = args
+        .out
+        .as_deref()
+        .map(|out| ResultDirectory::open(out, &record, args.resumes()));
     let directory = directory.transpose().map_err(batch_failure)?;
     interrupt::cancel_on_signal(&cancel);
     let submitted = submit(batch, &record, &queue, &store, args.submit_options()).map_err(queue_failure)?;
@@ -82,7 +88,10 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
     })?
     .map_err(queue_failure)?;
     if let Some(error) = &followed.summary_error {
-        print_note(&format!("the summary is not written: {}", skillbox_model::with_causes(error)), terminal)?;
+        print_note(
+            &format!("the summary is not written: {}", skillbox_model::with_causes(error)),
+            terminal,
+        )?;
     }
     let summary = &followed.summary;
     if context.as_json {
@@ -100,7 +109,10 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
         summary_page::render(summary, &place, &mut page);
         terminal.print(page)?;
         if cancel.is_cancelled() {
-            print_note(&format!("the workers go on; `skillbox batch cancel {name}` stops them"), terminal)?;
+            print_note(
+                &format!("the workers go on; `skillbox batch cancel {name}` stops them"),
+                terminal,
+            )?;
         }
     }
     Ok(exit_code(summary))

@@ -47,11 +47,23 @@ impl CommandOutput for QueueStatus {
             page.labelled(2, Span::plain(cause.as_str()), 14, Tone::Plain, &count.to_string());
         }
         if let Some(queued) = state.queued {
-            page.line(&[Span::plain(format!("{} on the queue", plural(usize::try_from(queued).unwrap_or(usize::MAX), "job")))]);
+            page.line(&[Span::plain(format!(
+                "{} on the queue",
+                plural(usize::try_from(queued).unwrap_or(usize::MAX), "job")
+            ))]);
         }
         for worker in &state.workers {
-            let text = format!("{} of {} running, {} finished", worker.running, worker.slots, worker.finished);
-            page.labelled(2, Span::plain(worker.id.as_str()), worker.id.len() + 4, Tone::Dim, &text);
+            let text = format!(
+                "{} of {} running, {} finished",
+                worker.running, worker.slots, worker.finished
+            );
+            page.labelled(
+                2,
+                Span::plain(worker.id.as_str()),
+                worker.id.len() + 4,
+                Tone::Dim,
+                &text,
+            );
         }
     }
 }

@@ -1,0 +1,9 @@
+//! Batches on a queue: several workers, one store, real servers of NATS JetStream.
+
+mod bad_input;
+mod cancel;
+mod cluster;
+mod hosts;
+mod one_server;
+mod priorities;
+mod trust;
