@@ -3,6 +3,7 @@
 mod bad_input;
 mod cancel;
 mod cluster;
+mod faults;
 mod hosts;
 mod one_server;
 mod priorities;

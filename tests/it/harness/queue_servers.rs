@@ -23,8 +23,9 @@ pub enum NatsVersion {
 }
 
 impl NatsVersion {
+    /// The program; `None` where it is not installed.
     #[expect(clippy::disallowed_methods, reason = "tests/run exports which peers there are")]
-    fn program(self) -> Option<OsString> {
+    pub fn program(self) -> Option<OsString> {
         let variable = match self {
             Self::New => "SKILLBOX_NATS_SERVER",
             Self::Old => "SKILLBOX_OLD_NATS_SERVER",
