@@ -6,5 +6,6 @@ mod cluster;
 mod faults;
 mod hosts;
 mod one_server;
+mod permissions;
 mod priorities;
 mod trust;
