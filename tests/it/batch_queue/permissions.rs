@@ -68,16 +68,15 @@ fn a_worker_needs_only_to_pull_and_to_acknowledge() {
         let tls = ["--queue-ca", &authority, "--queue-cert", &cert, "--queue-key", &key].map(str::to_owned);
         args.iter().map(|arg| (*arg).to_owned()).chain(tls).collect::<Vec<_>>()
     };
-    let words = |args: &[String]| args.iter().map(String::as_str).collect::<Vec<&str>>().join("\n");
     let path = fixture.path("scratch/jobs.jsonl");
     fs::write(&path, job_lines(&[("one", "true"), ("two", "true")])).unwrap();
     let run = ["batch", "run", path.to_str().unwrap(), "--name", "tls", "--json"];
 
-    let submit = words(&as_user("submitter", &[&run[..], &["--detach"]].concat()));
-    let submitted = submitter(&fixture, &queue, &submit.split('\n').collect::<Vec<_>>()).run();
+    let submit = as_user("submitter", &[&run[..], &["--detach"]].concat());
+    let submitted = submitter(&fixture, &queue, &as_words(&submit)).run();
     assert_eq!(submitted.code, Some(0), "{}", submitted.describe());
-    let work = words(&as_user("worker", &["worker", "--exit-when-idle", "3", "--json"]));
-    let worked = other_host(&fixture, &queue, "w1", &work.split('\n').collect::<Vec<_>>()).run();
+    let work = as_user("worker", &["worker", "--exit-when-idle", "3", "--json"]);
+    let worked = other_host(&fixture, &queue, "w1", &as_words(&work)).run();
     assert_eq!(
         (worked.code, &worked["finished"]),
         (Some(0), &json!(2)),
@@ -87,8 +86,8 @@ fn a_worker_needs_only_to_pull_and_to_acknowledge() {
 
     // A worker may not even look at the stream; the submitter may.
     let status = |user: &str| {
-        let args = words(&as_user(user, &["batch", "status", "tls", "--json"]));
-        other_host(&fixture, &queue, "w2", &args.split('\n').collect::<Vec<_>>()).run()
+        let args = as_user(user, &["batch", "status", "tls", "--json"]);
+        other_host(&fixture, &queue, "w2", &as_words(&args)).run()
     };
     assert_eq!(error_code(&status("worker")), "queue_unreachable");
     assert_eq!(status("submitter")["ok"], json!(2));
@@ -98,4 +97,8 @@ fn a_worker_needs_only_to_pull_and_to_acknowledge() {
         error_code(&other_host(&fixture, &queue, "w2", &bare).run()),
         "queue_unreachable"
     );
+}
+
+fn as_words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
 }
