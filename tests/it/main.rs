@@ -50,6 +50,7 @@ mod parity;
 // Skills that run: the contract on every executor, bad requests, the built-in skills, the promises, the hostile cases,
 // what scripts find around them, and why they failed.
 mod batch;
+mod batch_queue;
 mod builtin_skills;
 mod conformance;
 mod docker;

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{StreamExt, TryStreamExt};
+use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
 
 use crate::blobs::BlobDirectory;
@@ -18,7 +19,8 @@ use crate::content::Content;
 use crate::error::io_error;
 use crate::record::now_unix_ms;
 use crate::{
-    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, RangeContent, Scope, StoreError,
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, ObjectKey, RangeContent, Scope,
+    StoreError,
 };
 
 /// A store in a bucket, which other hosts may use as well.
@@ -214,7 +216,16 @@ impl RemoteStore {
         Ok(Download::new(connection, key.to_string(), answer))
     }
 
-    fn connection(&self) -> Result<Arc<Connection>, StoreError> {
+    /// The key in the bucket of an object that a caller named.
+    pub(crate) fn object_key(&self, key: &ObjectKey) -> Path {
+        self.keys.key(key.as_str())
+    }
+
+    pub(crate) fn scratch(&self) -> &BlobDirectory {
+        &self.shared.scratch
+    }
+
+    pub(crate) fn connection(&self) -> Result<Arc<Connection>, StoreError> {
         let mut connection = self.shared.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*connection {
             return Ok(open.clone());

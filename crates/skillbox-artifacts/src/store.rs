@@ -6,11 +6,13 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use skillbox_model::Digest;
+
 use crate::bucket::BucketOptions;
 use crate::local_store::LocalStore;
 use crate::remote_store::RemoteStore;
 use crate::{
-    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location,
+    Artifact, ArtifactMetadata, ArtifactName, ArtifactRef, Bucket, CheckedContent, FreedContent, Location, ObjectKey,
     RangeContent, Scope, StoreError,
 };
 
@@ -163,6 +165,68 @@ impl Store {
         match &self.0 {
             Backend::Local(store) => store.remove_scope(scope),
             Backend::Remote(store) => store.remove_scope(scope).map(|()| false),
+        }
+    }
+
+    /// Creates an object beside the artifacts, durably. Returns false, and changes nothing, if the key is taken.
+    pub fn create_object(&self, key: &ObjectKey, content: &[u8]) -> Result<bool, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.create_object(key, content),
+            Backend::Remote(store) => store.create_object(key, content),
+        }
+    }
+
+    /// The content of an object; none if there is none. More than `max_bytes` are an error.
+    pub fn read_object(&self, key: &ObjectKey, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.read_object(key, max_bytes),
+            Backend::Remote(store) => store.read_object(key, max_bytes),
+        }
+    }
+
+    /// Whether an object exists.
+    pub fn has_object(&self, key: &ObjectKey) -> Result<bool, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.has_object(key),
+            Backend::Remote(store) => store.has_object(key),
+        }
+    }
+
+    /// The last components of the keys directly below a prefix, in no order.
+    pub fn list_objects(&self, prefix: &ObjectKey) -> Result<Vec<String>, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.list_objects(prefix),
+            Backend::Remote(store) => store.list_objects(prefix),
+        }
+    }
+
+    /// Removes an object, if it exists.
+    pub fn remove_object(&self, key: &ObjectKey) -> Result<(), StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.remove_object(key),
+            Backend::Remote(store) => store.remove_object(key),
+        }
+    }
+
+    /// Stores content under its digest below a prefix, unless it is there already. No garbage collector removes it.
+    /// `name` is used only in errors.
+    pub fn put_content(
+        &self,
+        prefix: &ObjectKey,
+        name: &ArtifactName,
+        content: &mut dyn Read,
+    ) -> Result<(Digest, u64), StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.put_content(prefix, name, content),
+            Backend::Remote(store) => store.put_content(prefix, name, content),
+        }
+    }
+
+    /// Opens content that was stored below a prefix. The digest is verified while the content is read.
+    pub fn open_content(&self, prefix: &ObjectKey, digest: &Digest) -> Result<CheckedContent, StoreError> {
+        match &self.0 {
+            Backend::Local(store) => store.open_content(prefix, digest),
+            Backend::Remote(store) => store.open_content(prefix, digest),
         }
     }
 }

@@ -43,6 +43,8 @@ pub enum HaltReason {
     },
     /// No executor can run jobs any more.
     ExecutorLost,
+    /// Somebody cancelled the batch on its queue.
+    Cancelled,
 }
 
 impl HaltRule {

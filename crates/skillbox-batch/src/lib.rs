@@ -16,6 +16,7 @@ mod outcome;
 mod placeholder;
 mod plan;
 mod progress;
+mod queue;
 mod result_directory;
 mod result_line;
 mod result_writer;
@@ -34,6 +35,11 @@ pub use halt::{HaltReason, HaltRule};
 pub use job_list::{BadLines, Job, JobList};
 pub use plan::{Plan, plan};
 pub use progress::Progress;
+pub use queue::{
+    BatchName, BatchState, BatchStore, FollowedBatch, ListedJob, Manifest, ManifestFile, PresentWorker, Priority,
+    Queue, QueueError, QueueOptions, Submission, SubmitOptions, SubmittedBatch, WorkerOptions, WorkerSummary,
+    cancel_batch, follow, read_result_lines, read_state, submit, work,
+};
 pub use result_directory::{BatchRecord, ExistingResults, ResultDirectory, read_existing, read_results};
 pub use result_line::{JobStatus, ResultHead};
 pub use retry::RetryPolicy;

@@ -57,6 +57,11 @@ impl BatchRecord {
             jobs,
         }
     }
+
+    /// Whether both are records of the same batch.
+    pub(crate) fn is_same_batch(&self, other: &Self) -> bool {
+        (self.version, self.identity) == (other.version, other.identity)
+    }
 }
 
 /// The durable results that a directory has.

@@ -15,6 +15,16 @@ pub enum JobStatus {
     Failed,
 }
 
+impl JobStatus {
+    /// The name in results.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// The result of one job, as it is written. The fields of the report follow those of the job.
 #[derive(Serialize)]
 pub(crate) struct ResultLine<'a> {

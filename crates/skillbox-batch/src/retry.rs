@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cause::FailureCause;
 
 /// A lost run fails again while the executor or a service recovers, so its delay starts longer.
@@ -11,7 +13,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(200);
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// Which failed jobs run again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// How often a job runs again after its first attempt.
     pub retries: u32,

@@ -105,7 +105,12 @@ impl Summary {
         Ok((summary, failed_text))
     }
 
-    fn add(&mut self, head: ResultHead, slowest: &mut BinaryHeap<Reverse<SlowJob>>, failed_text: &mut String) {
+    pub(crate) fn add(
+        &mut self,
+        head: ResultHead,
+        slowest: &mut BinaryHeap<Reverse<SlowJob>>,
+        failed_text: &mut String,
+    ) {
         if let Some(duration_ms) = head.duration_ms {
             slowest.push(Reverse(SlowJob {
                 duration_ms,

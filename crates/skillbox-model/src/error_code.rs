@@ -110,6 +110,8 @@ error_codes! {
     StoreDenied = "store_denied", "set the environment variables of its provider, and check their permissions";
     /// The bucket or container of the artifacts does not exist.
     BucketMissing = "bucket_missing", "create it, or correct `artifacts`";
+    /// The message queue of a batch is unreachable, refuses the connection, or does not answer in time.
+    QueueUnreachable = "queue_unreachable", "check `--queue`, its credentials, and that its servers run JetStream";
     /// No session of that id is stored.
     SessionUnknown = "session_unknown", "see `skillbox session list`";
     /// The server does not know the run, or no longer knows it.

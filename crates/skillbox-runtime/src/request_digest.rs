@@ -70,7 +70,7 @@ impl Runtime {
         self.parse_request(request, catalog).map(drop)
     }
 
-    fn parse_request(&self, request: &RunRequest, catalog: &Catalog) -> Result<JobSpec, RunError> {
+    pub(crate) fn parse_request(&self, request: &RunRequest, catalog: &Catalog) -> Result<JobSpec, RunError> {
         let profile = self.resolve_profile(request.profile.as_deref())?;
         let bounds = ProfileBounds {
             limits: profile.limits.default.clone(),

@@ -60,7 +60,7 @@ pub struct Runtime {
     pub(crate) tenant: Option<TenantName>,
     /// Receives every run that has ended.
     pub(crate) observer: RunObserver,
-    stored_bytes: StoredBytes,
+    pub(crate) stored_bytes: StoredBytes,
     pub(crate) trust: Arc<Trust>,
     pub(crate) secrets: Arc<SecretStore>,
     /// The secrets that the operator grants to every run on the command line of this process.

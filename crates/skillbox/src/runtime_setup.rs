@@ -304,7 +304,7 @@ fn open(
 }
 
 /// The configured artifact store, if any. It connects at its first use.
-fn artifact_store(context: &Context<'_>) -> Option<Store> {
+pub fn artifact_store(context: &Context<'_>) -> Option<Store> {
     let settings = context.settings;
     let location = settings.artifacts.clone()?;
     let options = BucketOptions {

@@ -4,5 +4,5 @@ mod each;
 mod full_disk;
 mod lists;
 mod outcomes;
-mod results;
+pub mod results;
 mod resume;

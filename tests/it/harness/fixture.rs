@@ -163,6 +163,11 @@ impl Fixture {
         Invocation::in_fixture(self, args)
     }
 
+    /// A command with exactly these arguments.
+    pub fn plain_command(&self, args: &[&str]) -> Invocation<'_> {
+        Invocation::bare(self, args)
+    }
+
     /// A command that gets nothing of the fixture but its state directory.
     pub fn bare_command(&self, args: &[&str]) -> Invocation<'_> {
         let state = self.path_str("state");

@@ -16,6 +16,7 @@ mod machine_load;
 mod machine_lock;
 mod object_servers;
 mod process;
+mod queue_servers;
 
 pub use degraded_hosts::{DegradedHost, degraded_hosts};
 pub use docker::{Docker, need_docker, with_docker};
@@ -33,3 +34,4 @@ pub use process::{
     all_processes, kill_and_reap, orphans, pids_with_argument, program, reap_orphans, run_to_completion, spawn_tracked,
     wait_with_deadline,
 };
+pub use queue_servers::{NatsCluster, NatsVersion};

@@ -77,7 +77,7 @@ impl Keys {
         Some((ArtifactName::parse(name).ok()?, version))
     }
 
-    fn key(&self, below: &str) -> Path {
+    pub(crate) fn key(&self, below: &str) -> Path {
         // The parsers of all parts are stricter, so `Path::from` changes nothing.
         Path::from(self.join(below))
     }

@@ -7,7 +7,7 @@ use super::output::print_output;
 use super::{
     approvals, approve, artifacts, audit, batch, call, completions, config, create, demo, docker, doctor, env, help,
     info, list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, secrets, serve, session, sign, state,
-    to_prompt, tools, validate, verify,
+    to_prompt, tools, validate, verify, worker,
 };
 use crate::context::Context;
 use crate::failure::Failure;
@@ -31,6 +31,7 @@ pub enum Command {
     Call(Box<call::CallArgs>),
     Run(Box<run::RunArgs>),
     Batch(batch::BatchArgs),
+    Worker(Box<worker::WorkerArgs>),
     Mcp(Box<mcp::McpArgs>),
     Serve(Box<serve::ServeArgs>),
     Env(Box<env::EnvArgs>),
@@ -83,6 +84,7 @@ impl Command {
             Self::Call(args) => args.trust.clone(),
             Self::Mcp(args) => args.trust.clone(),
             Self::Serve(args) => args.trust.clone(),
+            Self::Worker(args) => args.trust.clone(),
             Self::Runs(args) => args.trust.clone(),
             Self::Approve(args) => args.trust.clone(),
             Self::Approvals(args) => args.trust.clone(),
@@ -121,6 +123,7 @@ pub fn dispatch(command: &Command, context: &Context<'_>, terminal: &mut Termina
         Command::Call(args) => return call::run(args, context, terminal),
         Command::Run(args) => return run::run(args, context, terminal),
         Command::Batch(args) => return batch::run(args, context, terminal),
+        Command::Worker(args) => return worker::run(args, context, terminal),
         Command::Mcp(args) => return mcp::run(args, context, terminal),
         Command::Serve(args) => return serve::run(args, context, terminal),
         Command::Env(args) => return env::run(args, context, terminal),

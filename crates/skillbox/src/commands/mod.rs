@@ -56,6 +56,7 @@ mod tools;
 mod validate;
 mod validate_lenient;
 mod verify;
+mod worker;
 
 pub use command::{Command, dispatch};
 pub use misspelled_variables::warn_about_misspelled_variables;

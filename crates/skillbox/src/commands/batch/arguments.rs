@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use skillbox_batch::{BatchOptions, FailureCause, HaltRule, RetryPolicy};
+use skillbox_batch::{BatchOptions, FailureCause, HaltRule, Priority, RetryPolicy, SubmitOptions};
+
+use super::queue_arguments::QueueArgs;
 
 use crate::commands::secret_arguments::SecretArgs;
 use crate::settings::HostFlags;
@@ -25,6 +28,8 @@ const MAX_JOBS_AT_ONCE: u64 = 256;
     "    -- 'python3 scripts/report.py {input} --json out/report.json'",
     "skillbox batch run jobs.jsonl --out results --resume     run what is left",
     "skillbox batch run jobs.jsonl --dry-run                  show the first jobs",
+    "skillbox batch run jobs.jsonl --artifacts s3://bucket/skillbox \\",
+    "    --queue nats://queue:4222 --name nightly     on the hosts of `skillbox worker`",
 ))]
 pub struct BatchRunArgs {
     /// File with one request in each line; - is standard input
@@ -33,7 +38,7 @@ pub struct BatchRunArgs {
     #[command(flatten)]
     pub template: TemplateArgs,
     /// Directory for results and files
-    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["dry_run", "queue"])]
     pub out: Option<PathBuf>,
     /// Number of jobs that run at the same time; by default one for each core
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_JOBS_AT_ONCE))]
@@ -62,6 +67,18 @@ pub struct BatchRunArgs {
     /// Show the first jobs and run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Priority of the jobs on the queue: high, normal or low
+    #[arg(long, value_name = "PRIORITY", requires = "queue", default_value = "normal")]
+    priority: Priority,
+    /// Submit the jobs to the queue and do not wait for their results
+    #[arg(long, requires = "queue", conflicts_with = "out")]
+    pub detach: bool,
+    /// Give the jobs of a worker that was silent for this long to another one
+    #[arg(long, value_name = "SECONDS", requires = "queue", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(2..=3600))]
+    ack_wait: u64,
+    #[command(flatten)]
+    pub queue: QueueArgs,
     #[command(flatten)]
     pub secrets: SecretArgs,
     #[command(flatten)]
@@ -114,6 +131,15 @@ impl BatchRunArgs {
             halt: self.halt,
             timeout: self.timeout,
             rerun_failed: self.resume_failed,
+        }
+    }
+
+    /// How the batch is submitted to a queue.
+    pub fn submit_options(&self) -> SubmitOptions {
+        SubmitOptions {
+            resume: self.resumes(),
+            priority: self.priority,
+            ack_wait: Duration::from_secs(self.ack_wait),
         }
     }
 

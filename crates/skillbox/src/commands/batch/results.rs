@@ -36,7 +36,7 @@ pub fn print(
     }
 }
 
-fn print_row(head: &ResultHead, terminal: &mut Terminal) -> std::io::Result<()> {
+pub(super) fn print_row(head: &ResultHead, terminal: &mut Terminal) -> std::io::Result<()> {
     let mut page = terminal.page();
     let (tone, status) = match head.status {
         JobStatus::Ok => (Tone::Good, "ok    "),

@@ -13,7 +13,8 @@ use skillbox_sandbox::Profile;
 use super::arguments::BatchRunArgs;
 use super::job_preview::JobPreview;
 use super::job_source::{JobSource, batch_failure};
-use super::{progress_display, summary_page};
+use super::progress_display;
+use super::summary_page::{self, ResultPlace};
 use crate::commands::forwarder_thread::ForwarderThread;
 use crate::commands::isolation_warning;
 use crate::commands::output::print_output;
@@ -82,7 +83,7 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
     Ok(exit_code(&completed.summary))
 }
 
-fn exit_code(summary: &Summary) -> u8 {
+pub(super) fn exit_code(summary: &Summary) -> u8 {
     match summary {
         Summary { halted: Some(_), .. } => ExitCode::TIMED_OUT,
         Summary { failed: 0, .. } => ExitCode::OK,
@@ -110,7 +111,7 @@ fn print_end(
         terminal.print_json(&BatchReport { out, summary })?;
     } else if context.verbosity > Verbosity::Quiet || summary.halted.is_some() {
         let mut page = terminal.page();
-        summary_page::render(summary, out, &mut page);
+        summary_page::render(summary, &ResultPlace::Directory(out), &mut page);
         terminal.print(page)?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillbox_batch::{HaltReason, Summary};
+use skillbox_batch::{BatchName, HaltReason, Summary};
 
 use crate::render::{Page, Span, Tone, plural};
 
@@ -11,8 +11,16 @@ const SHOWN_FAILURES: usize = 10;
 /// Durations below this are not worth a list.
 const MIN_SLOW_MS: u64 = 100;
 
-/// Renders the summary. `out` is the directory of the results.
-pub fn render(summary: &Summary, out: &Path, page: &mut Page) {
+/// Where the results of a batch are.
+pub enum ResultPlace<'a> {
+    /// In a directory of this host.
+    Directory(&'a Path),
+    /// In the artifact store, under the name of the batch.
+    Store(&'a BatchName),
+}
+
+/// Renders the summary.
+pub fn render(summary: &Summary, place: &ResultPlace<'_>, page: &mut Page) {
     if let Some(reason) = &summary.halted {
         page.labelled(
             0,
@@ -23,7 +31,7 @@ pub fn render(summary: &Summary, out: &Path, page: &mut Page) {
         );
     }
     render_counts(summary, page);
-    render_failures(summary, out, page);
+    render_failures(summary, place, page);
     let slow: Vec<_> = summary
         .slowest
         .iter()
@@ -37,7 +45,10 @@ pub fn render(summary: &Summary, out: &Path, page: &mut Page) {
         }
     }
     page.blank_line();
-    let results = out.join("results.jsonl").display().to_string();
+    let results = match place {
+        ResultPlace::Directory(out) => out.join("results.jsonl").display().to_string(),
+        ResultPlace::Store(name) => format!("skillbox batch results {name} --json"),
+    };
     page.labelled(0, Span::new(Tone::Dim, "results:"), 9, Tone::Plain, &results);
     if summary.not_run > 0 {
         let text = format!(
@@ -78,7 +89,7 @@ pub fn render_counts(summary: &Summary, page: &mut Page) {
     page.line(&spans);
 }
 
-fn render_failures(summary: &Summary, out: &Path, page: &mut Page) {
+fn render_failures(summary: &Summary, place: &ResultPlace<'_>, page: &mut Page) {
     if summary.failed == 0 {
         return;
     }
@@ -100,7 +111,10 @@ fn render_failures(summary: &Summary, out: &Path, page: &mut Page) {
         );
     }
     if summary.failed > SHOWN_FAILURES {
-        let all = out.join("failed.txt").display().to_string();
+        let all = match place {
+            ResultPlace::Directory(out) => out.join("failed.txt").display().to_string(),
+            ResultPlace::Store(name) => format!("skillbox batch results {name} --failed"),
+        };
         let text = format!("and {} more in {all}", summary.failed - SHOWN_FAILURES);
         page.paragraph(2, Tone::Dim, &text);
     }
@@ -113,5 +127,6 @@ fn describe_halt(reason: &HaltReason) -> String {
         HaltReason::Interrupted => "halted by a signal".to_owned(),
         HaltReason::Storage { message } => format!("halted: {message}"),
         HaltReason::ExecutorLost => "halted: the process that creates sandboxes ended".to_owned(),
+        HaltReason::Cancelled => "halted: the batch was cancelled".to_owned(),
     }
 }
