@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use skillbox_model::{RelPath, SkillName};
+use skillbox_sandbox::SkillDirAccess;
 
 use crate::NetworkAccess;
 use crate::job::{JobSpec, RequestError};
@@ -31,6 +32,9 @@ pub struct StagedJob {
     pub links: Vec<StagedLink>,
     /// The hosts that the command may reach.
     pub network: NetworkAccess,
+    /// Whether the command may change the directory of the skill that runs. The changes are in the workspace, in the
+    /// directory of the skill.
+    pub skill_dir: SkillDirAccess,
 }
 
 impl StagedJob {
@@ -44,7 +48,14 @@ impl StagedJob {
             skills: Vec::new(),
             links: Vec::new(),
             network: NetworkAccess::default(),
+            skill_dir: SkillDirAccess::ReadOnly,
         }
+    }
+
+    /// Sets whether the command may change a private view of its skill's directory.
+    pub fn with_skill_dir(mut self, skill_dir: SkillDirAccess) -> Self {
+        self.skill_dir = skill_dir;
+        self
     }
 
     /// Lets the command reach these hosts, and tells programs about the proxy and the certificate authorities.
@@ -93,6 +104,7 @@ impl StagedJob {
             skills,
             links,
             network: NetworkAccess::default(),
+            skill_dir: SkillDirAccess::ReadOnly,
         })
     }
 }

@@ -9,6 +9,7 @@ mod frozen_skills;
 mod open_workspace;
 mod stage;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use skillbox_executor::job::{CollectionSpec, JobSpec};
@@ -31,7 +32,7 @@ use crate::run_id::new_run_id;
 use crate::run_records::{CheckedRequest, StartedRun};
 use crate::run_workspace::{Cleanup, RunWorkspace};
 use crate::save::save_outputs;
-use crate::{RunError, Runtime};
+use crate::{RunError, Runtime, SkillDirKeep};
 
 /// What the caller of a run provides: a session, an event listener and a cancel token.
 pub struct RunContext<'a> {
@@ -152,10 +153,10 @@ impl Runtime {
             catalog: &catalog,
         };
         let decision = self.decide_all(&checked, &skills.main, &skills.others)?;
-        let (run_workspace, limits) = self.open_workspace(&spec, &setup)?;
+        let (run_workspace, limits) = self.open_workspace(&spec, &setup, (&skills.main.0, skills.main.1.digest()))?;
         let spec = JobSpec {
             collection: {
-                let completed = apply_collection_defaults(spec.collection, export.is_some());
+                let completed = apply_collection_defaults(spec.collection, &spec.skill, export.is_some());
                 CollectionSpec {
                     keep_open: completed.keep_open || keep_files,
                     ..completed
@@ -164,7 +165,7 @@ impl Runtime {
             limits,
             ..spec
         };
-        let baseline = record_baseline(&setup, run_workspace.workspace(), &spec.collection)?;
+        let baseline = record_baseline(&setup, run_workspace.workspace(), &spec.collection, &skills.main)?;
         let staged = self.stage(&spec, &setup, &checked, run_workspace.workspace())?;
         events.emit(|| RunEvent::Staged {
             inputs: staged.inputs.len(),
@@ -209,7 +210,9 @@ impl Runtime {
         mut clock: PhaseClock,
         events: &mut EventSink<'_>,
     ) -> Result<CompletedRun<'r>, RunError> {
-        let skill_digest = job.skills.main.1.digest();
+        // In use until the outputs are collected, because changed files are compared with it.
+        let snapshot = Arc::clone(&job.skills.main.1);
+        let skill_digest = snapshot.digest();
         let StagedInputs {
             inputs,
             links,
@@ -218,6 +221,10 @@ impl Runtime {
         let execution = self.execute(&spec, setup, job.skills, links, job.workspace.workspace(), events)?;
         let run = clock.lap();
         let collected = collect_outputs(job.workspace.workspace(), &spec.collection, &job.baseline);
+        drop(snapshot);
+        if setup.skill_dir_keep == SkillDirKeep::Run {
+            job.workspace.discard_skill_changes();
+        }
         // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
         let cleanup = job.workspace.into_cleanup(setup.executor, &spec.limits);
         let mut outputs = collected?;
@@ -293,7 +300,8 @@ impl Runtime {
         let profile_env = setup.profile.initial_environment(|name| host.get(name).cloned());
         let mount_points = self.freezer.store().open_mount_points(&skills.names())?;
         let job = StagedJob::resolve(spec, mount_points, skills.into_list(), links, workspace, profile_env)?
-            .with_network(setup.network.clone());
+            .with_network(setup.network.clone())
+            .with_skill_dir(setup.skill_dir);
         let result = setup.executor.run(RunParams {
             spec,
             profile: setup.profile,

@@ -39,6 +39,7 @@ impl StagedJob {
             skills: Vec::new(),
             links: Vec::new(),
             network: self.network,
+            skill_dir: self.skill_dir,
         })
     }
 }
