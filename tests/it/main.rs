@@ -65,6 +65,7 @@ mod run_hints;
 mod sandbox_differences;
 mod security;
 mod surroundings;
+mod writable_skills;
 
 // What was approved is what runs, and the records prove it.
 mod trust;

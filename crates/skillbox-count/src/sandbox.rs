@@ -94,6 +94,7 @@ fn small_job() -> Job {
             owner: BindOwner::Unchanged,
         }],
         unconfined: UnconfinedPolicy::Refuse,
+        writable_skill: None,
         listening_ports: None,
     }
 }

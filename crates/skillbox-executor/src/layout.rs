@@ -1,10 +1,11 @@
 //! The directory names inside a workspace, the same for every executor.
 
 use skillbox_model::{RunId, SkillName};
+use skillbox_sandbox::WritableSkill;
 
 /// The path of the workspace as scripts and prompts see it.
 pub(crate) const ROOT: &str = "/workspace";
-/// The read-only trees of the skills.
+/// The trees of the skills.
 pub(crate) const SKILLS: &str = "skills";
 /// Scratch space that lasts as long as the session.
 pub(crate) const WORK: &str = "work";
@@ -46,6 +47,13 @@ pub(crate) fn is_agent_skills_link(path: &[u8]) -> bool {
             .iter()
             .any(|directory| path == format!("{directory}/{}", AGENT_SKILLS.0).as_bytes())
     })
+}
+
+/// Whether a path of the workspace is the directory that the kernel uses for the overlay on a skill.
+pub(crate) fn is_overlay_work_directory(path: &[u8]) -> bool {
+    path.strip_prefix(SKILLS.as_bytes())
+        .and_then(|rest| rest.strip_prefix(b"/"))
+        .is_some_and(|name| name == WritableSkill::WORK_DIRECTORY.as_bytes())
 }
 
 /// Symbolic links in every skill's directory, with their targets in the workspace.

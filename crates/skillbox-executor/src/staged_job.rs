@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use skillbox_egress::Redactor;
 use skillbox_model::{RelPath, SkillName};
+use skillbox_sandbox::SkillDirAccess;
 
 use crate::NetworkAccess;
 use crate::job::{JobSpec, RequestError};
@@ -36,6 +37,9 @@ pub struct StagedJob {
     pub network: NetworkAccess,
     /// Removes the values of the run's secrets from its output.
     pub redactor: Redactor,
+    /// Whether the command may change the directory of the skill that runs. The changes are in the workspace, in the
+    /// directory of the skill.
+    pub skill_dir: SkillDirAccess,
 }
 
 /// The installed packages of a run.
@@ -79,7 +83,14 @@ impl StagedJob {
             packages: None,
             network: NetworkAccess::default(),
             redactor: Redactor::default(),
+            skill_dir: SkillDirAccess::ReadOnly,
         }
+    }
+
+    /// Sets whether the command may change a private view of its skill's directory.
+    pub fn with_skill_dir(mut self, skill_dir: SkillDirAccess) -> Self {
+        self.skill_dir = skill_dir;
+        self
     }
 
     /// A command of the host's own, without a skill: the build of an environment.
@@ -169,6 +180,7 @@ impl StagedJob {
             packages: None,
             network: NetworkAccess::default(),
             redactor: Redactor::default(),
+            skill_dir: SkillDirAccess::ReadOnly,
         })
     }
 }

@@ -18,5 +18,5 @@ pub use message::{
     ToExecutor, ToRunner,
 };
 pub use tree_digest::tree_digest;
-pub use tree_walk::{WalkOptions, open_directory, open_file, walk_tree};
+pub use tree_walk::{WalkOptions, exclude_nothing, open_directory, open_file, walk_tree};
 pub use tree_writer::{TreeWriteError, TreeWriter};

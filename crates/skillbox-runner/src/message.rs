@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use skillbox_sandbox::LandlockRule;
 
 /// The version of the protocol. The executor refuses an image whose runner has another version.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// A message from the executor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -102,6 +102,10 @@ pub struct Job {
     pub max_file_bytes: u64,
     /// The limit of the CPU time of all processes together, in milliseconds.
     pub cpu_limit_ms: u64,
+    /// The maximum number of bytes of the workspace, with what the command changes in its skill.
+    pub max_workspace_bytes: u64,
+    /// The same for inodes.
+    pub max_workspace_inodes: u64,
     /// The isolation that the runner adds to that of the container.
     pub confinement: LandlockConfinement,
 }
@@ -126,6 +130,8 @@ pub struct SkillTree {
     pub digest: [u8; 32],
     /// Top-level names that skillbox added. The digest does not include them.
     pub names_outside_digest: Vec<String>,
+    /// Whether the command may change it. What it changed is then among the listed entries.
+    pub is_writable: bool,
 }
 
 /// An entry of a file tree.
@@ -214,6 +220,8 @@ pub enum KillCause {
     Executor,
     /// The CPU time limit was exceeded.
     CpuLimit,
+    /// The workspace and what the command changed in its skill exceed the limit together.
+    WorkspaceLimit,
 }
 
 /// The result of a command, after all its processes are dead.

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use sha2::{Digest, Sha256};
 
 use crate::message::{Entry, EntryKind};
-use crate::tree_walk::{WalkOptions, open_file, walk_tree};
+use crate::tree_walk::{WalkOptions, exclude_nothing, open_file, walk_tree};
 
 /// The maximum number of entries of a skill.
 const MAX_ENTRIES: u64 = 1_000_000;
@@ -22,6 +22,7 @@ pub fn tree_digest(root: BorrowedFd<'_>, excluded_names: &[&[u8]]) -> io::Result
     let options = WalkOptions {
         root,
         excluded_names,
+        is_excluded: &exclude_nothing,
         max_entries: MAX_ENTRIES,
     };
     let skipped = walk_tree::<rustix::io::Errno>(options, &mut |entry| {

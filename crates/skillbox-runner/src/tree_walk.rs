@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::message::{Entry, EntryKind};
@@ -12,14 +12,22 @@ use crate::message::{Entry, EntryKind};
 const MAX_DEPTH: usize = 2048;
 
 /// The tree to walk.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct WalkOptions<'a> {
     /// The root directory of the tree.
     pub root: BorrowedFd<'a>,
     /// Top-level names that are neither reported nor counted.
     pub excluded_names: &'a [&'a [u8]],
+    /// Entries that are neither reported nor counted, by their path and metadata. Nothing below such a directory is
+    /// reported.
+    pub is_excluded: &'a dyn Fn(&[u8], &Stat) -> bool,
     /// The maximum number of entries to report.
     pub max_entries: u64,
+}
+
+/// For [`WalkOptions::is_excluded`]: every entry is reported.
+pub fn exclude_nothing(_path: &[u8], _stat: &Stat) -> bool {
+    false
 }
 
 /// Calls `report` for every entry below a directory, parents first. Returns the number of skipped entries: those that
@@ -67,6 +75,9 @@ pub fn walk_tree<E: From<Errno>>(
                 skipped += 1;
                 continue;
             };
+            if (options.is_excluded)(&path, &stat) {
+                continue;
+            }
             let index = u32::try_from(reported).map_err(|_| Errno::OVERFLOW)?;
             let mode = stat.st_mode & 0o777;
             let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -107,7 +118,7 @@ pub fn walk_tree<E: From<Errno>>(
 }
 
 /// The index under which a file with several names was reported first; none if this is its first name.
-fn index_of_first_name(seen: &mut HashMap<(u64, u64), u32>, stat: &rustix::fs::Stat, index: u32) -> Option<u32> {
+fn index_of_first_name(seen: &mut HashMap<(u64, u64), u32>, stat: &Stat, index: u32) -> Option<u32> {
     if stat.st_nlink < 2 {
         return None;
     }
@@ -187,6 +198,7 @@ mod tests {
         let options = WalkOptions {
             root: root.as_fd(),
             excluded_names,
+            is_excluded: &exclude_nothing,
             max_entries,
         };
         let skipped = walk_tree::<Errno>(options, &mut |entry| {

@@ -10,6 +10,7 @@ mod grant_access;
 mod open_workspace;
 mod stage;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use skillbox_executor::job::{CollectionSpec, JobSpec};
@@ -34,7 +35,7 @@ use crate::run_records::{CheckedRequest, StartedRun};
 use crate::run_workspace::{Cleanup, RunWorkspace};
 use crate::save::save_outputs;
 use crate::secrets::{RunSecrets, redact_outputs, redact_report, redact_request, warn_about_files};
-use crate::{RunError, Runtime};
+use crate::{RunError, Runtime, SkillDirKeep};
 
 /// What the caller of a run provides: a session, an event listener and a cancel token.
 pub struct RunContext<'a> {
@@ -184,10 +185,10 @@ impl Runtime {
         };
         let target = (setup.executor, setup.profile);
         let environment = self.provide_environment(&spec, target, &skills.main.1, &setup.cancel, &mut events)?;
-        let (run_workspace, limits) = self.open_workspace(&spec, &setup)?;
+        let (run_workspace, limits) = self.open_workspace(&spec, &setup, (&skills.main.0, skills.main.1.digest()))?;
         let spec = JobSpec {
             collection: {
-                let completed = apply_collection_defaults(spec.collection, export.is_some());
+                let completed = apply_collection_defaults(spec.collection, &spec.skill, export.is_some());
                 CollectionSpec {
                     keep_open: completed.keep_open || keep_files,
                     ..completed
@@ -196,7 +197,7 @@ impl Runtime {
             limits,
             ..spec
         };
-        let baseline = record_baseline(&setup, run_workspace.workspace(), &spec.collection)?;
+        let baseline = record_baseline(&setup, run_workspace.workspace(), &spec.collection, &skills.main)?;
         let staged = self.stage(&spec, &setup, &checked, run_workspace.workspace())?;
         events.emit(|| RunEvent::Staged {
             inputs: staged.inputs.len(),
@@ -245,7 +246,9 @@ impl Runtime {
         mut clock: PhaseClock,
         events: &mut EventSink<'_>,
     ) -> Result<CompletedRun<'r>, RunError> {
-        let skill_digest = job.skills.main.1.digest();
+        // In use until the outputs are collected, because changed files are compared with it.
+        let snapshot = Arc::clone(&job.skills.main.1);
+        let skill_digest = snapshot.digest();
         let StagedInputs {
             inputs,
             links,
@@ -260,6 +263,10 @@ impl Runtime {
         let execution = self.execute(&spec, setup, content, job.workspace.workspace(), events)?;
         let run = clock.lap();
         let collected = collect_outputs(job.workspace.workspace(), &spec.collection, &job.baseline);
+        drop(snapshot);
+        if setup.skill_dir_keep == SkillDirKeep::Run {
+            job.workspace.discard_skill_changes();
+        }
         // Collected files are open, so nothing below needs the workspace. It is released even if a step below fails.
         let cleanup = job.workspace.into_cleanup(setup.executor, &spec.limits);
         let mut outputs = redact_outputs(collected?, &job.secrets.redactor);
@@ -337,7 +344,8 @@ impl Runtime {
         let skills = content.skills.into_list();
         let job = StagedJob::resolve(spec, mount_points, skills, content.links, workspace, profile_env)?
             .with_network(setup.network.clone())
-            .with_secrets(content.secrets.variables(), content.secrets.redactor.clone());
+            .with_secrets(content.secrets.variables(), content.secrets.redactor.clone())
+            .with_skill_dir(setup.skill_dir);
         let job = match content.environment.mounts().map_err(RunError::State)? {
             Some(packages) => job.with_packages(packages),
             None => job,

@@ -2,7 +2,7 @@
 
 use skillbox_executor::Executor;
 use skillbox_executor::workspace::Workspace;
-use skillbox_model::Limits;
+use skillbox_model::{Limits, with_causes};
 use tracing::info_span;
 
 use crate::session::ScratchSession;
@@ -25,6 +25,20 @@ impl RunWorkspace {
     pub fn workspace(&self) -> &Workspace {
         match self {
             Self::Session(workspace) | Self::Scratch { workspace, .. } | Self::Temporary(workspace) => workspace,
+        }
+    }
+
+    /// Discards what the run changed in the directory of its skill, if the workspace outlives the run. The next run
+    /// starts from the frozen skill.
+    pub fn discard_skill_changes(&self) {
+        if let Self::Session(workspace) = self
+            && let Err(error) = workspace.clear_skills()
+        {
+            // The next run clears them before it starts, or does not start.
+            tracing::warn!(
+                error = with_causes(&error),
+                "cannot discard the changes of a run to its skill"
+            );
         }
     }
 

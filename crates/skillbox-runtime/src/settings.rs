@@ -8,6 +8,7 @@ use std::time::Duration;
 use skillbox_executor::job::RequestCaps;
 use skillbox_executor::snapshot::SnapshotRetention;
 use skillbox_model::{ExecutorKind, HostPort};
+use skillbox_sandbox::SkillDirAccess;
 
 use crate::HostDirectories;
 use crate::environment::EnvironmentSettings;
@@ -17,6 +18,16 @@ use crate::trust::TrustSettings;
 
 /// How long a run waits for another run of its session by default. Equal to the default wall-clock limit of a run.
 pub const DEFAULT_SESSION_LOCK_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How long changes to the directory of a skill stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SkillDirKeep {
+    /// Until the end of the run.
+    #[default]
+    Run,
+    /// As long as the session, until the skill itself changes.
+    Session,
+}
 
 /// The settings of a runtime.
 #[derive(Debug)]
@@ -50,6 +61,11 @@ pub struct RuntimeSettings {
     pub snapshot_retention: SnapshotRetention,
     /// Which skills may run, and how runs are recorded.
     pub trust: TrustSettings,
+    /// Whether scripts may change the directory of their skill, if their profile lets them.
+    pub skill_dir: SkillDirAccess,
+    /// How long changes to the directory of a skill stay. [`SkillDirKeep::Session`] has an effect only if every skill may
+    /// run.
+    pub skill_dir_keep: SkillDirKeep,
     /// How many runs are kept, and for how long.
     pub history: HistoryLimits,
     /// The packages that runs get.
@@ -77,6 +93,8 @@ impl RuntimeSettings {
             request_caps: RequestCaps::default(),
             snapshot_retention: SnapshotRetention::default(),
             environments: EnvironmentSettings::default(),
+            skill_dir: SkillDirAccess::Cow,
+            skill_dir_keep: SkillDirKeep::default(),
         }
     }
 }

@@ -26,8 +26,8 @@ mod spawner_options;
 
 pub use profile::{
     AllowedHost, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath,
-    Need, NetworkPolicy, PassedVariable, Profile, ProfileLimits, Profiles, SymbolicLink, VisiblePath, WorkspaceBacking,
-    WorkspacePolicy,
+    Need, NetworkPolicy, PassedVariable, Profile, ProfileLimits, Profiles, SkillDirAccess, SymbolicLink, VisiblePath,
+    WorkspaceBacking, WorkspacePolicy,
 };
 
 pub use seccomp::{
@@ -47,9 +47,9 @@ pub use disk_image::{DiskImage, disk_image_obstacle};
 pub use host::{Availability, CgroupFacts, HostFacts, MountApi, PathType, Resource, UidGid};
 
 pub use plan::{
-    Bind, BindAccess, BindKind, BindOwner, Command, ConfineOp, FileRights, HOSTNAME, Job, LandlockRule, LaunchPlan,
-    ListeningPorts, Namespace, Op, Phase, PlanError, PrepareOp, ResourceLimit, RunOp, SANDBOX_IDS, SpawnOp, Step,
-    TemplateOp, UnconfinedPolicy, WorkspaceMount, WorkspaceSource, plan,
+    Bind, BindAccess, BindKind, BindOwner, Command, ConfineOp, CopyMethod, FileRights, HOSTNAME, Job, LandlockRule,
+    LaunchPlan, ListeningPorts, Namespace, Op, Phase, PlanError, PrepareOp, ResourceLimit, RunOp, SANDBOX_IDS, SpawnOp,
+    Step, TemplateOp, UnconfinedPolicy, WorkspaceMount, WorkspaceSource, WritableSkill, plan,
 };
 
 pub use spawner_options::{SpawnerKind, SpawnerOptions};

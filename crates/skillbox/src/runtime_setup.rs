@@ -288,6 +288,8 @@ fn open(
             max_age: Duration::from_secs(host.snapshot_days as u64 * 24 * 3600),
             max_bytes: ByteSize(host.max_snapshot_bytes as u64),
         },
+        skill_dir: host.skill_dir,
+        skill_dir_keep: trust_setup::skill_dir_keep(context, host.skill_dir_keep)?,
         trust: trust_setup::trust_settings(context)?,
         history: trust_setup::history_limits(context),
         environments: EnvironmentSettings {

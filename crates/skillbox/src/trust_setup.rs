@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use skillbox_model::ErrorCode;
-use skillbox_runtime::{HistoryLimits, Trust, TrustSettings};
-use skillbox_trust::{AuditSettings, Publisher, TrustError, TrustPolicy};
+use skillbox_runtime::{HistoryLimits, SkillDirKeep, Trust, TrustSettings};
+use skillbox_trust::{AuditSettings, Publisher, TrustError, TrustMode, TrustPolicy};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -69,6 +69,18 @@ pub fn trust_settings(context: &Context<'_>) -> Result<TrustSettings, Failure> {
 /// The trust directory of this invocation.
 pub fn open_trust(context: &Context<'_>) -> Result<Trust, Failure> {
     trust_settings(context).map(Trust::new)
+}
+
+/// How long changes to the directory of a skill stay. Kept changes are files that nobody approved, so they are refused
+/// where skills need an approval.
+pub fn skill_dir_keep(context: &Context<'_>, keep: SkillDirKeep) -> Result<SkillDirKeep, Failure> {
+    if keep == SkillDirKeep::Session && context.trust.trust != TrustMode::Open {
+        let message = "skill_dir_keep: `session` needs the trust mode `open`, because a later run would execute files that \
+                       nobody approved";
+        return Err(Failure::new(ErrorCode::InvalidRequest, message.to_owned())
+            .with_hint("set `skill_dir_keep` to `run`, or `trust` to `open`"));
+    }
+    Ok(keep)
 }
 
 /// How much of the history is kept.

@@ -81,9 +81,9 @@ pub fn h124_a_skill_cannot_change_itself() {
     );
     assert!(first.stdout().starts_with("original\n"), "{}", first.describe());
     let second = run(
-        "python3 scripts/a.py; cat notes.txt; test -e new || test -e scripts/__pycache__ || test -e other || echo -n clean",
+        "test -e new || test -e scripts/__pycache__ || test -e other || echo clean; python3 scripts/a.py; cat notes.txt",
     );
-    assert_eq!(second.stdout(), "original\nnotesclean");
+    assert_eq!(second.stdout(), "clean\noriginal\nnotes");
     assert_eq!(first["skill_digest"], second["skill_digest"]);
     assert_eq!(tree_contents(&source), before, "the source of the skill changed");
     // The owner may change it, and the next run uses the change.

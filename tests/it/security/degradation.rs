@@ -15,7 +15,7 @@ check() { echo "$1 $2"; }
 check secret $(python3 scripts/read_file.py $CANARY)
 check state $(python3 scripts/read_file.py $STATE)
 check system $(python3 scripts/create_file.py /usr)
-check skill $(python3 scripts/create_file.py /workspace/skills/probe)
+check skill $(python3 scripts/create_file.py /workspace/skills)
 check host_pid $(python3 scripts/signal_process.py kill $HOST_PID 0)
 check environ $(cat /proc/*/environ 2>/dev/null | grep -c CANARY-)
 check process $(python3 scripts/find_process.py cmdline $WORD)

@@ -63,13 +63,24 @@ pub fn h003_the_system_and_the_skill_cannot_be_written() {
         ("create_file.py", &["/bin"]),
         ("create_file.py", &["/lib"]),
         ("create_file.py", &["/"]),
-        ("create_file.py", &["/workspace/skills/probe"]),
-        ("create_file.py", &["/workspace/skills/probe/scripts"]),
         ("create_file.py", &["/workspace/skills"]),
-        ("open_for_writing.py", &["/workspace/skills/probe/SKILL.md"]),
         ("open_for_writing.py", &["/usr/lib/os-release"]),
         ("open_for_writing.py", &["/etc/passwd"]),
     ]);
+    // What a script writes in the directory of its skill is in a view of its own, or refused with the setting.
+    let writes = "touch new scripts/new; echo changed >> SKILL.md; ls new scripts/new; tail -1 SKILL.md";
+    for (args, expected) in [
+        (&[][..], "new\nscripts/new\nchanged\n"),
+        (&["--skill-dir", "read_only"], "\n"),
+    ] {
+        let answer = fixture
+            .request(json!({"command": writes}))
+            .with_args(args)
+            .run()
+            .expect_report();
+        let seen = answer.stdout().replace("# probe\n", "\n");
+        assert_eq!(seen, expected, "{}", answer.describe());
+    }
     assert_eq!(
         fixture.control_probe("create_file.py", &[&fixture.path_str("scratch")]),
         "allowed"
@@ -116,10 +127,8 @@ fn h005_a_read_only_descriptor_cannot_be_reopened_for_writing() {
         fixture.control_probe("reopen_writable.py", &[&fixture.path_str("skills/probe/SKILL.md")]),
         "allowed"
     );
-    fixture.assert_refused_inside(&[
-        ("reopen_writable.py", &["/workspace/skills/probe/SKILL.md"]),
-        ("reopen_writable.py", &["/usr/lib/os-release"]),
-    ]);
+    // A file of the skill can be reopened: for writing to the view of this run (h199).
+    fixture.assert_refused_inside(&[("reopen_writable.py", &["/usr/lib/os-release"])]);
 }
 
 #[test]

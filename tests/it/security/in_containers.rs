@@ -111,4 +111,16 @@ in_containers! {
         h133_invalid_utf8_is_replaced_and_reported,
         h134_exit_codes_signals_and_timeouts_are_distinguished,
         h136_long_messages_are_bounded;
+    skill_overlay:
+        h190_removed_files_are_no_outputs_and_reappear,
+        h191_marks_of_the_overlay_cannot_be_forged,
+        h193_what_a_run_adds_to_its_skill_counts_against_the_workspace,
+        h195_a_directory_that_was_replaced_shows_nothing_of_the_old_one,
+        h196_handles_do_not_open_the_frozen_copy,
+        h197_renamed_directories_are_those_of_the_view,
+        h198_writes_through_a_mapping_stay_in_the_view,
+        h199_descriptors_of_the_skill_do_not_write_to_it,
+        h203_modes_and_capabilities_of_changed_files_give_no_privilege,
+        h204_links_out_of_the_view_are_not_collected,
+        h205_runs_at_the_same_time_have_views_of_their_own;
 }

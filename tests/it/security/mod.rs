@@ -24,4 +24,5 @@ mod privileged_calls;
 mod processes;
 mod server_memory;
 mod server_requests;
+mod skill_overlay;
 mod text_and_reporting;

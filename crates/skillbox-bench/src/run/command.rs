@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{sequence, stages};
+use super::{sequence, skill_directory, stages};
 use crate::bench_runtime::{BenchRuntime, SandboxMode};
 use crate::comparison::{Comparison, Timings};
 use crate::peers::{self, PeerOptions};
@@ -42,6 +42,7 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     report.append(compare_small_run(&parked, &program, arguments)?);
     report.append(compare_python_script(&parked, arguments.rounds)?);
     report.append(compare_conditions(arguments.rounds)?);
+    report.append(skill_directory::compare(arguments.rounds)?);
     report.remarks = stages::measure(&parked, arguments.rounds.min(100))?;
     report.targets.push(sequence::measure(&parked, arguments.sequence)?);
     Ok(report)

@@ -2,6 +2,7 @@
 
 mod command;
 mod sequence;
+mod skill_directory;
 mod stages;
 
 pub(crate) use command::{Arguments, measure};

@@ -201,7 +201,8 @@ fn tmpfs_mounts(limits: &Limits) -> HashMap<String, String> {
         format!("rw,exec,nosuid,nodev,size={bytes},nr_inodes={inodes},mode={mode},{ids}")
     };
     let workspace = mount(limits.workspace.bytes(), limits.workspace_inodes, "0755");
-    // Skills do not count against the workspace quota; the memory limit bounds them.
+    // Skills do not count against the workspace quota; the memory limit bounds them. What a command changes in its skill
+    // does count: the runner checks it.
     let skills = mount(limits.memory.bytes(), MAX_SKILL_INODES, "0755");
     // For programs that ignore TMPDIR. Together with the workspace it stays below the memory limit of the shipped
     // profiles.
@@ -214,7 +215,7 @@ fn tmpfs_mounts(limits: &Limits) -> HashMap<String, String> {
 }
 
 /// The maximum number of files and directories of all skills of a run.
-const MAX_SKILL_INODES: u64 = 200_000;
+pub(super) const MAX_SKILL_INODES: u64 = 200_000;
 
 fn masked_paths(profile: &Profile) -> Vec<String> {
     let profile_paths = profile.filesystem.masked.iter().map(|masked| masked.path.as_str());

@@ -14,6 +14,7 @@ use skillbox_model::{Limits, RelPath};
 use skillbox_runner::{Entry, EntryKind, ToExecutor, ToRunner, TreeWriter};
 
 use super::DockerError;
+use super::configuration::MAX_SKILL_INODES;
 use super::runner_connection::{ConnectionEvent, RunnerConnection};
 use super::supervise::unexpected_message;
 use crate::job::CollectionSpec;
@@ -75,8 +76,9 @@ fn receive_listing(connection: &mut RunnerConnection, limits: &Limits) -> Result
     loop {
         match next_message(connection)? {
             ToExecutor::WorkspaceEntry(Entry { path, kind }) => {
-                // The workspace cannot contain more entries than its inode limit, so the runner is misbehaving.
-                if u64::from(index) > limits.workspace_inodes {
+                // The workspace and the skills cannot contain more entries than their inode limits, so the runner is
+                // misbehaving.
+                if u64::from(index) > limits.workspace_inodes.saturating_add(MAX_SKILL_INODES) {
                     return Err(DockerError::JobRefused {
                         reason: "it lists more entries than the workspace can hold".to_owned(),
                     });

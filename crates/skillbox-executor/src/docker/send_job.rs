@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use skillbox_runner::{
-    Entry, EntryKind, Job, LandlockConfinement, SkillTree, ToRunner, WalkOptions, open_file, walk_tree,
+    Entry, EntryKind, Job, LandlockConfinement, SkillTree, ToRunner, WalkOptions, exclude_nothing, open_file, walk_tree,
 };
+
+use skillbox_sandbox::SkillDirAccess;
 
 use super::DockerError;
 use super::runner_connection::RunnerConnection;
@@ -35,11 +37,18 @@ pub(super) fn send_job(
     skills_root: Option<String>,
 ) -> Result<(), DockerError> {
     let names_outside_digest: Vec<String> = SKILL_LINKS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let skills = job.skills.iter().map(|(name, snapshot)| SkillTree {
-        path: layout::skill_directory(name).into_bytes(),
-        digest: snapshot.visible_digest(),
-        names_outside_digest: names_outside_digest.clone(),
-    });
+    // Only the skill that runs may change. Those beside it are read-only.
+    let is_writable = |index: usize| index == 0 && job.skill_dir == SkillDirAccess::Cow;
+    let skills = job
+        .skills
+        .iter()
+        .enumerate()
+        .map(|(index, (name, snapshot))| SkillTree {
+            path: layout::skill_directory(name).into_bytes(),
+            digest: snapshot.visible_digest(),
+            names_outside_digest: names_outside_digest.clone(),
+            is_writable: is_writable(index),
+        });
     let bytes = |text: &std::ffi::OsString| text.as_bytes().to_vec();
     let skills_root = skills_root
         .filter(|_| !job.env.contains_key(OsStr::new(SKILLS_ROOT_VARIABLE)))
@@ -57,21 +66,35 @@ pub(super) fn send_job(
         has_stdin: !spec.stdin.is_empty(),
         max_file_bytes: spec.limits.file.bytes(),
         cpu_limit_ms: u64::try_from(spec.limits.cpu.as_millis()).unwrap_or(u64::MAX),
+        max_workspace_bytes: spec.limits.workspace.bytes(),
+        max_workspace_inodes: spec.limits.workspace_inodes,
         confinement,
     };
     connection.queue_message(&ToRunner::Job(Box::new(message)))?;
-    send_tree(connection, workspace.root(), "", &[layout::SKILLS.as_bytes()])?;
-    let read_only_directory = |path: String| {
+    let as_they_are = SentModes::AsTheyAre;
+    send_tree(
+        connection,
+        workspace.root(),
+        "",
+        &[layout::SKILLS.as_bytes()],
+        as_they_are,
+    )?;
+    let directory = |path: String, mode: u32| {
         ToRunner::Entry(Entry {
             path: path.into_bytes(),
-            kind: EntryKind::Directory { mode: 0o555 },
+            kind: EntryKind::Directory { mode },
         })
     };
-    connection.queue_message(&read_only_directory(layout::SKILLS.to_owned()))?;
-    for (name, snapshot) in &job.skills {
+    connection.queue_message(&directory(layout::SKILLS.to_owned(), 0o555))?;
+    for (index, (name, snapshot)) in job.skills.iter().enumerate() {
         let path = layout::skill_directory(name);
-        connection.queue_message(&read_only_directory(path.clone()))?;
-        send_tree(connection, snapshot.root(), &path, &[])?;
+        let (mode, modes_below) = if is_writable(index) {
+            (0o755, as_they_are)
+        } else {
+            (0o555, SentModes::ReadOnly)
+        };
+        connection.queue_message(&directory(path.clone(), mode))?;
+        send_tree(connection, snapshot.root(), &path, &[], modes_below)?;
     }
     connection.queue_message(&ToRunner::Start)
 }
@@ -94,12 +117,20 @@ impl From<DockerError> for SendTreeError {
     }
 }
 
+/// The modes of sent files and directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SentModes {
+    AsTheyAre,
+    ReadOnly,
+}
+
 /// Sends the tree below `root`, to the directory `below` of the workspace. The entries in `skip` are not sent.
 fn send_tree(
     connection: &mut RunnerConnection,
     root: BorrowedFd<'_>,
     below: &str,
     skip: &[&[u8]],
+    sent_modes: SentModes,
 ) -> Result<(), DockerError> {
     let failed = |errno: Errno| DockerError::io("read a file for the container")(errno.into());
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
@@ -107,10 +138,9 @@ fn send_tree(
     let walk_options = WalkOptions {
         root: root.as_fd(),
         excluded_names: skip,
+        is_excluded: &exclude_nothing,
         max_entries: MAX_ENTRIES,
     };
-    // The directories of a skill are read-only inside the container as well.
-    let is_read_only = !below.is_empty();
     let mut sent_paths: Vec<Vec<u8>> = Vec::new();
     let sent = walk_tree::<SendTreeError>(walk_options, &mut |entry| {
         sent_paths.push(entry.path.clone());
@@ -121,7 +151,13 @@ fn send_tree(
                 let size = file_size(root.as_fd(), &source)?;
                 (source, EntryKind::File { mode: 0o644, size })
             }
-            EntryKind::Directory { .. } if is_read_only => (entry.path.clone(), EntryKind::Directory { mode: 0o555 }),
+            EntryKind::File { mode, size } if sent_modes == SentModes::ReadOnly => {
+                let mode = mode & 0o555;
+                (entry.path.clone(), EntryKind::File { mode, size: *size })
+            }
+            EntryKind::Directory { .. } if sent_modes == SentModes::ReadOnly => {
+                (entry.path.clone(), EntryKind::Directory { mode: 0o555 })
+            }
             kind => (entry.path.clone(), kind.clone()),
         };
         let path = if below.is_empty() {

@@ -73,8 +73,12 @@ pub(super) fn supervise(
                 None
             }
             ConnectionEvent::Message(ToExecutor::Ended(end)) => {
-                if result.kill_reason.is_none() && end.killed_by == Some(KillCause::CpuLimit) {
-                    result.kill_reason = Some(KillReason::Cpu);
+                if result.kill_reason.is_none() {
+                    result.kill_reason = match end.killed_by {
+                        Some(KillCause::CpuLimit) => Some(KillReason::Cpu),
+                        Some(KillCause::WorkspaceLimit) => Some(KillReason::Disk),
+                        Some(KillCause::Executor) | None => None,
+                    };
                 }
                 // A command that ended before the kill request arrived was not killed.
                 if end.killed_by.is_none() && result.kill_reason.is_some() && end.exit_code.is_some() {

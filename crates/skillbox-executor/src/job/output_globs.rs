@@ -26,6 +26,8 @@ enum Matcher {
     Globs(GlobSet),
     /// Everything below the roots. It needs no compiled glob.
     Everything,
+    /// The same without the directories in which Python keeps compiled modules.
+    EverythingButCaches,
 }
 
 impl OutputGlobs {
@@ -89,12 +91,23 @@ impl OutputGlobs {
         }
     }
 
+    /// Matches what a run leaves where results are expected: everything in these directories of the workspace, except
+    /// the files that Python caches.
+    pub fn results_in(directories: &[&str]) -> Self {
+        Self {
+            matcher: Matcher::EverythingButCaches,
+            roots: directories.iter().map(|directory| (*directory).to_owned()).collect(),
+            exact_names: BTreeSet::new(),
+        }
+    }
+
     /// Whether a path below one of the roots matches.
     pub fn matches(&self, path: &RelPath) -> bool {
         match &self.matcher {
             Matcher::Globs(set) => set.is_match(path.as_path()),
             // Callers pass only paths below the roots.
             Matcher::Everything => true,
+            Matcher::EverythingButCaches => path.components().all(|part| part != b"__pycache__"),
         }
     }
 

@@ -220,6 +220,7 @@ impl LocalExecutor {
         } else {
             job.with_host_paths(workspace)?
         };
+        let (job, layers_failure) = job.create_skill_layers(workspace);
         let plan = self.plan(profile, &spec.limits, &job, workspace.backing())?;
         let _active = ActiveRun::start(&self.active_runs);
         let spawner = &self.launcher(profile).spawner;
@@ -284,6 +285,11 @@ impl LocalExecutor {
         if let Some(Err(error)) = certificates.map(Certificates::remove) {
             warnings.push(format!("cannot remove the certificate authorities of the run: {error}"));
         }
+        if let Some(reason) = layers_failure.or(sandbox_end.read_only_skill) {
+            warnings.push(format!(
+                "the directory of the skill was read-only in this run: {reason}"
+            ));
+        }
         events.emit(|| RunEvent::Ended {
             ended_by: outcome.ended_by,
         });
@@ -306,11 +312,17 @@ impl LocalExecutor {
             access: BindAccess::ReadOnly,
             owner: BindOwner::Unchanged,
         });
-        let skills = job.skills.iter().map(|(name, _)| Bind {
+        let writable_skill = job.writable_skill();
+        let skills = job.skills.iter().enumerate().map(|(index, (name, _))| Bind {
             target: format!("{}/{}", layout::ROOT, layout::skill_directory(name)),
             kind: BindKind::Directory,
             access: BindAccess::ReadOnly,
-            owner: BindOwner::Unchanged,
+            // The script can change a file in an overlay only if it owns the file.
+            owner: if index == 0 && writable_skill.is_some() {
+                BindOwner::Script
+            } else {
+                BindOwner::Unchanged
+            },
         });
         let links = job.links.iter().map(|link| Bind {
             target: format!("{}/{}", layout::ROOT, link.to),
@@ -365,6 +377,7 @@ impl LocalExecutor {
                 UnconfinedPolicy::Refuse
             },
             listening_ports: job.network.listening_ports(),
+            writable_skill: writable_skill.clone(),
         }
     }
 }

@@ -41,6 +41,7 @@ impl StagedJob {
             packages: None,
             network: self.network,
             redactor: self.redactor,
+            skill_dir: self.skill_dir,
         })
     }
 }

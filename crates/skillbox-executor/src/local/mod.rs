@@ -10,6 +10,7 @@ mod network;
 mod plan_cache;
 mod probe_profile;
 mod supervise;
+mod writable_skill;
 
 pub use error::LocalError;
 pub use executor::{Launcher, LocalExecutor};

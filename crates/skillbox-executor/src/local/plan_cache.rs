@@ -32,6 +32,7 @@ impl CachedPlan {
             && cached.binds == job.binds
             && cached.workspace == job.workspace
             && cached.workspace_target == job.workspace_target
+            && cached.writable_skill == job.writable_skill
             && cached.unconfined == job.unconfined
             && cached.listening_ports == job.listening_ports
             && self.limits == *limits

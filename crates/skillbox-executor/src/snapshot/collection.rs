@@ -137,7 +137,7 @@ mod tests {
     fn write(store: &SnapshotStore, text: &str) -> Snapshot {
         let mut writer = store.new_writer().unwrap();
         let path = RelPath::parse("a").unwrap();
-        writer.add_file(&path, false, &mut text.as_bytes()).unwrap();
+        writer.add_file(&path, 0o644, &mut text.as_bytes()).unwrap();
         let digest = digest_of_one_file(text);
         writer
             .commit(&Digest::parse(&format!("sha256:{digest}")).unwrap())

@@ -59,8 +59,10 @@ impl SnapshotWriter {
         }
     }
 
-    /// Adds a file with the given content. Its mode becomes 0444 or 0555, so that the script's user can read it.
-    pub fn add_file(&mut self, path: &RelPath, executable: bool, content: &mut dyn Read) -> Result<(), SnapshotError> {
+    /// Adds a file with the given content. Everybody may read it, so that the script's user can, and execute it if its
+    /// owner may. The owner may write to it as before: scripts copy files with their modes, and expect to change the
+    /// copies. The mount protects the snapshot itself.
+    pub fn add_file(&mut self, path: &RelPath, mode: u32, content: &mut dyn Read) -> Result<(), SnapshotError> {
         let Some(host_path) = self.entry_path(path) else {
             self.has_hidden_entries = true;
             // The caller computes the digest while the content is read, so a hidden file must be read to its end as
@@ -68,7 +70,7 @@ impl SnapshotWriter {
             io::copy(content, &mut io::sink()).map_err(SnapshotError::io("read", path.as_path()))?;
             return Ok(());
         };
-        let mode = if executable { 0o555 } else { 0o444 };
+        let mode = (mode & 0o200) | if mode & 0o100 == 0 { 0o444 } else { 0o555 };
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -162,7 +164,7 @@ mod tests {
         let mut writer = store.new_writer().unwrap();
         writer.add_directory(&rel("scripts")).unwrap();
         writer
-            .add_file(&rel("scripts/a.sh"), true, &mut &b"#!/bin/sh\n"[..])
+            .add_file(&rel("scripts/a.sh"), 0o755, &mut &b"#!/bin/sh\n"[..])
             .unwrap();
         assert!(store.open(&digest(1)).unwrap().is_none());
         drop(writer);
@@ -175,8 +177,8 @@ mod tests {
         let store = SnapshotStore::new(directory.path());
         let mut writer = store.new_writer().unwrap();
         writer.add_directory(&rel("out")).unwrap();
-        writer.add_file(&rel("out/x"), false, &mut &b"hidden"[..]).unwrap();
-        writer.add_file(&rel("a.txt"), false, &mut &b"text"[..]).unwrap();
+        writer.add_file(&rel("out/x"), 0o644, &mut &b"hidden"[..]).unwrap();
+        writer.add_file(&rel("a.txt"), 0o444, &mut &b"text"[..]).unwrap();
         writer.add_link(&rel("b.txt"), b"a.txt").unwrap();
         writer.add_link(&rel("bad"), b"/etc/passwd").unwrap();
         let snapshot = writer.commit(&digest(2)).unwrap();
@@ -204,7 +206,7 @@ mod tests {
         let store = SnapshotStore::new(directory.path());
         for _ in 0..2 {
             let mut writer = store.new_writer().unwrap();
-            writer.add_file(&rel("a"), false, &mut &b"1"[..]).unwrap();
+            writer.add_file(&rel("a"), 0o644, &mut &b"1"[..]).unwrap();
             writer.commit(&digest(3)).unwrap();
         }
         let snapshots = fs::read_dir(directory.path()).unwrap().flatten();

@@ -11,6 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::RelPath;
 
+use super::original_skill::OriginalSkill;
 use super::{Workspace, nofollow};
 use crate::job::OutputGlobs;
 
@@ -36,6 +37,7 @@ pub enum BaselineContent {
 pub struct Baseline {
     files: BTreeMap<RelPath, RecordedFile>,
     newest_change: (i64, i64),
+    skill: Option<OriginalSkill>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -62,6 +64,17 @@ impl FileIdentity {
 }
 
 impl Baseline {
+    /// Adds the skill whose directory the run may change.
+    pub fn with_skill(mut self, skill: OriginalSkill) -> Self {
+        self.skill = Some(skill);
+        self
+    }
+
+    /// The skill whose directory the run may change, if `path` is in that directory.
+    pub(super) fn skill_of(&self, path: &RelPath) -> Option<&OriginalSkill> {
+        self.skill.as_ref().filter(|skill| skill.contains(path))
+    }
+
     /// Records the files that the globs match, and waits until later changes have a later change time (at most one tick
     /// of the kernel's clock, and only after a change within that tick).
     pub fn record(workspace: &Workspace, globs: &OutputGlobs, content: BaselineContent) -> io::Result<Self> {

@@ -9,7 +9,7 @@ use skillbox_model::{RefusedOutput, RelPath};
 
 use super::{Baseline, Workspace, nofollow};
 use crate::job::OutputGlobs;
-use crate::layout::is_agent_skills_link;
+use crate::layout::{is_agent_skills_link, is_overlay_work_directory};
 
 /// The deepest directory that is searched.
 const MAX_DEPTH: usize = 64;
@@ -30,13 +30,14 @@ pub(super) struct Candidates<'b> {
     visited_entries: u64,
     device: u64,
     baseline: Option<&'b Baseline>,
+    workspace: Option<&'b Workspace>,
 }
 
 impl<'b> Candidates<'b> {
     /// Searches only directories below which something can match. Memory is bounded: at most `max_files` files are
     /// kept, plus those that are refused by name.
     pub(super) fn find(
-        workspace: &Workspace,
+        workspace: &'b Workspace,
         globs: &OutputGlobs,
         max_files: usize,
         baseline: &'b Baseline,
@@ -45,6 +46,7 @@ impl<'b> Candidates<'b> {
             max_candidates: max_files.saturating_add(MAX_NAMED_REFUSALS),
             device: rustix::fs::fstat(workspace.root())?.st_dev,
             baseline: Some(baseline),
+            workspace: Some(workspace),
             ..Self::default()
         };
         for root in globs.roots() {
@@ -52,7 +54,7 @@ impl<'b> Candidates<'b> {
                 candidates.walk(workspace.root(), None, globs, 0);
                 continue;
             };
-            match nofollow::open_directory(workspace.root(), &path) {
+            match workspace.open_directory(&path) {
                 Ok(directory) => candidates.walk(directory.as_fd(), Some(&path), globs, 0),
                 Err(Errno::NOENT) => {}
                 Err(Errno::NOTDIR | Errno::LOOP) => candidates.refuse(&path, "not a directory, or behind a link"),
@@ -100,6 +102,10 @@ impl<'b> Candidates<'b> {
                 self.unnamed_refusals += 1;
                 continue;
             };
+            if let Some(layers) = self.workspace.and_then(|workspace| workspace.skill_layers_at(&child)) {
+                self.walk(layers, Some(&child), globs, depth + 1);
+                continue;
+            }
             match nofollow::stat_child(directory, name) {
                 Ok(stat) => self.visit_entry(directory, name, &child, &stat, globs, depth),
                 Err(error) if globs.matches(&child) => self.refuse(&child, &format!("cannot be inspected: {error}")),
@@ -117,6 +123,9 @@ impl<'b> Candidates<'b> {
         globs: &OutputGlobs,
         depth: usize,
     ) {
+        if is_overlay_work_directory(path.as_bytes()) {
+            return;
+        }
         if nofollow::file_type(stat) == FileType::Directory {
             if stat.st_dev != self.device {
                 // A mount, such as a skill or a linked input. Its files are not outputs of the run.
@@ -134,6 +143,10 @@ impl<'b> Candidates<'b> {
         }
         let is_layout_link = nofollow::file_type(stat) == FileType::Symlink && is_agent_skills_link(path.as_bytes());
         if is_layout_link || !globs.matches(path) {
+            return;
+        }
+        let skill = self.baseline.and_then(|baseline| baseline.skill_of(path));
+        if skill.is_some_and(|skill| skill.has_same(directory, name, path, stat)) {
             return;
         }
         match refusal_reason(stat, self.device) {

@@ -190,7 +190,7 @@ impl FileReader<'_> {
 
     fn read_file(&self, name: &RelPath) -> Result<CollectedFile, String> {
         let failed = |error: Errno| format!("cannot be opened: {error}");
-        let (parent, last) = nofollow::open_parent(self.workspace.root(), name).map_err(failed)?;
+        let (parent, last) = self.workspace.open_parent(name).map_err(failed)?;
         let opened = match nofollow::open_child_file(parent.as_fd(), last) {
             Err(Errno::ACCESS) => {
                 // The script made its file unreadable. No process of the run is left, so changing the mode is safe.

@@ -50,6 +50,19 @@ pub(crate) fn is_empty_directory(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
     true
 }
 
+/// The names in a directory.
+pub(crate) fn list_names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(name.to_vec());
+        }
+    }
+    Ok(names)
+}
+
 /// The greatest name in a directory that satisfies `is_wanted`; none if the directory cannot be listed.
 pub(crate) fn greatest_name(directory: BorrowedFd<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
     let mut buffer = [MaybeUninit::uninit(); LISTING_BUFFER_BYTES];

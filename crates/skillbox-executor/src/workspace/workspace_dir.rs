@@ -1,6 +1,7 @@
 //! A workspace, accessed only through its directory descriptor.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -45,6 +46,8 @@ pub struct Workspace {
     has_layout_directories: bool,
     /// The directory that holds the workspace, if it is removed together with it.
     scratch: Option<ScratchDirectory>,
+    /// The directory of the skills, opened before a run mounted anything on it. See `skill_layers.rs`.
+    pub(super) skill_layers: OnceLock<OwnedFd>,
 }
 
 /// The directories of every workspace.
@@ -140,6 +143,7 @@ impl Workspace {
             backing,
             has_layout_directories: false,
             scratch: None,
+            skill_layers: OnceLock::new(),
         }
     }
 
@@ -182,6 +186,7 @@ impl Workspace {
             backing,
             has_layout_directories: false,
             scratch: None,
+            skill_layers: OnceLock::new(),
         })
     }
 
@@ -263,7 +268,7 @@ impl Workspace {
         }
     }
 
-    fn ensure_directory(&self, path: &str) -> Result<(), WorkspaceError> {
+    pub(super) fn ensure_directory(&self, path: &str) -> Result<(), WorkspaceError> {
         let failed = |action| WorkspaceError::io(action, path);
         let rel = RelPath::parse(path).map_err(|_| failed("name")(Errno::INVAL))?;
         let opened = rel.parent().map(|path| nofollow::open_directory(self.root(), &path));
@@ -329,15 +334,6 @@ impl Workspace {
                 .saturating_mul(space.f_frsize),
             _ => nofollow::tree_usage(self.root(), max_entries).0,
         }
-    }
-
-    /// Removes the directory of mounted skills, unless it is empty. Its entries are remains of earlier runs.
-    pub fn clear_skills(&self) -> Result<(), WorkspaceError> {
-        // The directory is usually empty, and creating it again is slow on a disk.
-        if nofollow::is_empty_directory(self.root(), layout::SKILLS.as_bytes()) {
-            return Ok(());
-        }
-        super::remove_tree(self.root(), layout::SKILLS.as_bytes()).map_err(WorkspaceError::io("clear", layout::SKILLS))
     }
 
     /// Whether the workspace's file system has no bytes or inodes left.

@@ -38,7 +38,7 @@ pub(crate) fn render_guidance(input: &PromptInput<'_>) -> String {
         let _ = writeln!(
             text,
             "- `{run}` runs a command in a sandbox. It starts in the skill's own directory, /workspace/skills/<name>, \
-             which is read-only; write results to out/ and name them in `output_files`. Run a skill's scripts rather \
+             where changes do not last; write results to out/ and name them in `output_files`. Run a skill's scripts rather \
              than copying what they contain."
         );
     }

@@ -247,7 +247,7 @@ fn describe_tool(dialect: Dialect, tool: Tool) -> &'static str {
         }
         (_, Tool::Run) => {
             "Run a command, or one of a skill's scripts, in a sandbox with the skill's files. The working directory \
-             is the skill's own, read-only; write results to out/ and name them in `output_files`. Returns stdout, \
+             is the skill's own, where changes do not last; write results to out/ and name them in `output_files`. Returns stdout, \
              stderr, exit code and the files."
         }
         (_, Tool::Search) => {

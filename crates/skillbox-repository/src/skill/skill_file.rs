@@ -14,7 +14,8 @@ use super::embedded::EmbeddedFile;
 pub struct SkillFile {
     content: FileContent,
     size: u64,
-    is_executable: bool,
+    /// The permission bits.
+    mode: u32,
     position: u64,
 }
 
@@ -29,7 +30,7 @@ impl SkillFile {
         Self {
             content: FileContent::Disk(file.into()),
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            is_executable: stat.st_mode & 0o100 != 0,
+            mode: stat.st_mode & 0o777,
             position: 0,
         }
     }
@@ -38,7 +39,7 @@ impl SkillFile {
         Self {
             content: FileContent::Embedded(file.bytes),
             size: file.bytes.len() as u64,
-            is_executable: file.is_executable,
+            mode: if file.is_executable { 0o755 } else { 0o644 },
             position: 0,
         }
     }
@@ -50,7 +51,12 @@ impl SkillFile {
 
     /// Whether the owner may execute the file.
     pub fn is_executable(&self) -> bool {
-        self.is_executable
+        self.mode & 0o100 != 0
+    }
+
+    /// The permission bits of the file.
+    pub fn mode(&self) -> u32 {
+        self.mode
     }
 
     /// Reads at an offset without changing the position of the reader.

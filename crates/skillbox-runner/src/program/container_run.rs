@@ -9,6 +9,7 @@ use skillbox_runner::{ToExecutor, ToRunner};
 
 use super::cgroup_files::CgroupFiles;
 use super::connection::Connection;
+use super::sent_skills::SentSkills;
 use super::workspace::WORKSPACE;
 use super::{facts, receive_job, send_outputs, supervise};
 
@@ -33,6 +34,7 @@ pub fn run_container() -> io::Result<()> {
             is_workspace_full,
         }) => return refuse(&mut connection, reason, is_workspace_full),
     };
+    let skills = SentSkills::record(&job, &workspace)?;
     let command = match supervise::start_command(&job, oom_score_file) {
         Ok(command) => command,
         Err(error) => {
@@ -43,9 +45,9 @@ pub fn run_container() -> io::Result<()> {
             );
         }
     };
-    let end = command.supervise(&mut connection, &job, &cgroup)?;
+    let end = command.supervise(&mut connection, &job, &cgroup, &skills)?;
     connection.send(&ToExecutor::Ended(end))?;
-    send_outputs::send_outputs(&mut connection, &workspace)?;
+    send_outputs::send_outputs(&mut connection, &workspace, &skills)?;
     wait_for_close(&mut connection)
 }
 

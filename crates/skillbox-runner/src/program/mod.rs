@@ -6,6 +6,7 @@ mod container_run;
 mod facts;
 mod receive_job;
 mod send_outputs;
+mod sent_skills;
 mod supervise;
 mod workspace;
 

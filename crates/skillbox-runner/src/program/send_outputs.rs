@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use skillbox_runner::{EntryKind, ToExecutor, ToRunner, WalkOptions, open_file, walk_tree, write_message};
 
 use super::connection::Connection;
+use super::sent_skills::SentSkills;
 
 /// The maximum number of listed entries: far more inodes than any profile allows in a workspace.
 const MAX_ENTRIES: u64 = 1_000_000;
@@ -15,10 +16,11 @@ const MAX_ENTRIES: u64 = 1_000_000;
 const BATCH_BYTES: usize = 32 << 10;
 
 /// Lists the workspace, then sends the requested files. No process is alive that could change them.
-pub fn send_outputs(connection: &mut Connection, workspace: &OwnedFd) -> io::Result<()> {
+pub fn send_outputs(connection: &mut Connection, workspace: &OwnedFd, skills: &SentSkills) -> io::Result<()> {
     let options = WalkOptions {
         root: workspace.as_fd(),
-        excluded_names: &[b"skills"],
+        excluded_names: &[],
+        is_excluded: &|path, stat| skills.is_unchanged(path, stat),
         max_entries: MAX_ENTRIES,
     };
     let mut files = Vec::new();

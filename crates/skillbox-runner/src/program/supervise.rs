@@ -17,9 +17,10 @@ use skillbox_sandbox::container_init::{self, ChildSignals, ReapedChild, StartedC
 
 use super::cgroup_files::CgroupFiles;
 use super::connection::Connection;
+use super::sent_skills::SentSkills;
 use super::workspace::WORKSPACE;
 
-/// The interval between two checks of the CPU time.
+/// The interval between two checks of the CPU time and of the space of changed skills.
 const CPU_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The maximum time until all processes are dead after a kill. A large tree takes the kernel a moment; after this time
 /// a process is stuck.
@@ -132,6 +133,7 @@ impl RunningCommand {
         connection: &mut Connection,
         job: &Job,
         cgroup: &CgroupFiles,
+        skills: &SentSkills,
     ) -> io::Result<CommandResult> {
         let cpu_before = cgroup.cpu_time().unwrap_or_default();
         let (kills_before, refused_before) = (cgroup.oom_kill_count(), cgroup.failed_fork_count());
@@ -175,6 +177,9 @@ impl RunningCommand {
                 if ended.is_none() && killed_by.is_none() && used > cpu_limit {
                     killed_by = Some(KillCause::CpuLimit);
                 }
+                if ended.is_none() && killed_by.is_none() && skills.exceed_limits(job) {
+                    killed_by = Some(KillCause::WorkspaceLimit);
+                }
             }
         }
         let last = self.kill_everything()?;
@@ -193,7 +198,7 @@ impl RunningCommand {
             peak_memory: cgroup.memory_peak(),
             memory_limit_hit: has_grown(kills_before, cgroup.oom_kill_count()),
             pids_limit_hit: has_grown(refused_before, cgroup.failed_fork_count()),
-            workspace_full: workspace_is_full(),
+            workspace_full: workspace_is_full() || skills.exceed_limits(job),
         })
     }
 

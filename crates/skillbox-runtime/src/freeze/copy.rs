@@ -84,9 +84,9 @@ fn write_snapshot(
             }
             TreeEntryKind::File { .. } => {
                 let file = directory.open_file(&item.path).map_err(unreadable)?;
-                let is_executable = file.is_executable();
+                let (is_executable, mode) = (file.is_executable(), file.mode());
                 let mut content = HashingReader::new(budget.reader(file));
-                let added = writer.add_file(&item.path, is_executable, &mut content);
+                let added = writer.add_file(&item.path, mode, &mut content);
                 let content_digest = content.digest();
                 if budget.has_stopped() {
                     let source = io::ErrorKind::Other.into();

@@ -5,12 +5,13 @@ use skillbox_executor::job::{JobSpec, ProfileBounds};
 use skillbox_executor::{CancelToken, Executor, NetworkAccess};
 use skillbox_model::{ExecutorKind, RunId, RunRequest, SessionId};
 use skillbox_repository::Catalog;
-use skillbox_sandbox::Profile;
+use skillbox_sandbox::{Profile, SkillDirAccess};
 
 use crate::network::network_access;
 use crate::request_checks::check_artifact_prefix;
 use crate::session::{OpenSession, RunLock};
-use crate::{RunError, Runtime};
+use crate::skill_changes::how_long_kept;
+use crate::{RunError, Runtime, SkillDirKeep};
 
 /// What an accepted request resolves to, besides its [`JobSpec`].
 pub(super) struct RunSetup<'a> {
@@ -20,6 +21,9 @@ pub(super) struct RunSetup<'a> {
     pub(super) session: Option<LockedSession>,
     /// The hosts that the run may reach.
     pub(super) network: NetworkAccess,
+    /// Whether the script may change the directory of its skill, and how long the changes stay.
+    pub(super) skill_dir: SkillDirAccess,
+    pub(super) skill_dir_keep: SkillDirKeep,
     pub(super) cancel: CancelToken,
 }
 
@@ -62,6 +66,11 @@ impl Runtime {
             scope,
             session,
             network,
+            skill_dir: match self.settings.skill_dir {
+                SkillDirAccess::Cow => profile.workspace.skill_dir,
+                SkillDirAccess::ReadOnly => SkillDirAccess::ReadOnly,
+            },
+            skill_dir_keep: how_long_kept(&self.settings, profile, executor.kind())?,
             cancel,
         };
         Ok((spec, setup))

@@ -2,16 +2,21 @@
 
 use skillbox_executor::job::{CollectionSpec, ExcessFileReporting, OutputGlobs};
 use skillbox_executor::workspace::{Baseline, Outputs, Workspace, collect};
+use skillbox_model::SkillName;
 use tracing::info_span;
 
 use crate::RunError;
 
-/// Maximum number of files of `out/` that are listed when the request names no globs.
+/// Maximum number of files that are listed when the request names no globs.
 const DEFAULT_LISTED_FILES: usize = 20;
 
 /// Completes what the request asks to collect. A request without globs collects all of `out/` for an export, and otherwise
-/// lists the first files of `out/` without their content.
-pub(super) fn apply_collection_defaults(requested: CollectionSpec, is_exported: bool) -> CollectionSpec {
+/// lists the first files of `out/` and of the skill's directory without their content.
+pub(super) fn apply_collection_defaults(
+    requested: CollectionSpec,
+    skill: &SkillName,
+    is_exported: bool,
+) -> CollectionSpec {
     match (requested.globs.is_empty(), is_exported) {
         (false, false) => requested,
         (false, true) => CollectionSpec {
@@ -24,7 +29,7 @@ pub(super) fn apply_collection_defaults(requested: CollectionSpec, is_exported: 
             ..requested
         },
         (true, false) => CollectionSpec {
-            globs: OutputGlobs::everything_in("out"),
+            globs: OutputGlobs::results_in(&["out", &format!("skills/{skill}")]),
             inline: false,
             inline_binary: false,
             save: false,

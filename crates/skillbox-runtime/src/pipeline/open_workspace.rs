@@ -1,14 +1,18 @@
 //! Opens the workspace of a run, with the limits that apply in it.
 
+use std::sync::Arc;
+
 use skillbox_executor::job::{CollectionSpec, JobSpec, RequestError};
-use skillbox_executor::workspace::{Backing, Baseline, BaselineContent, Workspace};
-use skillbox_model::{ByteSize, ErrorCode, ExecutorKind, Layer, Limits};
-use skillbox_sandbox::{Need, WorkspaceBacking};
+use skillbox_executor::snapshot::Snapshot;
+use skillbox_executor::workspace::{Backing, Baseline, BaselineContent, OriginalSkill, Workspace};
+use skillbox_model::{ByteSize, Digest, ErrorCode, ExecutorKind, Layer, Limits, SkillName};
+use skillbox_sandbox::{Need, SkillDirAccess, WorkspaceBacking};
 use tracing::info_span;
 
 use super::accept::RunSetup;
 use crate::run_workspace::RunWorkspace;
 use crate::session::{NewWorkspace, ScratchSession};
+use crate::skill_changes::prepare_changes;
 use crate::{RunError, Runtime};
 
 impl RunSetup<'_> {
@@ -50,6 +54,7 @@ impl Runtime {
         &self,
         spec: &JobSpec,
         setup: &RunSetup<'_>,
+        skill: (&SkillName, Digest),
     ) -> Result<(RunWorkspace, Limits), RunError> {
         let _span = info_span!("workspace.create").entered();
         let limits = spec.limits.clone();
@@ -57,7 +62,7 @@ impl Runtime {
             Some(locked) => {
                 let workspace = locked.session.workspace(setup.new_workspace(&limits))?;
                 setup.check_workspace(&workspace)?;
-                workspace.clear_skills()?;
+                prepare_changes(&locked.session, &workspace, setup.skill_dir_keep, skill)?;
                 let limits = lower_file_limit_to_quota(limits, &workspace);
                 (RunWorkspace::Session(workspace), limits)
             }
@@ -90,8 +95,25 @@ fn lower_file_limit_to_quota(limits: Limits, workspace: &Workspace) -> Limits {
     }
 }
 
-/// Records which files a session's workspace contains before the run. Other workspaces are empty.
+/// Records which files the run finds: those of a session's workspace (other workspaces are empty), and those of the skill
+/// if the run may change them.
 pub(super) fn record_baseline(
+    setup: &RunSetup<'_>,
+    workspace: &Workspace,
+    collection: &CollectionSpec,
+    (name, snapshot): &(SkillName, Arc<Snapshot>),
+) -> Result<Baseline, RunError> {
+    let baseline = record_workspace(setup, workspace, collection)?;
+    match setup.skill_dir {
+        SkillDirAccess::Cow => {
+            let original = OriginalSkill::new(name, snapshot.root()).map_err(RunError::Collect)?;
+            Ok(baseline.with_skill(original))
+        }
+        SkillDirAccess::ReadOnly => Ok(baseline),
+    }
+}
+
+fn record_workspace(
     setup: &RunSetup<'_>,
     workspace: &Workspace,
     collection: &CollectionSpec,

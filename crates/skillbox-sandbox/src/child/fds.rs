@@ -65,6 +65,8 @@ pub(super) struct SetupFds {
     pub spawner: Option<OwnedFd>,
     pub stdio: [OwnedFd; 3],
     pub mounts: VecDeque<OwnedFd>,
+    /// The layers of a writable skill, once `RunOp::OpenSkillLayers` has opened them.
+    pub skill_layers: Option<OwnedFd>,
 }
 
 impl SetupFds {
@@ -80,7 +82,8 @@ impl SetupFds {
                 return Err(io::Error::last_os_error());
             }
         }
-        let others = self.mounts.into_iter().chain(self.proc).chain(self.spawner);
+        let others = self.mounts.into_iter().chain(self.skill_layers);
+        let others = others.chain(self.proc).chain(self.spawner);
         for descriptor in others {
             let _ = descriptor.into_raw_fd();
         }

@@ -46,16 +46,18 @@
 //! them, and the last one clones pid 2 (`run.rs`):
 //!
 //! 29. `workspace`: mounted, writable, nosuid, nodev
-//! 30. `bind`: the skill and the inputs
-//! 31. `chdir`: the working directory
-//! 32. `rlimits`: limits per process
-//! 33. `capabilities`*: every set empty, securebits locked
-//! 34. `privileges`*: no exec raises them
-//! 35. `landlock`*: files, TCP, signals and abstract sockets
-//! 36. `descriptors`: closed, except the standard streams and those of the reaper
-//! 37. `seccomp`*: the system call filter, for the reaper and the command alike
-//! 38. `cgroup`: joined by pid 2, in cgroup v1
-//! 39. `exec`: the command, as pid 2; pid 1 reaps
+//! 30. `layers`: the directory for the changes to a writable skill, opened before a mount covers it
+//! 31. `bind`: the skill and the inputs
+//! 32. `writable`: an overlay on the skill, or a copy of it
+//! 33. `chdir`: the working directory
+//! 34. `rlimits`: limits per process
+//! 35. `capabilities`*: every set empty, securebits locked
+//! 36. `privileges`*: no exec raises them
+//! 37. `landlock`*: files, TCP, signals and abstract sockets
+//! 38. `descriptors`: closed, except the standard streams and those of the reaper
+//! 39. `seccomp`*: the system call filter, for the reaper and the command alike
+//! 40. `cgroup`: joined by pid 2, in cgroup v1
+//! 41. `exec`: the command, as pid 2; pid 1 reaps
 
 mod capabilities;
 mod confine;

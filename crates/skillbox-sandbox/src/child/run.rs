@@ -13,7 +13,7 @@ use super::prepare::prepare;
 use super::reaper::{self, Descendants};
 use super::resource_limits::set_resource_limits;
 use crate::kernel::spawn::{Program, exec, executable_candidates, spawn};
-use crate::plan::{BindAccess, BindKind, ConfineOp, RunOp, RunPhaseOp, run_phase_steps, run_steps};
+use crate::plan::{BindAccess, BindKind, ConfineOp, CopyMethod, RunOp, RunPhaseOp, run_phase_steps, run_steps};
 use crate::profile::Need;
 use crate::protocol::{Answer, ChildPlan, StepFailure, send_answer};
 use crate::root;
@@ -81,6 +81,7 @@ impl<'a> RunSetup<'a> {
                 spawner: fds.spawner,
                 stdio: run_fds.stdio,
                 mounts: run_fds.mounts,
+                skill_layers: None,
             }),
         }
     }
@@ -124,6 +125,17 @@ impl<'a> RunSetup<'a> {
             RunOp::BindDescriptor {
                 target, kind, access, ..
             } => self.mount(target, *kind, *access).map_err(OpError::during("mount")),
+            RunOp::OpenSkillLayers { directory } => self
+                .open_skill_layers(directory)
+                .map_err(OpError::during("open the layers of the skill")),
+            RunOp::MakeSkillWritable {
+                target,
+                name,
+                method,
+                max_copy_bytes,
+            } => self
+                .make_skill_writable(target, name, *method, *max_copy_bytes)
+                .map_err(OpError::during("make the skill writable")),
             RunOp::WorkingDirectory { path } => {
                 rustix::process::chdir(path.as_str()).map_err(OpError::during("enter the working directory"))
             }
@@ -161,6 +173,20 @@ impl<'a> RunSetup<'a> {
         let (mount, mount_cloner) = next.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
         let target = root::open_mount_target(target, kind)?;
         mount_cloner.attach(mount.as_fd(), target.as_fd(), root::run_mount_attributes(access))
+    }
+
+    fn open_skill_layers(&mut self, directory: &str) -> io::Result<()> {
+        let layers = root::open_mount_target(directory, BindKind::Directory)?;
+        if let Some(fds) = &mut self.setup_fds {
+            fds.skill_layers = Some(layers);
+        }
+        Ok(())
+    }
+
+    fn make_skill_writable(&mut self, target: &str, name: &str, method: CopyMethod, max_bytes: u64) -> io::Result<()> {
+        let layers = self.setup_fds.as_mut().and_then(|fds| fds.skill_layers.take());
+        let layers = layers.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        root::make_skill_writable(layers.as_fd(), target, name, method, max_bytes)
     }
 
     fn close_descriptors(&mut self) -> io::Result<()> {

@@ -97,7 +97,7 @@ pub fn plan(profile: &Profile, limits: &Limits, facts: &HostFacts, job: &Job) ->
     }
 
     if is_enforced(Layer::MountNamespace) {
-        push_run_mounts(&mut steps, job)?;
+        push_run_mounts(&mut steps, limits, job)?;
     }
     steps.push_required(&[], RunOp::WorkingDirectory { path: job.cwd.clone() });
     if is_enforced(Layer::ResourceLimits) {
@@ -241,6 +241,11 @@ fn check_job(job: &Job, has_mounts: bool) -> Result<(), PlanError> {
     }
     if !has_mounts && !job.binds.is_empty() {
         return invalid("binds", "binds need a mount namespace".to_owned());
+    }
+    if let Some(skill) = &job.writable_skill
+        && !job.binds.iter().any(|bind| bind.target == skill.target())
+    {
+        return invalid("writable_skill", format!("nothing is mounted at {}", skill.target()));
     }
     if !has_mounts && !matches!(job.workspace, WorkspaceSource::Directory { .. }) {
         let message = "a workspace with a file system of its own needs a mount namespace";

@@ -4,7 +4,7 @@ use std::fmt;
 
 use skillbox_model::ByteSize;
 
-use super::job::{BindAccess, BindKind, BindOwner, ListeningPorts};
+use super::job::{BindAccess, BindKind, BindOwner, CopyMethod, ListeningPorts};
 use super::op::{ConfineOp, FileRights, Namespace, Op, Phase, PrepareOp, RunOp, SpawnOp, TemplateOp, WorkspaceMount};
 use super::step::{LaunchPlan, Step};
 use crate::cgroup::{CgroupLimits, CgroupVersion};
@@ -195,6 +195,24 @@ impl fmt::Display for RunOp {
                     "bind         descriptor {index} at {target}, {}, {access}, nosuid, nodev{owner}",
                     kind.as_str()
                 )
+            }
+            Self::OpenSkillLayers { directory } => write!(f, "layers       of a writable skill, in {directory}"),
+            Self::MakeSkillWritable {
+                target,
+                method,
+                max_copy_bytes,
+                ..
+            } => {
+                let limit = ByteSize(*max_copy_bytes);
+                match method {
+                    CopyMethod::Overlay => write!(
+                        f,
+                        "writable     {target}, by an overlay, or else by a copy of at most {limit}, nosuid, nodev"
+                    ),
+                    CopyMethod::Copy => {
+                        write!(f, "writable     {target}, by a copy of at most {limit}, nosuid, nodev")
+                    }
+                }
             }
             Self::WorkingDirectory { path } => write!(f, "chdir        {path}"),
             Self::CloseDescriptors => f.write_str("descriptors  only stdin, stdout and stderr survive exec"),

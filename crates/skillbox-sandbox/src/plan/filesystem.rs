@@ -1,6 +1,6 @@
 //! Plans the root directory of the script.
 
-use skillbox_model::Layer;
+use skillbox_model::{Layer, Limits};
 
 use super::error::PlanError;
 use super::job::{Bind, BindKind, Job, WorkspaceSource};
@@ -111,7 +111,7 @@ pub(super) fn push_private_mounts(steps: &mut StepList<'_>, profile: &Profile, h
 }
 
 /// Adds the mounts whose descriptors the launch passes.
-pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(), PlanError> {
+pub(super) fn push_run_mounts(steps: &mut StepList<'_>, limits: &Limits, job: &Job) -> Result<(), PlanError> {
     let source = match job.workspace {
         WorkspaceSource::Tmpfs => WorkspaceMount::Tmpfs,
         WorkspaceSource::Image | WorkspaceSource::LargerImage { .. } => WorkspaceMount::Image,
@@ -124,6 +124,10 @@ pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(),
             source,
         },
     );
+    if let Some(skill) = &job.writable_skill {
+        let directory = skill.directory.clone();
+        steps.push_with_profile_need(&[], RunOp::OpenSkillLayers { directory });
+    }
     for (index, bind) in job.binds.iter().enumerate() {
         let index = u16::try_from(index).map_err(|_| PlanError::InvalidJob {
             field: "binds",
@@ -137,6 +141,16 @@ pub(super) fn push_run_mounts(steps: &mut StepList<'_>, job: &Job) -> Result<(),
             owner: bind.owner,
         };
         steps.push_required(&[], op);
+    }
+    if let Some(skill) = &job.writable_skill {
+        let op = RunOp::MakeSkillWritable {
+            target: skill.target(),
+            name: skill.name.clone(),
+            method: skill.method,
+            max_copy_bytes: limits.workspace.bytes(),
+        };
+        // Preferred: without it the skill stays read-only, and the report says so.
+        steps.push_with_profile_need(&[], op);
     }
     Ok(())
 }

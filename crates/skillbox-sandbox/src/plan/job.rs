@@ -20,6 +20,8 @@ pub struct Job {
     pub workspace_target: String,
     /// Further mounts; the launch passes their descriptors in this order.
     pub binds: Vec<Bind>,
+    /// The bind that the script may change as if it were its own, without changing the source.
+    pub writable_skill: Option<WritableSkill>,
     /// Whether a profile without isolation is allowed.
     pub unconfined: UnconfinedPolicy,
     /// The ports of allowed hosts; none if the script can reach no host.
@@ -56,6 +58,56 @@ pub struct Bind {
     pub access: BindAccess,
     /// The owner of its files inside the sandbox.
     pub owner: BindOwner,
+}
+
+/// A bind at `directory`/`name` that the script may change. The changes are stored in the workspace, below
+/// `directory`: in `name`, which the caller creates together with [`WritableSkill::WORK_DIRECTORY`]. Another bind covers
+/// `directory`, so that the script sees only the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WritableSkill {
+    /// A directory of the workspace, absolute.
+    pub directory: String,
+    /// The name of the skill.
+    pub name: String,
+    /// How the changes are kept apart.
+    pub method: CopyMethod,
+}
+
+/// How the changes to a skill are kept apart from the skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyMethod {
+    /// By an overlay: only changed files take space. If the kernel refuses it, by a copy.
+    Overlay,
+    /// By a copy of the whole skill.
+    Copy,
+}
+
+impl WritableSkill {
+    /// The directory beside the changes that the kernel needs for an overlay.
+    pub const WORK_DIRECTORY: &'static str = ".overlay-work";
+    /// fsconfig(2) takes at most 256 bytes, and the path of the skill is one value.
+    const MAX_NAME_BYTES: usize = 200;
+
+    /// A skill that is mounted at `directory`/`name`; none if its name is the one of the work directory.
+    pub fn new(directory: &str, name: &str) -> Option<Self> {
+        // The kernel separates the layers of an overlay by colons, and its versions escape names in different ways.
+        let has_plain_name = name.len() <= Self::MAX_NAME_BYTES && !name.contains([':', ',', '\\']);
+        (name != Self::WORK_DIRECTORY).then(|| Self {
+            directory: directory.to_owned(),
+            name: name.to_owned(),
+            method: if has_plain_name {
+                CopyMethod::Overlay
+            } else {
+                CopyMethod::Copy
+            },
+        })
+    }
+
+    /// Where the skill is mounted.
+    pub fn target(&self) -> String {
+        format!("{}/{}", self.directory, self.name)
+    }
 }
 
 /// The owner of the files of a mount inside the sandbox.

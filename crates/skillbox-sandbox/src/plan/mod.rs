@@ -17,7 +17,10 @@ mod step_list;
 pub use build::{HOSTNAME, SANDBOX_IDS, plan};
 pub(crate) use enforcement::record_failed_step;
 pub use error::PlanError;
-pub use job::{Bind, BindAccess, BindKind, BindOwner, Job, ListeningPorts, UnconfinedPolicy, WorkspaceSource};
+pub use job::{
+    Bind, BindAccess, BindKind, BindOwner, CopyMethod, Job, ListeningPorts, UnconfinedPolicy, WorkspaceSource,
+    WritableSkill,
+};
 pub use op::{
     ConfineOp, FileRights, LandlockRule, Namespace, Op, Phase, PrepareOp, ResourceLimit, RunOp, SpawnOp, TemplateOp,
     WorkspaceMount,

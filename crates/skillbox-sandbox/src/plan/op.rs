@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{BindAccess, BindKind, BindOwner, ListeningPorts};
+use super::job::{BindAccess, BindKind, BindOwner, CopyMethod, ListeningPorts};
 use crate::cgroup::CgroupLimits;
 use crate::host::{Resource, UidGid};
 use crate::seccomp::Instruction;
@@ -221,6 +221,23 @@ pub enum RunOp {
         access: BindAccess,
         /// The owner of its files inside the sandbox.
         owner: BindOwner,
+    },
+    /// Keep the directory of the workspace open that holds the layers of a writable skill. A later mount covers it, so
+    /// that the script cannot reach the layers themselves.
+    OpenSkillLayers {
+        /// The path.
+        directory: String,
+    },
+    /// Make the mounted skill writable without changing what was mounted.
+    MakeSkillWritable {
+        /// Where the skill is mounted.
+        target: String,
+        /// The name of the directory among the layers that holds the changes.
+        name: String,
+        /// How.
+        method: CopyMethod,
+        /// The number of bytes that a copy may take.
+        max_copy_bytes: u64,
     },
     /// Change to the working directory.
     WorkingDirectory {

@@ -8,7 +8,7 @@ use skillbox_model::{ByteSize, Layer};
 use super::duration::ParsedDuration;
 use super::name_list::NameList;
 use super::network_section::NetworkSection;
-use super::policy::{Need, WorkspaceBacking};
+use super::policy::{Need, SkillDirAccess, WorkspaceBacking};
 use super::yaml::Located;
 
 #[derive(Debug, Deserialize)]
@@ -84,7 +84,8 @@ pub(super) struct NameEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkspaceSection {
-    pub backing: WorkspaceBacking,
+    pub backing: Option<WorkspaceBacking>,
+    pub skill_dir: Option<SkillDirAccess>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -3,13 +3,14 @@
 use skillbox_model::{Layer, Limits, ProfileName};
 
 use super::diagnostics::Diagnostics;
-use super::document::{EnvironmentSection, FilesystemSection, LimitsSection, ProfileDocument};
+use super::document::{EnvironmentSection, FilesystemSection, LimitsSection, ProfileDocument, WorkspaceSection};
 use super::duration::ParsedDuration;
 use super::merge_syscalls::merge_syscalls;
 use super::network_section::merge_allowed_hosts;
 use super::policy::{
     Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath, NetworkPolicy,
-    PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking, WorkspacePolicy,
+    PassedVariable, Profile, ProfileLimits, SkillDirAccess, SymbolicLink, VisiblePath, WorkspaceBacking,
+    WorkspacePolicy,
 };
 use super::yaml::{self, Located, Location};
 
@@ -63,16 +64,7 @@ pub(super) fn merge_with_parent(
         layers,
         container_layers,
         filesystem: merge_filesystem(document.filesystem.as_ref(), parent, diagnostics),
-        workspace: document
-            .workspace
-            .as_ref()
-            .map(|workspace| WorkspacePolicy {
-                backing: workspace.backing,
-            })
-            .or_else(|| parent.map(|parent| parent.workspace))
-            .unwrap_or(WorkspacePolicy {
-                backing: WorkspaceBacking::Tmpfs,
-            }),
+        workspace: merge_workspace(document.workspace.as_ref(), parent),
         network: document
             .network
             .as_ref()
@@ -87,6 +79,20 @@ pub(super) fn merge_with_parent(
         syscalls: merge_syscalls(document.syscalls.as_ref(), parent, diagnostics)?,
         environment: merge_environment(document.environment.as_ref(), parent, diagnostics),
         limits,
+    })
+}
+
+fn merge_workspace(section: Option<&WorkspaceSection>, parent: Option<&Profile>) -> WorkspacePolicy {
+    let inherited = parent.map_or(
+        WorkspacePolicy {
+            backing: WorkspaceBacking::Tmpfs,
+            skill_dir: SkillDirAccess::ReadOnly,
+        },
+        |parent| parent.workspace,
+    );
+    section.map_or(inherited, |section| WorkspacePolicy {
+        backing: section.backing.unwrap_or(inherited.backing),
+        skill_dir: section.skill_dir.unwrap_or(inherited.skill_dir),
     })
 }
 

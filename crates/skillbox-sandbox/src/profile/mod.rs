@@ -19,7 +19,7 @@ mod yaml;
 
 pub use policy::{
     AllowedHost, Device, EmptyDirectory, EnvironmentPolicy, FilesystemPolicy, FixedFile, FixedVariable, MaskedPath,
-    Need, NetworkPolicy, PassedVariable, Profile, ProfileLimits, SymbolicLink, VisiblePath, WorkspaceBacking,
-    WorkspacePolicy,
+    Need, NetworkPolicy, PassedVariable, Profile, ProfileLimits, SkillDirAccess, SymbolicLink, VisiblePath,
+    WorkspaceBacking, WorkspacePolicy,
 };
 pub use profiles::Profiles;

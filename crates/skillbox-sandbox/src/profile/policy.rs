@@ -132,11 +132,23 @@ pub struct MaskedPath {
     pub reason: String,
 }
 
-/// How the workspace is stored, for a run without a session.
+/// How the workspace is stored, for a run without a session, and what of it the script may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspacePolicy {
     /// Where its files are stored.
     pub backing: WorkspaceBacking,
+    /// Whether the script may change the directory of its skill.
+    pub skill_dir: SkillDirAccess,
+}
+
+/// Whether a script may change the directory of its skill. The skill itself never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillDirAccess {
+    /// It may change a private view of the directory (copy-on-write), which is discarded after the run.
+    Cow,
+    /// It may only read.
+    ReadOnly,
 }
 
 /// Where the files of a workspace are stored.

@@ -100,7 +100,9 @@ fn mount_step<'a>(step: &'a Step, op: &RunOp, fds: &'a ReceivedLaunchFds) -> Opt
             };
             (fds.binds.get(usize::from(*index)), kind)
         }
-        RunOp::WorkingDirectory { .. }
+        RunOp::OpenSkillLayers { .. }
+        | RunOp::MakeSkillWritable { .. }
+        | RunOp::WorkingDirectory { .. }
         | RunOp::ResourceLimits(_)
         | RunOp::CloseDescriptors
         | RunOp::EnterCgroup

@@ -32,6 +32,8 @@ pub struct Sandbox {
     /// The wait(2) status of a command that ended before the spawner reported the launch.
     command_status: Option<i32>,
     parking_failure: Option<ParkingFailure>,
+    /// Why the skill stayed read-only.
+    read_only_skill: Option<String>,
     is_finished: bool,
 }
 
@@ -65,6 +67,8 @@ pub struct SandboxResult {
     pub limit_hits: LimitHits,
     /// What was enforced; preferred steps that failed are recorded as such.
     pub enforcement: Enforcement,
+    /// Why the skill that the plan makes writable stayed read-only.
+    pub read_only_skill: Option<String>,
 }
 
 /// How the command itself ended.
@@ -97,8 +101,10 @@ impl Sandbox {
             return Err(step_error(plan, failure));
         }
         let mut enforcement = plan.enforcement.clone();
+        let mut read_only_skill = None;
         for failure in &answers.failed_preferred_steps {
             record_failed_preferred_step(plan, &mut enforcement, failure);
+            record_read_only_skill(plan, &mut read_only_skill, failure);
         }
         let launched = answers.launched.ok_or(SpawnerError::Exited)?;
         let mut descriptors = launched.descriptors.into_iter();
@@ -115,6 +121,7 @@ impl Sandbox {
             exec_error: answers.exec_error,
             command_status: answers.command_status,
             parking_failure: answers.parking_failure.map(ParkingFailure),
+            read_only_skill,
             is_finished: false,
         })
     }
@@ -190,6 +197,7 @@ impl Sandbox {
         }
         for failure in &answers.failed_preferred_steps {
             record_failed_preferred_step(plan, &mut self.enforcement, failure);
+            record_read_only_skill(plan, &mut self.read_only_skill, failure);
         }
         self.exec_error = answers.exec_error;
         let end = answers.command_status.map_or(CommandEnd::Killed, command_end);
@@ -218,6 +226,7 @@ impl Sandbox {
                 cpu: end == CommandEnd::Signaled(libc::SIGXCPU),
             },
             enforcement: self.enforcement.clone(),
+            read_only_skill: self.read_only_skill.clone(),
         }
     }
 }
@@ -254,6 +263,21 @@ fn record_failed_preferred_step(plan: &LaunchPlan, enforcement: &mut Enforcement
     if let Some(step) = plan.steps.iter().find(|step| step.number == failure.step) {
         let cause = io::Error::from_raw_os_error(failure.errno);
         record_failed_step(enforcement, step, &format!("cannot {}: {cause}", failure.what));
+    }
+}
+
+/// Keeps the first reason: later steps fail because an earlier one did.
+fn record_read_only_skill(plan: &LaunchPlan, reason: &mut Option<String>, failure: &StepFailure) {
+    let is_about_skill = plan.steps.iter().any(|step| {
+        step.number == failure.step
+            && matches!(
+                step.op,
+                Op::Run(RunOp::OpenSkillLayers { .. } | RunOp::MakeSkillWritable { .. })
+            )
+    });
+    if is_about_skill && reason.is_none() {
+        let cause = io::Error::from_raw_os_error(failure.errno);
+        *reason = Some(format!("cannot {}: {cause}", failure.what));
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use skillbox_model::{ErrorCode, Layer, LayerState, Tier};
 use skillbox_sandbox::{
-    Availability, Bind, BindAccess, BindKind, BindOwner, CgroupFacts, CgroupVersion, HostFacts, Job, LaunchPlan,
-    ListeningPorts, MountApi, Need, Op, PathType, Phase, PlanError, Profile, Profiles, Resource, UidGid,
-    UnconfinedPolicy, WorkspaceSource, plan,
+    Availability, Bind, BindAccess, BindKind, BindOwner, CgroupFacts, CgroupVersion, CopyMethod, HostFacts, Job,
+    LaunchPlan, ListeningPorts, MountApi, Need, Op, PathType, Phase, PlanError, Profile, Profiles, Resource, UidGid,
+    UnconfinedPolicy, WorkspaceSource, WritableSkill, plan,
 };
 
 /// A name, and what it changes.
@@ -98,6 +98,7 @@ fn job() -> Job {
             },
         ],
         unconfined: UnconfinedPolicy::Refuse,
+        writable_skill: None,
         listening_ports: None,
     }
 }
@@ -378,6 +379,28 @@ fn documented_order() -> Vec<DocumentedStep> {
 }
 
 #[test]
+fn a_writable_skill_is_a_mounted_one_with_a_name_that_an_overlay_can_have() {
+    let named = |name: &str| WritableSkill::new("/workspace/skills", name);
+    let with = |skill| Job {
+        writable_skill: skill,
+        ..job()
+    };
+    let plan = planned(&profile("default"), &root(), &with(named("demo")))
+        .unwrap()
+        .to_string();
+    assert!(
+        plan.contains("writable     /workspace/skills/demo, by an overlay, or else by a copy"),
+        "{plan}"
+    );
+    let error = planned(&profile("default"), &root(), &with(named("other"))).unwrap_err();
+    assert!(error.to_string().contains("/workspace/skills/other"), "{error}");
+    for name in ["a:b", "a,b", "a\\b", &"long".repeat(60)] {
+        assert_eq!(named(name).unwrap().method, CopyMethod::Copy, "{name}");
+    }
+    assert_eq!(named(WritableSkill::WORK_DIRECTORY), None);
+}
+
+#[test]
 fn the_documented_order_is_the_order_of_the_plan() {
     let mut with_version_2 = root();
     with_version_2.cgroup.version = Some(CgroupVersion::V2);
@@ -389,11 +412,14 @@ fn the_documented_order_is_the_order_of_the_plan() {
     on_the_host.unconfined = UnconfinedPolicy::Allow;
     let mut with_hosts = job();
     with_hosts.listening_ports = Some(listening_ports(443));
+    let mut with_writable_skill = job();
+    with_writable_skill.writable_skill = WritableSkill::new("/workspace/skills", "demo");
     let plans = [
         planned(&profile("default"), &root(), &job()).unwrap(),
         planned(&profile("loopback"), &with_version_2, &job()).unwrap(),
         planned(&profile("unconfined"), &root(), &on_the_host).unwrap(),
         planned(&profile("network"), &root(), &with_hosts).unwrap(),
+        planned(&profile("default"), &root(), &with_writable_skill).unwrap(),
     ];
     let order = documented_order();
     let mut has_step = vec![false; order.len()];

@@ -9,7 +9,7 @@ use skillbox_executor::NetworkAccess;
 use skillbox_model::{Diagnostic, ErrorBody, ErrorCode, ExitCode, HostPort, Layer, LayerState, RequestRule};
 use skillbox_sandbox::{
     AllowedHost, Bind, BindAccess, BindKind, BindOwner, HostFacts, Job, LaunchPlan, Need, NetworkPolicy, Profile,
-    Profiles, SpawnerOptions, UnconfinedPolicy, WorkspaceBacking, WorkspaceSource,
+    Profiles, SkillDirAccess, SpawnerOptions, UnconfinedPolicy, WorkspaceBacking, WorkspaceSource, WritableSkill,
 };
 
 use super::output::{CommandOutput, print_output};
@@ -168,6 +168,8 @@ fn check(profiles: &Profiles, file: &PathBuf) -> Result<ProfileCheck, Failure> {
 fn plan(profiles: &Profiles, profile: &Profile, network: &NetworkAccess) -> Result<LaunchPlan, Failure> {
     let facts = HostFacts::probe(SpawnerOptions::default().script_ids).with_profile_paths(profiles.iter());
     let has_own_root = profile.need(Layer::MountNamespace) != Need::Off;
+    let is_writable = has_own_root && profile.workspace.skill_dir == SkillDirAccess::Cow;
+    let writable_skill = WritableSkill::new("/workspace/skills", "SKILL").filter(|_| is_writable);
     let job = Job {
         argv: ["bash", "-c", "COMMAND"].map(Into::into).to_vec(),
         env: profile.initial_environment(|_| None),
@@ -185,9 +187,13 @@ fn plan(profiles: &Profiles, profile: &Profile, network: &NetworkAccess) -> Resu
             target: "/workspace/skills/SKILL".to_owned(),
             kind: BindKind::Directory,
             access: BindAccess::ReadOnly,
-            owner: BindOwner::Unchanged,
+            owner: match writable_skill {
+                Some(_) => BindOwner::Script,
+                None => BindOwner::Unchanged,
+            },
         })),
         unconfined: UnconfinedPolicy::Allow,
+        writable_skill,
         listening_ports: network.listening_ports(),
     };
     skillbox_sandbox::plan(profile, &profile.limits.default, &facts, &job).map_err(|error| {

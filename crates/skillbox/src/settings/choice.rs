@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use skillbox_runtime::{AtLimit, Dialect, EnvironmentMode, HookRunner, Inheritance, LoadMode, PolicyKind};
+use skillbox_runtime::{
+    AtLimit, Dialect, EnvironmentMode, HookRunner, Inheritance, LoadMode, PolicyKind, SkillDirKeep,
+};
+use skillbox_sandbox::SkillDirAccess;
 use skillbox_trust::{AuditMode, TrustMode};
 
 use super::log_level::LogLevel;
@@ -78,6 +81,16 @@ impl Choice for AuditMode {
     const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("sync", Self::Sync), ("off", Self::Off)];
 }
 
+impl Choice for SkillDirAccess {
+    const NOUN: &'static str = "kind of access";
+    const WORDS: &'static [(&'static str, Self)] = &[("cow", Self::Cow), ("read_only", Self::ReadOnly)];
+}
+
+impl Choice for SkillDirKeep {
+    const NOUN: &'static str = "time to keep changes";
+    const WORDS: &'static [(&'static str, Self)] = &[("run", Self::Run), ("session", Self::Session)];
+}
+
 impl Choice for LogLevel {
     const NOUN: &'static str = "log level";
     const WORDS: &'static [(&'static str, Self)] = &[
@@ -143,7 +156,9 @@ setting_values!(
     Inheritance,
     LogLevel,
     TrustMode,
-    AuditMode
+    AuditMode,
+    SkillDirAccess,
+    SkillDirKeep
 );
 
 impl SettingValue for Option<EnvironmentMode> {

@@ -20,9 +20,9 @@ use skillbox_http::{Limits, ListenAddress, TokenHash};
 use skillbox_model::{ExecutorKind, HostPort, PublisherName};
 use skillbox_repository::SkillLimits;
 use skillbox_runtime::{
-    AgentOptions, AtLimit, Dialect, EnvironmentMode, HookRunner, Inheritance, LoadMode, PolicyKind,
+    AgentOptions, AtLimit, Dialect, EnvironmentMode, HookRunner, Inheritance, LoadMode, PolicyKind, SkillDirKeep,
 };
-use skillbox_sandbox::SpawnerOptions;
+use skillbox_sandbox::{SkillDirAccess, SpawnerOptions};
 use skillbox_trust::{AuditMode, DenyEntry, LOCK_FILE_NAME, TrustMode};
 
 use crate::forward_target::ForwardTarget;
@@ -184,6 +184,12 @@ settings! {
 
     /// Allow the profile `unconfined`, which isolates nothing
     allow_unconfined: bool, "BOOL", default |_: &Layers| false;
+
+    /// Skill directory of a run: cow (a private copy-on-write view, where the profile lets scripts change it) or read_only
+    skill_dir: SkillDirAccess, "ACCESS", default |_: &Layers| SkillDirAccess::Cow;
+
+    /// How long changes to the skill directory stay: run, or session (only with trust = open)
+    skill_dir_keep: SkillDirKeep, "HOW_LONG", default |_: &Layers| SkillDirKeep::default();
 
     /// Number of sandboxes prepared in advance for local runs; 0 prepares none
     slots: u8, "N", default |_: &Layers| SpawnerOptions::DEFAULT_MAX_PARKED, project file AT_MOST;
