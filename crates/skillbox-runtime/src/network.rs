@@ -58,9 +58,11 @@ pub(crate) fn unused_grant_warning(profile: &Profile, granted: &BTreeSet<HostPor
 
 /// A warning for each secret whose placeholder none of the reachable hosts may receive the value for.
 pub(crate) fn unreachable_secret_warnings(secrets: &[GrantedSecret], network: &NetworkAccess) -> Vec<String> {
+    let hosts = network.hosts();
     let is_reachable = |host: &HostPort| {
-        let mut reachable = network.hosts().iter();
-        reachable.any(|reachable| reachable.covers(host) || host.covers(reachable))
+        hosts
+            .iter()
+            .any(|reachable| reachable.covers(host) || host.covers(reachable))
     };
     let unusable = secrets
         .iter()

@@ -110,6 +110,8 @@ impl Runtime {
             profiles: self.profiles.clone(),
             executors: self.executors.clone(),
             settings: self.settings.clone(),
+            secrets: self.secrets.clone(),
+            call_secrets: self.call_secrets.clone(),
             tenant: self.tenant.clone(),
             observer: self.observer.clone(),
             stored_bytes: self.stored_bytes.clone(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use skillbox_executor::ExecutionResult;
 use skillbox_executor::workspace::{CollectedFile, Outputs};
 use skillbox_model::{
-    Digest, EndedBy, EnvironmentReport, ExecutorKind, LayerState, Limits, OutputFile, RunId, RunReport, SecretInjection,
-    SecretName, StagedInput, Tier,
+    Digest, EndedBy, EnvironmentReport, ExecutorKind, LayerState, Limits, OutputFile, RunId, RunReport,
+    SecretInjection, SecretName, StagedInput, Tier,
 };
 
 use crate::hint::{FinishedRun, find_hint};

@@ -119,7 +119,13 @@ impl BuildHost<'_> {
         tool: &'static str,
         packages: Option<&PythonPackages>,
     ) -> Result<Installed, BuildError> {
-        let network = NetworkAccess::new(hosts.into_iter().chain(self.file_hosts.iter().cloned()).collect())?;
+        let network = NetworkAccess::new(
+            hosts
+                .into_iter()
+                .chain(self.file_hosts.iter().cloned())
+                .map(Into::into)
+                .collect(),
+        )?;
         let request = RunRequest {
             skill: "environment-build".to_owned(),
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),

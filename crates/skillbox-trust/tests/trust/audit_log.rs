@@ -30,6 +30,7 @@ pub fn run(id: &str) -> RunDescription {
         profile_digest: Some(sha256(b"profile")),
         limits: None,
         grants: network(&["api.example.com"]),
+        secrets: std::collections::BTreeMap::new(),
         inputs: vec![FileDigest {
             name: "work/inputs/a.csv".to_owned(),
             sha256: Some(sha256(b"a")),

@@ -6,8 +6,8 @@ use skillbox_model::ExitCode;
 use super::output::print_output;
 use super::{
     approvals, approve, artifacts, audit, batch, call, completions, config, create, demo, docker, doctor, env, help,
-    info, list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, secrets, serve, session, sign, state,
-    to_prompt, tools, validate, verify, worker,
+    info, list, lock, man, mcp, profiles, prompt, read_properties, run, runs, search, secrets, serve, session, sign,
+    state, to_prompt, tools, validate, verify, worker,
 };
 use crate::context::Context;
 use crate::failure::Failure;
