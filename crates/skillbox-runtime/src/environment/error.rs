@@ -12,11 +12,11 @@ pub enum EnvironmentError {
         /// The skill.
         skill: String,
         /// The cause.
-        source: DetectError,
+        source: Box<DetectError>,
     },
     /// The packages of the operator are refused.
     #[error("the packages of the operator")]
-    Added(#[source] DeclarationError),
+    Added(#[source] Box<DeclarationError>),
     /// The packages are not installed, and the host installs none when a skill runs.
     #[error("the packages of the skill {skill} are not installed: {packages}")]
     Missing {
@@ -45,12 +45,11 @@ impl EnvironmentError {
     /// The stable code of this error.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Detect {
-                source: DetectError::Declaration(_),
-                ..
-            }
-            | Self::Added(_) => ErrorCode::EnvironmentInvalid,
-            Self::Detect { .. } => ErrorCode::SkillUnreadable,
+            Self::Detect { source, .. } => match **source {
+                DetectError::Declaration(_) => ErrorCode::EnvironmentInvalid,
+                DetectError::Read { .. } => ErrorCode::SkillUnreadable,
+            },
+            Self::Added(_) => ErrorCode::EnvironmentInvalid,
             Self::Missing { .. } => ErrorCode::EnvironmentMissing,
             Self::Build { source, .. } => source.code(),
             Self::Store(EnvironmentStoreError::Cancelled) => ErrorCode::Cancelled,
@@ -64,11 +63,11 @@ impl EnvironmentError {
     /// What changes it, if it is not the remedy of the code.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Detect {
-                source: DetectError::Declaration(error),
-                ..
-            }
-            | Self::Added(error) => error.hint.map(str::to_owned),
+            Self::Detect { source, .. } => match &**source {
+                DetectError::Declaration(error) => error.hint.map(str::to_owned),
+                DetectError::Read { .. } => None,
+            },
+            Self::Added(error) => error.hint.map(str::to_owned),
             Self::Missing { skill, .. } => Some(format!("run `skillbox env build {skill}`")),
             Self::Build { source, .. } => source.hint(),
             _ => None,

@@ -130,13 +130,14 @@ impl Runtime {
         let path = script.path.as_deref();
         let declared = detect(&read, path, script.language).map_err(|source| EnvironmentError::Detect {
             skill: skill.to_owned(),
-            source,
+            source: Box::new(source),
         })?;
         let added = &self.settings.environments.added_packages;
         if added.is_empty() || script.language == ScriptLanguage::Node {
             return Ok(declared);
         }
-        let added = Declaration::of_requirements("--with", added).map_err(EnvironmentError::Added)?;
+        let added =
+            Declaration::of_requirements("--with", added).map_err(|error| EnvironmentError::Added(Box::new(error)))?;
         Ok(declared.and(added))
     }
 
