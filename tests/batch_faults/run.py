@@ -19,8 +19,8 @@ import time
 
 NODES = 3
 NAMESPACE = f"skillbox-faults-{os.getpid()}"
-# Addresses for documentation (RFC 5737), which no network uses.
-OUTSIDE, INSIDE = "192.0.2.1", "192.0.2.2"
+# Addresses for tests of networks (RFC 2544), which are not routed.
+OUTSIDE, INSIDE = "198.18.213.1", "198.18.213.2"
 
 
 def free_ports(count):
