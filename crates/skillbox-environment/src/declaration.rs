@@ -166,9 +166,9 @@ pub fn detect(read: &ReadFile<'_>, script: Option<&str>, language: ScriptLanguag
 fn detect_python(read: &ReadFile<'_>, script: Option<&str>) -> Result<Option<PythonPackages>, DetectError> {
     if let Some(script) = script.filter(|script| script.ends_with(".py"))
         && let Some(source) = read_text(read, script)?
-        && let Some((requirements, requires_python)) = parse_script_metadata(script, &source)?
+        && let Some(declared) = parse_script_metadata(script, &source)?
     {
-        return Ok(python_packages(script, requirements, requires_python));
+        return Ok(python_packages(script, declared.requirements, declared.requires_python));
     }
     for file in REQUIREMENTS_FILES {
         if let Some(text) = read_text(read, file)? {
@@ -177,9 +177,9 @@ fn detect_python(read: &ReadFile<'_>, script: Option<&str>) -> Result<Option<Pyt
     }
     let file = "pyproject.toml";
     if let Some(text) = read_text(read, file)?
-        && let Some((requirements, requires_python)) = parse_python_project(file, &text)?
+        && let Some(declared) = parse_python_project(file, &text)?
     {
-        return Ok(python_packages(file, requirements, requires_python));
+        return Ok(python_packages(file, declared.requirements, declared.requires_python));
     }
     Ok(None)
 }

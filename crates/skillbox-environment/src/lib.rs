@@ -27,6 +27,7 @@ pub use declaration_error::DeclarationError;
 pub use lock::{Identity, InterpreterBuild, LockedPackage};
 pub use package_json::{NodePackages, parse_package_json};
 pub use python_project::parse_python_project;
+pub use python_table::PythonDeclaration;
 pub use registry::{NodeRegistry, PipConfiguration, PythonRegistry, RegistryError};
 pub use requirement::{Requirement, RequirementError, normalized_name};
 pub use requirements_file::{DeclaredRequirement, parse_requirements_file};

@@ -3,8 +3,7 @@
 use serde::Deserialize;
 
 use crate::declaration_error::DeclarationError;
-use crate::python_table::PythonTable;
-use crate::requirements_file::DeclaredRequirement;
+use crate::python_table::{PythonDeclaration, PythonTable};
 
 #[derive(Debug, Deserialize)]
 struct ProjectFile {
@@ -12,10 +11,7 @@ struct ProjectFile {
 }
 
 /// The requirements of a project, and the line of Python that it needs; none if it has no `[project]` table.
-pub fn parse_python_project(
-    file: &str,
-    text: &str,
-) -> Result<Option<(Vec<DeclaredRequirement>, Option<String>)>, DeclarationError> {
+pub fn parse_python_project(file: &str, text: &str) -> Result<Option<PythonDeclaration>, DeclarationError> {
     let parsed: ProjectFile = toml::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
         let line = 1 + text[..offset.min(text.len())].matches('\n').count();
@@ -26,7 +22,10 @@ pub fn parse_python_project(
     };
     let line_of = |wanted: &str| 1 + text.lines().position(|line| line.contains(wanted)).unwrap_or(0);
     let requirements = project.requirements(file, line_of)?;
-    Ok(Some((requirements, project.requires_python)))
+    Ok(Some(PythonDeclaration {
+        requirements,
+        requires_python: project.requires_python,
+    }))
 }
 
 #[cfg(test)]
@@ -37,7 +36,7 @@ mod tests {
     fn the_dependencies_of_the_project_are_read() {
         let text = "[build-system]\nrequires = [\"x @ https://example.org\"]\n[project]\nname = \"s\"\n\
                     dependencies = [\n  \"numpy\",\n]\n[project.optional-dependencies]\ndev = [\"pytest\"]\n";
-        let (requirements, _) = parse_python_project("pyproject.toml", text).unwrap().unwrap();
+        let PythonDeclaration { requirements, .. } = parse_python_project("pyproject.toml", text).unwrap().unwrap();
         assert_eq!((requirements.len(), requirements[0].line), (1, 6));
         assert_eq!(parse_python_project("pyproject.toml", "[tool.x]\n"), Ok(None));
         let error = parse_python_project("pyproject.toml", "[project]\ndependencies = [\n\"a @ file:///x\"]\n");

@@ -15,6 +15,15 @@ pub(crate) struct PythonTable {
     pub requires_python: Option<String>,
 }
 
+/// The packages of Python that a file declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PythonDeclaration {
+    /// The requirements, in the order of the file.
+    pub requirements: Vec<DeclaredRequirement>,
+    /// The versions of Python that the file needs, as it says it.
+    pub requires_python: Option<String>,
+}
+
 impl PythonTable {
     /// The checked requirements. `line_of` finds the line of a text in the file.
     pub fn requirements(

@@ -1,17 +1,13 @@
 //! Reads the metadata block of a Python script (PEP 723).
 
 use crate::declaration_error::DeclarationError;
-use crate::python_table::PythonTable;
-use crate::requirements_file::DeclaredRequirement;
+use crate::python_table::{PythonDeclaration, PythonTable};
 
 const START: &str = "# /// script";
 const END: &str = "# ///";
 
 /// The requirements of a script, and the line of Python that it needs; none if it has no metadata block.
-pub fn parse_script_metadata(
-    file: &str,
-    source: &str,
-) -> Result<Option<(Vec<DeclaredRequirement>, Option<String>)>, DeclarationError> {
+pub fn parse_script_metadata(file: &str, source: &str) -> Result<Option<PythonDeclaration>, DeclarationError> {
     let Some((start, toml)) = script_block(file, source)? else {
         return Ok(None);
     };
@@ -25,7 +21,10 @@ pub fn parse_script_metadata(
         start + 1 + found.unwrap_or(0)
     };
     let requirements = table.requirements(file, line_of)?;
-    Ok(Some((requirements, table.requires_python)))
+    Ok(Some(PythonDeclaration {
+        requirements,
+        requires_python: table.requires_python,
+    }))
 }
 
 /// The TOML of the block and the number of its first line. The comment prefix of each line is removed; the number of
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     fn names(source: &str) -> Vec<String> {
-        let (requirements, _) = parse_script_metadata("a.py", source).unwrap().unwrap();
+        let PythonDeclaration { requirements, .. } = parse_script_metadata("a.py", source).unwrap().unwrap();
         requirements
             .into_iter()
             .map(|declared| declared.requirement.text)
@@ -71,7 +70,10 @@ mod tests {
         let source = "#!/usr/bin/env python3\n# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\n#   \
                       \"numpy>=1\",\n#   \"rich\",\n# ]\n#\n# [tool.x]\n# a = 1\n# ///\nimport numpy\n";
         assert_eq!(names(source), ["numpy>=1", "rich"]);
-        let (requirements, python) = parse_script_metadata("a.py", source).unwrap().unwrap();
+        let PythonDeclaration {
+            requirements,
+            requires_python: python,
+        } = parse_script_metadata("a.py", source).unwrap().unwrap();
         assert_eq!((requirements[1].line, python.as_deref()), (6, Some(">=3.9")));
         assert_eq!(names("# /// script\n# dependencies = []\n# ///"), Vec::<String>::new());
         assert_eq!(parse_script_metadata("a.py", "import numpy\n"), Ok(None));

@@ -127,11 +127,11 @@ fn copy_file(store: &BatchStore, target: &Path, file: &ManifestFile) -> Result<(
     Ok(())
 }
 
+/// Receives the line of a result and what it says.
+type WriteLine<'a> = dyn FnMut(&[u8], &ResultHead) -> Result<(), QueueError> + 'a;
+
 /// Writes the lines of all results to `write`, in the order of the list.
-pub fn read_result_lines(
-    store: &BatchStore,
-    write: &mut dyn FnMut(&[u8], &ResultHead) -> Result<(), QueueError>,
-) -> Result<(), QueueError> {
+pub fn read_result_lines(store: &BatchStore, write: &mut WriteLine<'_>) -> Result<(), QueueError> {
     store.record()?;
     let Some((_, submission)) = store.newest_submission()? else {
         return Ok(());

@@ -45,7 +45,7 @@ pub(super) struct JobRunner<'a> {
 
 /// The end of one attempt.
 enum AttemptEnd {
-    Result(JobOutcome, Vec<ManifestFile>),
+    Result(Box<JobOutcome>, Vec<ManifestFile>),
     /// The batch was cancelled.
     Killed,
     /// This host failed, not the job.
@@ -123,7 +123,7 @@ impl JobRunner<'_> {
             Ok(runtime) => runtime,
             // Another delivery would not help.
             Err(error @ QueueError::SkillContent { .. }) => {
-                return Ok(AttemptEnd::Result(refused(error.body()), Vec::new()));
+                return Ok(AttemptEnd::Result(refused(error.body()).into(), Vec::new()));
             }
             Err(error) => return Err(error),
         };
@@ -153,7 +153,7 @@ impl JobRunner<'_> {
         if matches!(outcome.failure, Some((FailureCause::Cancelled, _))) && held.cancel.is_cancelled() {
             return Ok(AttemptEnd::Killed);
         }
-        Ok(AttemptEnd::Result(outcome, stored))
+        Ok(AttemptEnd::Result(outcome.into(), stored))
     }
 
     /// The request with its content as files of this host. The files stay as long as the second value.
@@ -183,7 +183,7 @@ impl JobRunner<'_> {
             ErrorCode::Cancelled if cancel.is_cancelled() => AttemptEnd::Killed,
             ErrorCode::Storage => AttemptEnd::HostFailure(error.body().message),
             _ if !self.runtime.is_healthy() => AttemptEnd::HostFailure("the executor is lost".to_owned()),
-            _ => AttemptEnd::Result(JobOutcome::from_error(error), Vec::new()),
+            _ => AttemptEnd::Result(JobOutcome::from_error(error).into(), Vec::new()),
         }
     }
 
