@@ -148,7 +148,8 @@ fn help_settings_lists_values_and_origins() {
 #[test]
 fn config_show_lists_every_value_and_its_origin() {
     let mut cli = Cli::new();
-    cli.set_variable("SKILLBOX_STATE_DIR", "/var/lib/skillbox")
+    let state = cli.home_dir().join("state").display().to_string();
+    cli.set_variable("SKILLBOX_STATE_DIR", &state)
         .set_variable("SKILLBOX_EXECUTOR", "docker")
         .write_file("skillbox.toml", "artifacts = \"s3://bucket/x\"\nbudget = 7\n");
     cli.run("config trust").expect_code(0);
@@ -165,7 +166,7 @@ fn config_show_lists_every_value_and_its_origin() {
     };
     assert_eq!(
         value_and_origin("state_dir"),
-        "/var/lib/skillbox from SKILLBOX_STATE_DIR"
+        "[TEMP]/home/state from SKILLBOX_STATE_DIR"
     );
     assert_eq!(
         value_and_origin("artifacts"),

@@ -19,6 +19,7 @@ mod location;
 mod object_key;
 mod quota;
 mod record;
+mod remote_objects;
 mod remote_store;
 mod sparse_file;
 mod store;

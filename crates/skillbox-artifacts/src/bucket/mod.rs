@@ -5,7 +5,6 @@ pub(crate) mod connection;
 mod download;
 mod event_loop;
 pub(crate) mod keys;
-mod objects;
 mod options;
 pub(crate) mod records;
 mod upload;

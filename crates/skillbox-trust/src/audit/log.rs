@@ -17,7 +17,7 @@ use super::clock::now_ms;
 use super::event::{AuditEvent, Caller, RunDescription, RunEnd};
 use super::forward::first_unforwarded_file;
 use super::head::{HEAD_BYTES, HEAD_FILE, Head};
-use super::log_files::{FileLock, log_numbers, log_path, open_private, visit_lines};
+use super::log_files::{FileLock, LOCK_TIMEOUT, log_numbers, log_path, open_private, visit_lines};
 use super::open_runs::{OpenRun, OpenRuns, find_dead_processes};
 use crate::private_file::create_private_dir;
 use crate::{HostKey, TrustError};
@@ -25,8 +25,6 @@ use crate::{HostKey, TrustError};
 /// A checkpoint signs at least every 64th record, and the first record after ten minutes.
 pub(super) const CHECKPOINT_RECORDS: u32 = 64;
 const CHECKPOINT_MS: u64 = 10 * 60 * 1000;
-/// An append takes some microseconds. A process that holds the lock for longer is stopped or its disk hangs.
-pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The run has happened: its end waits much longer for the lock than a start, which can be refused.
 const END_TIMEOUT: Duration = Duration::from_secs(120);
 const END_PAUSE: Duration = Duration::from_millis(5);

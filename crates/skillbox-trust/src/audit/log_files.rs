@@ -10,6 +10,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::TrustError;
 
+/// An append takes some microseconds. A process that holds the lock for longer is stopped or its disk hangs.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer lines are not records: every text in one is limited.
 pub(super) const MAX_LINE_BYTES: u64 = 8 << 20;
 

@@ -11,8 +11,7 @@ use skillbox_model::ErrorCode;
 use super::cursor::{Cursor, Problem};
 use crate::audit::clock::now_ms;
 use crate::audit::head::{HEAD_BYTES, HEAD_FILE, Head};
-use crate::audit::log::LOCK_TIMEOUT;
-use crate::audit::log_files::{FileLock, log_path, open_private, visit_lines};
+use crate::audit::log_files::{FileLock, LOCK_TIMEOUT, log_path, open_private, visit_lines};
 use crate::private_file::read_limited;
 use crate::{HostKey, TrustError};
 

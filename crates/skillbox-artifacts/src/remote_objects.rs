@@ -7,8 +7,8 @@ use object_store::path::{DELIMITER, Path};
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode};
 use skillbox_model::Digest;
 
-use super::connection::{RequestSize, none_if_not_found};
-use super::{Download, SpooledContent};
+use crate::bucket::connection::{RequestSize, none_if_not_found};
+use crate::bucket::{Download, SpooledContent};
 use crate::content::Content;
 use crate::remote_store::RemoteStore;
 use crate::{ArtifactName, CheckedContent, ObjectKey, StoreError};
