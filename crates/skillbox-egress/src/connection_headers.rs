@@ -1,6 +1,8 @@
 //! Headers that belong to one connection and are not passed on.
 
-use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, TE, UPGRADE};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+};
 
 /// Headers that belong to one connection (RFC 9110, 7.6.1).
 const CONNECTION_HEADERS: [&str; 5] = [
@@ -10,6 +12,9 @@ const CONNECTION_HEADERS: [&str; 5] = [
     "proxy-connection",
     "te",
 ];
+
+/// Headers that were checked or that delimit the body. A request that names them in `Connection` does not lose them.
+const KEPT_HEADERS: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
 
 /// Removes the headers that belong to the connection of the script. Returns whether the request asks for WebSocket, for
 /// which two of them stay.
@@ -23,6 +28,7 @@ pub(crate) fn remove_connection_headers(headers: &mut HeaderMap) -> bool {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
+        .filter(|name| !KEPT_HEADERS.contains(name))
         .collect();
     let mut protocols = headers.get_all(UPGRADE).iter();
     let is_websocket = protocols
@@ -58,7 +64,9 @@ mod tests {
     fn headers_of_the_connection_are_removed() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
-            ("connection", "close, x-mine"),
+            ("connection", "close, x-mine, Host, content-length, transfer-encoding"),
+            ("host", "api.example.com"),
+            ("content-length", "3"),
             ("x-mine", "1"),
             ("proxy-authorization", "Basic x"),
             ("te", "trailers"),
@@ -68,7 +76,7 @@ mod tests {
         }
         assert!(!remove_connection_headers(&mut headers));
         let names: std::collections::BTreeSet<&str> = headers.keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["accept", "te"].into());
+        assert_eq!(names, ["accept", "content-length", "host", "te"].into());
     }
 
     #[test]
