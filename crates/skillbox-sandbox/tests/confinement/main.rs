@@ -13,3 +13,4 @@ mod parked_sandboxes;
 mod plans;
 mod profiles;
 mod spawner_process;
+mod writable_skill;
