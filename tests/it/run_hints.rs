@@ -9,7 +9,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         "python3 -c 'import yaml_missing'",
         "default",
-        &["`yaml-missing`", "pip install --target"],
+        &["`yaml-missing`", "--with yaml-missing"],
     ),
     (
         "node -e 'require(\"xlsx-missing\")'",

@@ -154,11 +154,7 @@ fn missing_modules_name_their_package() {
     check(
         exit(1),
         python,
-        &[
-            "`PyYAML`",
-            "pip install --target packages PyYAML",
-            "--input packages=inputs/packages,link",
-        ],
+        &["`PyYAML`", "--with PyYAML", "--input packages=inputs/packages,link"],
     );
     check(exit(1), "/usr/bin/python3: No module named pytest\n", &["`pytest`"]);
     check(
