@@ -14,7 +14,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         "node -e 'require(\"xlsx-missing\")'",
         "default",
-        &["`xlsx-missing`", "npm install"],
+        &["`xlsx-missing`", "package.json"],
     ),
     (
         "echo x > /usr/report.md",

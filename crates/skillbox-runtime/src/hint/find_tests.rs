@@ -167,7 +167,7 @@ fn missing_modules_name_their_package() {
         "ModuleNotFoundError: No module named 'tkinter'\n",
         &["belongs to Python"],
     );
-    check(exit(1), NODE_REQUIRE, &["`xlsx`", "npm install xlsx"]);
+    check(exit(1), NODE_REQUIRE, &["`xlsx`", "`dependencies`"]);
     check(exit(1), NODE_IMPORT, &["`@a/b`"]);
     assert_eq!(
         text_of(exit(1), "Error: Cannot find module '/workspace/skills/demo/x.js'\n"),
