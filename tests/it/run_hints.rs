@@ -9,12 +9,12 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         "python3 -c 'import yaml_missing'",
         "default",
-        &["`yaml-missing`", "pip install --target"],
+        &["`yaml-missing`", "--with yaml-missing"],
     ),
     (
         "node -e 'require(\"xlsx-missing\")'",
         "default",
-        &["`xlsx-missing`", "npm install"],
+        &["`xlsx-missing`", "package.json"],
     ),
     (
         "echo x > /usr/report.md",

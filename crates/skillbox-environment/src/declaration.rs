@@ -201,6 +201,11 @@ fn detect_node(read: &ReadFile<'_>) -> Result<Option<NodePackages>, DetectError>
         let Some(text) = read_text(read, manifest)? else {
             continue;
         };
+        // npm writes this file when it installs, so the skill has its packages already.
+        let installed = manifest.replace("package.json", "node_modules/.package-lock.json");
+        if read_text(read, &installed)?.is_some() {
+            return Ok(None);
+        }
         let mut lock = None;
         for file in locks {
             if let Some(found) = read_text(read, file)? {
@@ -275,6 +280,15 @@ mod tests {
         assert_eq!(lines(None, ScriptLanguage::Unknown), (both, true));
         assert_eq!(lines(Some("x.mjs"), ScriptLanguage::Node), (Vec::new(), true));
         assert!(find(&files[1..2], Some("scripts/b.py"), python).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_skill_with_installed_packages_of_node_needs_none() {
+        let manifest = ("scripts/package.json", "{\"dependencies\": {\"x\": \"1\"}}");
+        let installed = ("scripts/node_modules/.package-lock.json", "{}");
+        let is_empty = |files: &[(&str, &str)]| find(files, None, ScriptLanguage::Node).unwrap().is_empty();
+        assert!(!is_empty(&[manifest]));
+        assert!(is_empty(&[manifest, installed]));
     }
 
     #[test]

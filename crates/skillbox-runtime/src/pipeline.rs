@@ -210,6 +210,7 @@ impl Runtime {
             decision: &decision.decision,
             secrets: &secrets,
             limits: &spec.limits,
+            environment: environment.report().map(|environment| environment.digest),
             inputs: &staged,
             workspace: run_workspace.workspace(),
         };

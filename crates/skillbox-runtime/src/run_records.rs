@@ -35,6 +35,8 @@ pub(crate) struct StartedRun<'a> {
     pub(crate) decision: &'a Decision,
     pub(crate) secrets: &'a RunSecrets,
     pub(crate) limits: &'a Limits,
+    /// The digest of the packages that the run has.
+    pub(crate) environment: Option<Digest>,
     pub(crate) inputs: &'a StagedInputs,
     pub(crate) workspace: &'a Workspace,
 }
@@ -134,6 +136,7 @@ impl Runtime {
             decision: started.decision,
             secrets: started.secrets.injections(),
             limits: started.limits,
+            environment: started.environment,
             inputs: inputs.map_err(RunError::InputDigest)?,
         });
         let caller = self.trust.caller(self.tenant.as_ref());

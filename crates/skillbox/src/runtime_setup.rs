@@ -176,7 +176,7 @@ pub fn open_for_batch(
 pub fn open_for_run(
     context: &Context<'_>,
     host: &HostSettings,
-    (input_directories, named_skill): (&[PathBuf], Option<&NamedSkill>),
+    (input_directories, named_skill, added_packages): (&[PathBuf], Option<&NamedSkill>, &[String]),
     spawner: Option<Spawner>,
     (executor, profile): (ExecutorKind, Option<&str>),
     terminal: &mut Terminal,
@@ -202,7 +202,7 @@ pub fn open_for_run(
         prepared_profile: (executor == ExecutorKind::Local && host.slots > 0).then_some(profile),
         named_skill,
         default_environments: EnvironmentMode::Auto,
-        added_packages: &[],
+        added_packages,
     };
     open(context, host, options, terminal)
 }

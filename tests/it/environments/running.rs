@@ -188,3 +188,35 @@ fn a_server_and_a_setting_refuse_to_install_during_a_run() {
     assert_eq!(found.json()["environment"]["digest"], environments[0]["digest"]);
     assert_eq!(found.json()["exit_code"], 0);
 }
+
+#[test]
+fn the_operator_adds_packages_for_one_call_and_the_audit_log_has_their_digest() {
+    let fixture = Fixture::new();
+    let Some(registry) = LocalRegistry::start(&fixture) else {
+        return;
+    };
+    fixture.add_skill("bare", &[("scripts/a.py", "import good_pkg\nprint(good_pkg.VALUE)\n")]);
+    let missing = registry.run("bare", "python3 scripts/a.py").expect_report();
+    assert_eq!(missing.json()["exit_code"], 1);
+    assert!(
+        missing.json()["hint"].as_str().unwrap().contains("--with good-pkg"),
+        "{}",
+        missing.describe()
+    );
+    for more in [
+        &["--with", "good-pkg==1.0,needs-good"][..],
+        &["--with", "good-pkg==1.0", "--environments", "off"],
+    ] {
+        let found = registry.run_with("bare", "python3 scripts/a.py", more).expect_report();
+        assert_eq!(found.stdout().trim(), "good 1.0", "{}", found.describe());
+        let digest = found.json()["environment"]["digest"].as_str().unwrap().to_owned();
+        let log = fixture.command(&["audit", "export"]).run();
+        assert!(
+            String::from_utf8_lossy(&log.process.stdout).contains(&digest),
+            "{}",
+            log.describe()
+        );
+    }
+    let refused = registry.run_with("bare", "true", &["--with", "../x"]);
+    assert_eq!(refused.expect_refusal().0, "environment_invalid");
+}

@@ -67,9 +67,8 @@ fn python_module(module: Option<&str>) -> String {
     };
     match python_origin(module) {
         PythonOrigin::Package(package) => format!(
-            "the Python package `{package}` (module `{module}`) is not installed where the sandbox can see it; on the host, \
-             `pip install --target packages {package}`, then run with `--input packages=inputs/packages,link --env \
-             PYTHONPATH=/workspace/work/inputs/packages`"
+            "the Python package `{package}` (module `{module}`) is not installed where the sandbox can see it; name it in \
+             `requirements.txt` of the skill, or run with `--with {package}`, and skillbox installs it"
         ),
         PythonOrigin::StandardLibrary => format!(
             "the module `{module}` belongs to Python, but this installation lacks it; install the package of the \
@@ -85,8 +84,8 @@ fn python_module(module: Option<&str>) -> String {
 fn node_module(specifier: Option<&str>) -> Option<String> {
     let package = node_package(specifier?)?;
     Some(format!(
-        "the Node package `{package}` is not installed where the sandbox can see it; run `npm install {package}` in the \
-         skill's directory on the host, whose `node_modules` then belongs to the skill"
+        "the Node package `{package}` is not installed where the sandbox can see it; name it under `dependencies` in \
+         `package.json` of the skill, and skillbox installs it"
     ))
 }
 

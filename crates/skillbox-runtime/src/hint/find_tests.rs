@@ -154,11 +154,7 @@ fn missing_modules_name_their_package() {
     check(
         exit(1),
         python,
-        &[
-            "`PyYAML`",
-            "pip install --target packages PyYAML",
-            "--input packages=inputs/packages,link",
-        ],
+        &["`PyYAML`", "--with PyYAML", "--input packages=inputs/packages,link"],
     );
     check(exit(1), "/usr/bin/python3: No module named pytest\n", &["`pytest`"]);
     check(
@@ -171,7 +167,7 @@ fn missing_modules_name_their_package() {
         "ModuleNotFoundError: No module named 'tkinter'\n",
         &["belongs to Python"],
     );
-    check(exit(1), NODE_REQUIRE, &["`xlsx`", "npm install xlsx"]);
+    check(exit(1), NODE_REQUIRE, &["`xlsx`", "`dependencies`"]);
     check(exit(1), NODE_IMPORT, &["`@a/b`"]);
     assert_eq!(
         text_of(exit(1), "Error: Cannot find module '/workspace/skills/demo/x.js'\n"),

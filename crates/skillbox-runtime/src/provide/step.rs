@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use skillbox_environment::{
-    BuildHost, Declaration, EnvironmentStore, MAX_DECLARATION_BYTES, ScriptLanguage, SealedEnvironment,
-    build_environment, detect,
+    BuildHost, Declaration, EnvironmentStore, MAX_DECLARATION_BYTES, SealedEnvironment, build_environment, detect,
 };
 use skillbox_executor::job::JobSpec;
 use skillbox_executor::snapshot::Snapshot;
@@ -77,7 +76,8 @@ impl Runtime {
         cancel: &CancelToken,
         events: &mut EventSink<'_>,
     ) -> Result<ProvidedEnvironment, RunError> {
-        if self.settings.environments.mode == EnvironmentMode::Off {
+        let settings = &self.settings.environments;
+        if settings.mode == EnvironmentMode::Off && settings.added_packages.is_empty() {
             return Ok(ProvidedEnvironment::default());
         }
         let declaration = self.declared_packages(spec.skill.as_str(), snapshot, &command_script(spec))?;
@@ -128,12 +128,17 @@ impl Runtime {
     ) -> Result<Declaration, EnvironmentError> {
         let read = |file: &str| read_file(snapshot, file);
         let path = script.path.as_deref();
-        let declared = detect(&read, path, script.language).map_err(|source| EnvironmentError::Detect {
-            skill: skill.to_owned(),
-            source: Box::new(source),
-        })?;
+        let declared = match self.settings.environments.mode {
+            EnvironmentMode::Off => Declaration::default(),
+            EnvironmentMode::Auto | EnvironmentMode::Prebuilt => {
+                detect(&read, path, script.language).map_err(|source| EnvironmentError::Detect {
+                    skill: skill.to_owned(),
+                    source: Box::new(source),
+                })?
+            }
+        };
         let added = &self.settings.environments.added_packages;
-        if added.is_empty() || script.language == ScriptLanguage::Node {
+        if added.is_empty() {
             return Ok(declared);
         }
         let added =

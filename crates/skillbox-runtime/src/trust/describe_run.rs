@@ -23,6 +23,7 @@ pub(crate) struct RunParts<'a> {
     pub(crate) decision: &'a Decision,
     pub(crate) secrets: BTreeMap<SecretName, SecretInjection>,
     pub(crate) limits: &'a Limits,
+    pub(crate) environment: Option<Digest>,
     pub(crate) inputs: Vec<FileDigest>,
 }
 
@@ -38,6 +39,7 @@ pub(crate) fn describe_run(parts: RunParts<'_>) -> RunDescription {
         profile: parts.profile.name.clone(),
         profile_digest: parts.profile_digest,
         limits: Some(parts.limits.clone()),
+        environment: parts.environment,
         grants: parts.decision.grants.clone(),
         secrets: parts.secrets,
         inputs: parts.inputs,
@@ -61,6 +63,7 @@ pub(crate) fn describe_denied_run(
         profile: profile.clone(),
         profile_digest: None,
         limits: None,
+        environment: None,
         grants: Grants::default(),
         secrets: BTreeMap::new(),
         inputs: Vec::new(),

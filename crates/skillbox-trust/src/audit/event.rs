@@ -58,6 +58,8 @@ pub struct RunDescription {
     pub profile_digest: Option<Digest>,
     /// The limits in force.
     pub limits: Option<Limits>,
+    /// The digest of the packages that the run has.
+    pub environment: Option<Digest>,
     /// The grants in force.
     pub grants: Grants,
     /// How the script gets each secret.
@@ -227,6 +229,7 @@ fn actor(caller: &Caller) -> Value {
 fn run_fields(run: &RunDescription) -> Value {
     json!({
         "approved_by": run.approved_by,
+        "environment_digest": run.environment,
         "grants": run.grants,
         "inputs": limited_files(&run.inputs),
         "input_count": run.inputs.len(),

@@ -29,6 +29,7 @@ pub fn run(id: &str) -> RunDescription {
         profile: ProfileName::parse("default").unwrap(),
         profile_digest: Some(sha256(b"profile")),
         limits: None,
+        environment: None,
         grants: network(&["api.example.com"]),
         secrets: std::collections::BTreeMap::new(),
         inputs: vec![FileDigest {

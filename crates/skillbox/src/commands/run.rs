@@ -35,6 +35,7 @@ use crate::settings::{HostFlags, HostSettings, Origin, ResolvedSetting, TrustFla
     "skillbox run python-math                                   list the scripts",
     "skillbox run --request request.json --json                 request as JSON",
     "skillbox run weather --allow-net api.example.com -- 'python3 scripts/today.py'",
+    "skillbox run csv-report --with numpy,pandas -- 'python3 -c \"import pandas\"'",
     "skillbox run weather --secret API_TOKEN -- 'python3 scripts/today.py'",
 ))]
 pub struct RunArgs {
@@ -51,6 +52,9 @@ pub struct RunArgs {
     force: bool,
     #[command(flatten)]
     secrets: SecretArgs,
+    /// Install these packages of Python for this call, besides those of the skill: NAME or NAME==VERSION; repeatable
+    #[arg(long, value_name = "PACKAGES", value_delimiter = ',')]
+    with: Vec<String>,
     #[command(flatten)]
     host: HostFlags,
     #[command(flatten)]
@@ -94,7 +98,7 @@ pub fn run(args: &RunArgs, context: &Context<'_>, terminal: &mut Terminal) -> Re
         (spawner, _) => Some(spawner?),
     };
     let target = (executor, profile);
-    let inputs = (input_directories.as_slice(), named_skill.as_ref());
+    let inputs = (input_directories.as_slice(), named_skill.as_ref(), args.with.as_slice());
     let runtime = runtime_setup::open_for_run(context, &host, inputs, spawner, target, terminal)?
         .with_call_secrets(args.secrets.names());
     let shadow_warning = {
