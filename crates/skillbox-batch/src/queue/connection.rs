@@ -126,6 +126,10 @@ fn parse_address(text: &str) -> Result<Vec<ServerAddr>, QueueError> {
                            credentials file or a certificate";
             return Err(setup("queue", message.to_owned()));
         }
+        let host = part.split_once("://").map_or(part, |(_, host)| host);
+        if host.is_empty() || host.starts_with(':') {
+            return Err(setup("queue", format!("{part:?} names no host")));
+        }
         let server: ServerAddr = part
             .parse()
             .map_err(|error| setup("queue", format!("{part:?} is not an address: {error}")))?;
@@ -190,7 +194,16 @@ mod tests {
         for good in ["nats://a:4222", "tls://a:1,tls://b:2", "localhost"] {
             assert!(parse_address(good).is_ok(), "{good}");
         }
-        for bad in ["", "http://a", "ws://a:1", "nats://user:SECRET@a", "nats://TOKEN@a:1"] {
+        for bad in [
+            "",
+            "nats://",
+            "nats://:4222",
+            "nats://a,",
+            "http://a",
+            "ws://a:1",
+            "nats://user:SECRET@a",
+            "nats://TOKEN@a:1",
+        ] {
             let error = parse_address(bad).unwrap_err().to_string();
             assert!(!error.contains("SECRET") && !error.contains("TOKEN"), "{error}");
         }
