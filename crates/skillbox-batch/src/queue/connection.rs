@@ -81,6 +81,14 @@ impl Queue {
         self.runtime.spawn(work);
     }
 
+    /// Sends what waits to be sent. Without a connection that would wait for ever, so it fails after a while.
+    pub(super) async fn flush(&self, action: &'static str) -> Result<(), QueueError> {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.client.flush()).await {
+            Ok(flushed) => flushed.map_err(|error| QueueError::request(action, &error)),
+            Err(elapsed) => Err(QueueError::request(action, &elapsed)),
+        }
+    }
+
     /// Whether there is a connection now.
     pub(super) fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
