@@ -59,3 +59,19 @@ fn a_batch_survives_the_loss_of_a_server() {
 fn a_batch_survives_the_loss_of_an_old_server() {
     check_batch_survives_the_loss_of_a_server(NatsVersion::Old);
 }
+
+#[test]
+fn a_worker_without_a_server_still_ends() {
+    let fixture = Fixture::new();
+    let Some(mut nats) = NatsCluster::start(NatsVersion::New, 1, fixture.root_dir()) else {
+        return;
+    };
+    let queue = QueueWords::with_directory(&fixture, &nats.address());
+    let path = fixture.path("scratch/jobs.jsonl");
+    fs::write(&path, job_lines(&[("one", "true")])).unwrap();
+    let worker = Worker::start(&fixture, &queue, "w1", &["--jobs", "1"]);
+    let run = ["batch", "run", path.to_str().unwrap(), "--name", "one", "--json"];
+    assert_eq!(submitter(&fixture, &queue, &run).run()["ok"], json!(1));
+    nats.kill(0);
+    assert_eq!(worker.terminate(), Some(0));
+}

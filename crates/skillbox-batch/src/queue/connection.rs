@@ -81,6 +81,14 @@ impl Queue {
         self.runtime.spawn(work);
     }
 
+    /// Sends what waits to be sent. Without a connection that would wait for ever, so it fails after a while.
+    pub(super) async fn flush(&self, action: &'static str) -> Result<(), QueueError> {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.client.flush()).await {
+            Ok(flushed) => flushed.map_err(|error| QueueError::request(action, &error)),
+            Err(elapsed) => Err(QueueError::request(action, &elapsed)),
+        }
+    }
+
     /// Whether there is a connection now.
     pub(super) fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
@@ -125,6 +133,10 @@ fn parse_address(text: &str) -> Result<Vec<ServerAddr>, QueueError> {
             let message = "credentials in the address are refused, because others can see command lines; use a \
                            credentials file or a certificate";
             return Err(setup("queue", message.to_owned()));
+        }
+        let host = part.split_once("://").map_or(part, |(_, host)| host);
+        if host.is_empty() || host.starts_with(':') {
+            return Err(setup("queue", format!("{part:?} names no host")));
         }
         let server: ServerAddr = part
             .parse()
@@ -190,7 +202,16 @@ mod tests {
         for good in ["nats://a:4222", "tls://a:1,tls://b:2", "localhost"] {
             assert!(parse_address(good).is_ok(), "{good}");
         }
-        for bad in ["", "http://a", "ws://a:1", "nats://user:SECRET@a", "nats://TOKEN@a:1"] {
+        for bad in [
+            "",
+            "nats://",
+            "nats://:4222",
+            "nats://a,",
+            "http://a",
+            "ws://a:1",
+            "nats://user:SECRET@a",
+            "nats://TOKEN@a:1",
+        ] {
             let error = parse_address(bad).unwrap_err().to_string();
             assert!(!error.contains("SECRET") && !error.contains("TOKEN"), "{error}");
         }

@@ -143,6 +143,5 @@ pub(super) async fn delete(queue: &Queue, name: &BatchName) -> Result<(), QueueE
 pub(super) async fn publish_cancellation(queue: &Queue, name: &BatchName) -> Result<(), QueueError> {
     let sent = queue.client.publish(name.cancellation(), "".into()).await;
     sent.map_err(|error| QueueError::request("publish the cancellation", &error))?;
-    let flushed = queue.client.flush().await;
-    flushed.map_err(|error| QueueError::request("publish the cancellation", &error))
+    queue.flush("publish the cancellation").await
 }

@@ -30,6 +30,8 @@ const GIVE_BACK_DELAY: Duration = Duration::from_secs(5);
 /// How long a result is written again while the store fails.
 const WRITE_DEADLINE: Duration = Duration::from_secs(60);
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+/// The number of submissions that are kept in memory.
+const MAX_KNOWN_SUBMISSIONS: usize = 64;
 /// How often a thread that waits for a retry looks whether the batch was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -113,6 +115,9 @@ impl JobRunner<'_> {
         }
         let read = Arc::new(store.submission(number)?);
         let mut submissions = self.submissions.lock().unwrap_or_else(PoisonError::into_inner);
+        if submissions.len() >= MAX_KNOWN_SUBMISSIONS {
+            submissions.clear();
+        }
         submissions.insert(key, Arc::clone(&read));
         Ok(read)
     }

@@ -100,8 +100,7 @@ pub fn work(
     while !held.is_confirmed() && Instant::now() < deadline {
         thread::sleep(TICK / 10);
     }
-    let flushed = queue.wait(queue.client.flush());
-    if let Err(error) = flushed {
+    if let Err(error) = queue.wait(queue.flush("send the last answers")) {
         tracing::debug!(%error, "the last answers may be lost");
     }
     if !runtime.is_healthy() {
