@@ -17,6 +17,6 @@ pub use message::{
     CommandResult, ContainerFacts, Entry, EntryKind, Job, KillCause, LandlockConfinement, PROTOCOL_VERSION, SkillTree,
     ToExecutor, ToRunner,
 };
-pub use tree_digest::tree_digest;
+pub use tree_digest::{TreeRecord, digest_of_records, tree_digest, tree_records};
 pub use tree_walk::{WalkOptions, exclude_nothing, open_directory, open_file, walk_tree};
 pub use tree_writer::{TreeWriteError, TreeWriter};

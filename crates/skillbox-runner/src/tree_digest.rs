@@ -16,8 +16,38 @@ use crate::tree_walk::{WalkOptions, exclude_nothing, open_file, walk_tree};
 /// The maximum number of entries of a skill.
 const MAX_ENTRIES: u64 = 1_000_000;
 
+/// What a digest has of one file or link.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TreeRecord {
+    /// The path below the tree.
+    pub path: Vec<u8>,
+    /// `f` for a file, `x` for an executable one, `l` for a link.
+    pub kind: u8,
+    /// The SHA-256 of the content, or of the target of a link.
+    pub content: [u8; 32],
+}
+
 /// Computes the digest of a tree, without the top-level entries in `excluded_names`.
 pub fn tree_digest(root: BorrowedFd<'_>, excluded_names: &[&[u8]]) -> io::Result<[u8; 32]> {
+    Ok(digest_of_records(&tree_records(root, excluded_names)?))
+}
+
+/// The digest of these records, which are ordered by path.
+pub fn digest_of_records(records: &[TreeRecord]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(b"skillbox-tree/1\0");
+    for record in records {
+        digest.update([record.kind, b' ']);
+        digest.update(hex(&record.content));
+        digest.update(b" ");
+        digest.update(&record.path);
+        digest.update(b"\0");
+    }
+    digest.finalize().into()
+}
+
+/// Reads the files and links of a tree, without the top-level entries in `excluded_names`, ordered by path.
+pub fn tree_records(root: BorrowedFd<'_>, excluded_names: &[&[u8]]) -> io::Result<Vec<TreeRecord>> {
     let mut entries: Vec<Entry> = Vec::new();
     let options = WalkOptions {
         root,
@@ -33,8 +63,7 @@ pub fn tree_digest(root: BorrowedFd<'_>, excluded_names: &[&[u8]]) -> io::Result
         return Err(io::Error::other(format!("{skipped} entries cannot be read")));
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let mut digest = Sha256::new();
-    digest.update(b"skillbox-tree/1\0");
+    let mut records = Vec::with_capacity(entries.len());
     for entry in &entries {
         let (kind, content) = match &entry.kind {
             EntryKind::Directory { .. } => continue,
@@ -50,13 +79,13 @@ pub fn tree_digest(root: BorrowedFd<'_>, excluded_names: &[&[u8]]) -> io::Result
                 )));
             }
         };
-        digest.update([kind, b' ']);
-        digest.update(hex(&content));
-        digest.update(b" ");
-        digest.update(&entry.path);
-        digest.update(b"\0");
+        records.push(TreeRecord {
+            path: entry.path.clone(),
+            kind,
+            content,
+        });
     }
-    Ok(digest.finalize().into())
+    Ok(records)
 }
 
 fn content_digest(mut file: File) -> io::Result<[u8; 32]> {

@@ -164,21 +164,26 @@ impl fmt::Debug for RunObserver {
     }
 }
 
-/// The command line, the script with its arguments, or the argv.
+/// The command line, the script with its arguments, or the argv, cut for people.
 pub(crate) fn command_text(request: &RunRequest) -> String {
+    let text = full_command_text(request);
+    if text.chars().count() <= MAX_COMMAND_CHARS {
+        return text;
+    }
+    let start: String = text.chars().take(MAX_COMMAND_CHARS).collect();
+    format!("{start}…")
+}
+
+/// The whole command. Audit records cut it themselves, and add its digest.
+pub(crate) fn full_command_text(request: &RunRequest) -> String {
     let words = request
         .script
         .iter()
         .chain(&request.args)
         .chain(&request.argv)
         .map(String::as_str);
-    let text = match &request.command {
+    match &request.command {
         Some(command) => command.clone(),
         None => words.collect::<Vec<_>>().join(" "),
-    };
-    if text.chars().count() <= MAX_COMMAND_CHARS {
-        return text;
     }
-    let start: String = text.chars().take(MAX_COMMAND_CHARS).collect();
-    format!("{start}…")
 }

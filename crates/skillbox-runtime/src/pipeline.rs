@@ -152,7 +152,7 @@ impl Runtime {
             cancel,
             export,
             keep_files,
-            origin: _,
+            origin,
         } = context;
         let mut clock = PhaseClock::start();
         let catalog = self.catalog();
@@ -169,6 +169,7 @@ impl Runtime {
             request,
             profile: setup.profile,
             catalog: &catalog,
+            request_id: origin.request_id.as_deref(),
         };
         let decision = self.decide_all(&checked, &skills.main, &skills.others)?;
         let GrantedRun {
@@ -213,6 +214,7 @@ impl Runtime {
             environment: environment.report().map(|environment| environment.digest),
             inputs: &staged,
             workspace: run_workspace.workspace(),
+            with_skills: &skills.others,
         };
         let recorded = self.record_start(&checked, &spec.skill, started)?;
         let job = ReadyJob {

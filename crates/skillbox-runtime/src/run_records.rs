@@ -27,6 +27,7 @@ pub(crate) struct CheckedRequest<'a> {
     pub(crate) request: &'a RunRequest,
     pub(crate) profile: &'a Profile,
     pub(crate) catalog: &'a Catalog,
+    pub(crate) request_id: Option<&'a str>,
 }
 
 /// What is known of a run only when everything is ready for it.
@@ -39,6 +40,7 @@ pub(crate) struct StartedRun<'a> {
     pub(crate) environment: Option<Digest>,
     pub(crate) inputs: &'a StagedInputs,
     pub(crate) workspace: &'a Workspace,
+    pub(crate) with_skills: &'a [(SkillName, Arc<Snapshot>)],
 }
 
 impl Runtime {
@@ -76,7 +78,13 @@ impl Runtime {
             && self.trust.is_recording()
         {
             let profile = &checked.profile.name;
-            let run = describe_denied_run(checked.run_id, checked.request, (entry.name(), digest), profile);
+            let run = describe_denied_run(
+                checked.run_id,
+                checked.request,
+                (entry.name(), digest),
+                profile,
+                checked.request_id,
+            );
             let event = AuditEvent::RunDenied(&run, refusal.code(), &refusal.to_string());
             let caller = self.trust.caller(self.tenant.as_ref());
             self.trust.audit_log()?.append(&caller, &event)?;
@@ -104,6 +112,7 @@ impl Runtime {
             request,
             profile: self.resolve_profile(None)?,
             catalog: &catalog,
+            request_id: None,
         };
         self.decide_skill(&checked, &request.skill, &snapshot)?;
         let hooks = read_skill_md(entry, &snapshot).and_then(|text| frontmatter_json(&text)?.remove("hooks"));
@@ -138,6 +147,8 @@ impl Runtime {
             limits: started.limits,
             environment: started.environment,
             inputs: inputs.map_err(RunError::InputDigest)?,
+            request_id: checked.request_id,
+            with_skills: started.with_skills,
         });
         let caller = self.trust.caller(self.tenant.as_ref());
         Ok(Some(self.trust.audit_log()?.start_run(&caller, &run)?))

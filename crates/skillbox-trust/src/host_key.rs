@@ -28,6 +28,7 @@ const MAX_KEY_BYTES: u64 = 1024;
 /// The key of this host.
 pub struct HostKey {
     approvals: hmac::Key,
+    revocations: hmac::Key,
     audit_head: hmac::Key,
     audit_chain: hmac::Key,
     audit_records: hmac::Key,
@@ -50,7 +51,7 @@ impl HostKey {
             return Ok(key);
         }
         create_private_dir(trust_dir)?;
-        if let Some(existing) = ["approvals", "audit", "audit.chain"]
+        if let Some(existing) = ["approvals", "approvals.revoked", "audit", "audit.chain"]
             .iter()
             .map(|name| trust_dir.join(name))
             .find(|path| path.exists())
@@ -107,6 +108,7 @@ impl HostKey {
         };
         Self {
             approvals: hmac::Key::new(hmac::HMAC_SHA256, &derive("approvals")),
+            revocations: hmac::Key::new(hmac::HMAC_SHA256, &derive("revocations")),
             audit_head: hmac::Key::new(hmac::HMAC_SHA256, &derive("audit head")),
             audit_chain: hmac::Key::new(hmac::HMAC_SHA256, &derive("audit chain")),
             audit_records: hmac::Key::new(hmac::HMAC_SHA256, &derive("audit records")),
@@ -133,6 +135,10 @@ impl HostKey {
 
     pub(crate) fn is_approval_tag(&self, content: &[u8], tag: &[u8]) -> bool {
         hmac::verify(&self.approvals, content, tag).is_ok()
+    }
+
+    pub(crate) fn revocations_key(&self) -> &hmac::Key {
+        &self.revocations
     }
 
     pub(crate) fn audit_head_key(&self) -> &hmac::Key {

@@ -14,6 +14,7 @@ mod lock_file;
 mod manifest;
 mod private_file;
 mod signatures;
+mod tagged_file;
 
 pub use approvals::{
     Approval, ApprovalList, ApprovalState, ApprovalStore, Revocation, export_approvals, read_exported_approvals,
@@ -21,7 +22,7 @@ pub use approvals::{
 pub use audit::{
     AuditEvent, AuditForward, AuditLog, AuditMode, AuditRun, AuditSettings, BadRecord, BatchLimit, Caller,
     ExportFormat, FileDigest, ForwardBatch, ForwardStatus, LogKey, ManagedEntity, ManagementActivity, MissingRecords,
-    RecordId, RunDescription, RunEnd, VerifyReport, export_records, forward_status, has_log, verify_log,
+    RecordId, RequestFacts, RunDescription, RunEnd, VerifyReport, export_records, forward_status, has_log, verify_log,
     verify_log_with, visit_records,
 };
 pub use decide::{

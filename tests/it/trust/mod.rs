@@ -2,6 +2,7 @@
 
 mod agents;
 mod decisions;
+mod evasions;
 mod forwarding;
 mod history;
 mod mutations;

@@ -82,7 +82,7 @@ impl SnapshotStore {
         let removed = remove_if_unused(&self.use_path(digest), || {
             // A snapshot disappears at once or not at all.
             fs::rename(&path, self.root().join(&renamed))?;
-            match fs::remove_file(self.visible_digest_path(digest)) {
+            match fs::remove_file(self.hidden_entries_path(digest)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             }

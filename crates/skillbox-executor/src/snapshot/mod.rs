@@ -1,6 +1,7 @@
 //! Snapshots of skills: what was hashed is what is mounted, even if the source changes.
 
 mod collection;
+mod hidden_entries;
 mod retention;
 mod store;
 mod use_lock;

@@ -11,9 +11,9 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, RelPath, SkillName};
 
+use super::hidden_entries::{HiddenEntries, is_snapshot_of};
 use super::retention::SnapshotRetention;
 use super::use_lock::UseLock;
-use crate::layout::SKILL_LINKS;
 
 /// The age after which an unfinished snapshot counts as abandoned by its writer.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
@@ -93,11 +93,11 @@ impl SnapshotStore {
         if !path.exists() {
             return Ok(None);
         }
-        let visible_digest = self.read_visible_digest(digest);
+        let hidden = HiddenEntries::read(&self.hidden_entries_path(digest));
         if !use_lock.is_verified() {
-            let is_right = visible_digest
+            let is_right = hidden
                 .as_ref()
-                .is_ok_and(|visible| self.has_digest(&path, visible));
+                .is_ok_and(|hidden| is_snapshot_of(digest, &path, hidden.as_ref()).unwrap_or(false));
             if !is_right {
                 tracing::warn!(%digest, "a snapshot is damaged, probably by a crash of the host, and is written again");
                 drop((use_lock, root));
@@ -106,19 +106,14 @@ impl SnapshotStore {
             }
             use_lock.set_verified().map_err(SnapshotError::io("write", &path))?;
         }
+        let hidden = hidden.map_err(SnapshotError::io("read", &self.hidden_entries_path(digest)))?;
         Ok(Some(Snapshot {
             digest: *digest,
-            visible_digest: visible_digest?,
+            // It is the digest of the skill if no entry is hidden.
+            visible_digest: hidden.map_or(*digest, |hidden| hidden.visible),
             root,
             _use: use_lock,
         }))
-    }
-
-    /// Whether the files that a script sees have this digest.
-    fn has_digest(&self, path: &Path, visible: &Digest) -> bool {
-        let skip = SKILL_LINKS.map(|(name, _)| name.as_bytes());
-        let found = File::open(path).and_then(|tree| skillbox_runner::tree_digest(tree.as_fd(), &skip));
-        found.is_ok_and(|found| found == *visible.as_bytes())
     }
 
     /// Opens a directory that contains one empty directory for each of these skills and nothing else. It is mounted
@@ -183,21 +178,9 @@ impl SnapshotStore {
         Ok(removed)
     }
 
-    /// Reads the digest of the files that a script sees. It is the digest of the skill if no entry is hidden.
-    fn read_visible_digest(&self, digest: &Digest) -> Result<Digest, SnapshotError> {
-        let path = self.visible_digest_path(digest);
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                Digest::parse(text.trim()).map_err(|error| SnapshotError::io("read", &path)(io::Error::other(error)))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(*digest),
-            Err(error) => Err(SnapshotError::io("read", &path)(error)),
-        }
-    }
-
-    /// The file that holds the visible digest of a snapshot with hidden entries.
-    pub(super) fn visible_digest_path(&self, digest: &Digest) -> PathBuf {
-        self.root.join(format!("sha256-{}.shown", digest.hex()))
+    /// The file beside a snapshot with hidden entries.
+    pub(super) fn hidden_entries_path(&self, digest: &Digest) -> PathBuf {
+        self.root.join(format!("sha256-{}.hidden", digest.hex()))
     }
 
     /// The file that marks a snapshot as in use.

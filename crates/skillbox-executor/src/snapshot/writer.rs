@@ -2,12 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
 use skillbox_model::{Digest, RelPath};
 
+use super::hidden_entries::{HiddenEntries, HiddenEntry, is_hidden};
 use super::store::PARTIAL_PREFIX;
 use super::use_lock::UseLock;
 use super::{Snapshot, SnapshotError, SnapshotStore};
@@ -18,8 +19,8 @@ use crate::layout::SKILL_LINKS;
 pub struct SnapshotWriter {
     store: SnapshotStore,
     directory: tempfile::TempDir,
-    /// Whether the links to the workspace hide entries of the skill.
-    has_hidden_entries: bool,
+    /// The entries of the skill that the links to the workspace hide.
+    hidden: Vec<HiddenEntry>,
 }
 
 impl SnapshotStore {
@@ -44,19 +45,8 @@ impl SnapshotWriter {
         Ok(Self {
             store,
             directory,
-            has_hidden_entries: false,
+            hidden: Vec::new(),
         })
-    }
-
-    /// Adds a directory. Parents must be added before their children.
-    pub fn add_directory(&mut self, path: &RelPath) -> Result<(), SnapshotError> {
-        let Some(host_path) = self.entry_path(path) else {
-            return Ok(());
-        };
-        match fs::create_dir(&host_path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            created => created.map_err(SnapshotError::io("create", &host_path)),
-        }
     }
 
     /// Adds a file with the given content. Everybody may read it, so that the script's user can, and execute it if its
@@ -64,12 +54,18 @@ impl SnapshotWriter {
     /// copies. The mount protects the snapshot itself.
     pub fn add_file(&mut self, path: &RelPath, mode: u32, content: &mut dyn Read) -> Result<(), SnapshotError> {
         let Some(host_path) = self.entry_path(path) else {
-            self.has_hidden_entries = true;
             // The caller computes the digest while the content is read, so a hidden file must be read to its end as
             // well.
-            io::copy(content, &mut io::sink()).map_err(SnapshotError::io("read", path.as_path()))?;
+            let mut hasher = HashWriter(Sha256::new());
+            io::copy(content, &mut hasher).map_err(SnapshotError::io("read", path.as_path()))?;
+            self.hidden.push(HiddenEntry {
+                path: path.clone(),
+                kind: if mode & 0o100 == 0 { 'f' } else { 'x' },
+                content: Digest::from_sha256(hasher.0.finalize().into()),
+            });
             return Ok(());
         };
+        create_parents(&host_path)?;
         let mode = (mode & 0o200) | if mode & 0o100 == 0 { 0o444 } else { 0o555 };
         let mut file = OpenOptions::new()
             .write(true)
@@ -84,9 +80,14 @@ impl SnapshotWriter {
     /// Adds a symbolic link that stays inside the skill.
     pub fn add_link(&mut self, path: &RelPath, target: &[u8]) -> Result<(), SnapshotError> {
         let Some(host_path) = self.entry_path(path) else {
-            self.has_hidden_entries = true;
+            self.hidden.push(HiddenEntry {
+                path: path.clone(),
+                kind: 'l',
+                content: Digest::from_sha256(Sha256::digest(target).into()),
+            });
             return Ok(());
         };
+        create_parents(&host_path)?;
         rustix::fs::symlink(target, &host_path).map_err(|error| SnapshotError::io("create", &host_path)(error.into()))
     }
 
@@ -103,8 +104,8 @@ impl SnapshotWriter {
         let partial = File::open(self.directory.path()).map_err(SnapshotError::io("open", self.directory.path()))?;
         rustix::fs::fchmod(&partial, mode)
             .map_err(|error| SnapshotError::io("change the mode of", self.directory.path())(error.into()))?;
-        if self.has_hidden_entries {
-            self.record_visible_digest(&partial, digest)?;
+        if !self.hidden.is_empty() {
+            self.record_hidden_entries(digest)?;
         }
         let snapshot_path = self.store.snapshot_path(digest);
         // Nobody can remove the snapshot before it is open.
@@ -126,23 +127,40 @@ impl SnapshotWriter {
         snapshot.ok_or_else(|| SnapshotError::io("find", &snapshot_path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// Records the digest of the visible files. A runner that verifies the tree does not see the hidden ones, so the
-    /// digest of the whole skill would not match.
-    fn record_visible_digest(&self, tree: &File, digest: &Digest) -> Result<(), SnapshotError> {
-        let skip = SKILL_LINKS.map(|(name, _)| name.as_bytes());
-        let visible = skillbox_runner::tree_digest(tree.as_fd(), &skip)
+    /// Records the hidden entries and the digest of the others. A runner that verifies the tree does not see the hidden
+    /// ones, so the digest of the whole skill would not match.
+    fn record_hidden_entries(&self, digest: &Digest) -> Result<(), SnapshotError> {
+        let text = HiddenEntries::to_text(self.directory.path(), self.hidden.clone())
             .map_err(SnapshotError::io("read", self.directory.path()))?;
-        let digest_path = self.store.visible_digest_path(digest);
-        fs::write(&digest_path, Digest::from_sha256(visible).to_string())
-            .map_err(SnapshotError::io("write", &digest_path))
+        let path = self.store.hidden_entries_path(digest);
+        fs::write(&path, text).map_err(SnapshotError::io("write", &path))
     }
 
     /// The path of an entry in the temporary directory; none if a link to the workspace hides it.
     fn entry_path(&self, path: &RelPath) -> Option<PathBuf> {
         let first = path.components().next().unwrap_or_default();
-        let hidden = SKILL_LINKS.iter().any(|(name, _)| name.as_bytes() == first);
-        (!hidden).then(|| self.directory.path().join(path.as_path()))
+        (!is_hidden(first)).then(|| self.directory.path().join(path.as_path()))
     }
+}
+
+/// Hashes what is written.
+struct HashWriter(Sha256);
+
+impl Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Creates the directories of an entry. A directory without files and links is not part of a skill: no digest has it.
+fn create_parents(host_path: &Path) -> Result<(), SnapshotError> {
+    let parent = host_path.parent().unwrap_or(host_path);
+    fs::create_dir_all(parent).map_err(SnapshotError::io("create", parent))
 }
 
 #[cfg(test)]
@@ -162,7 +180,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SnapshotStore::new(directory.path().join("snapshots"));
         let mut writer = store.new_writer().unwrap();
-        writer.add_directory(&rel("scripts")).unwrap();
         writer
             .add_file(&rel("scripts/a.sh"), 0o755, &mut &b"#!/bin/sh\n"[..])
             .unwrap();
@@ -176,7 +193,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SnapshotStore::new(directory.path());
         let mut writer = store.new_writer().unwrap();
-        writer.add_directory(&rel("out")).unwrap();
         writer.add_file(&rel("out/x"), 0o644, &mut &b"hidden"[..]).unwrap();
         writer.add_file(&rel("a.txt"), 0o444, &mut &b"text"[..]).unwrap();
         writer.add_link(&rel("b.txt"), b"a.txt").unwrap();
@@ -198,6 +214,46 @@ mod tests {
             fs::read_link(snapshot_path.join("inputs")).unwrap().to_str(),
             Some("../../work/inputs")
         );
+    }
+
+    /// Somebody who knows an approved digest puts another tree in its place, with a list that fits the tree.
+    #[test]
+    fn a_planted_snapshot_is_not_used() {
+        let source = |text: &str| {
+            let directory = tempfile::tempdir().unwrap();
+            fs::create_dir(directory.path().join("out")).unwrap();
+            fs::write(directory.path().join("out/x"), "hidden").unwrap();
+            fs::write(directory.path().join("run.sh"), text).unwrap();
+            let top = File::open(directory.path()).unwrap();
+            Digest::from_sha256(skillbox_runner::tree_digest(std::os::fd::AsFd::as_fd(&top), &[]).unwrap())
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let store = SnapshotStore::new(directory.path());
+        let write = |text: &str| {
+            let mut writer = store.new_writer().unwrap();
+            writer.add_file(&rel("out/x"), 0o644, &mut &b"hidden"[..]).unwrap();
+            writer.add_file(&rel("run.sh"), 0o644, &mut text.as_bytes()).unwrap();
+            let digest = source(text);
+            drop(writer.commit(&digest).unwrap());
+            digest
+        };
+        let (good, evil) = (write("good"), write("evil"));
+        let forget_verification = |digest: &Digest| fs::write(store.use_path(digest), "").unwrap();
+        forget_verification(&good);
+        assert!(store.open(&good).unwrap().is_some(), "the control");
+
+        forget_verification(&good);
+        fs::remove_dir_all(store.snapshot_path(&good)).unwrap();
+        fs::rename(store.snapshot_path(&evil), store.snapshot_path(&good)).unwrap();
+        fs::copy(store.hidden_entries_path(&evil), store.hidden_entries_path(&good)).unwrap();
+        assert!(store.open(&good).unwrap().is_none(), "another tree");
+
+        // A directory in place of a link to the workspace is not hidden by its name.
+        let good = write("good");
+        forget_verification(&good);
+        fs::remove_file(store.snapshot_path(&good).join("work")).unwrap();
+        fs::create_dir(store.snapshot_path(&good).join("work")).unwrap();
+        assert!(store.open(&good).unwrap().is_none(), "a directory instead of a link");
     }
 
     #[test]

@@ -77,7 +77,8 @@ fn write_snapshot(
     let mut budget = directory.read_budget(is_cancelled);
     for item in directory.tree_entries().map_err(unreadable)? {
         match &item.kind {
-            TreeEntryKind::Dir => writer.add_directory(&item.path)?,
+            // The digest does not have directories, so only those of files and links exist in the snapshot.
+            TreeEntryKind::Dir => {}
             TreeEntryKind::Link { target } => {
                 digest.add_link(&item.path, target);
                 writer.add_link(&item.path, target)?;

@@ -1,16 +1,19 @@
 //! The texts and numbers that the audit log has of a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use skillbox_executor::snapshot::Snapshot;
 use skillbox_model::{
     Digest, Grants, LayerState, Limits, ProfileName, RunId, RunReport, RunRequest, SecretInjection, SecretName,
     SkillName, with_causes,
 };
+use skillbox_repository::content_digest;
 use skillbox_sandbox::Profile;
-use skillbox_trust::{Decision, FileDigest, RunDescription, RunEnd};
+use skillbox_trust::{Decision, FileDigest, RequestFacts, RunDescription, RunEnd};
 
 use crate::RunError;
-use crate::ended_run::command_text;
+use crate::ended_run::full_command_text;
 
 /// What is known of a run when it starts.
 pub(crate) struct RunParts<'a> {
@@ -25,17 +28,19 @@ pub(crate) struct RunParts<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) environment: Option<Digest>,
     pub(crate) inputs: Vec<FileDigest>,
+    pub(crate) request_id: Option<&'a str>,
+    pub(crate) with_skills: &'a [(SkillName, Arc<Snapshot>)],
 }
 
 /// The description of a run that is about to start.
 pub(crate) fn describe_run(parts: RunParts<'_>) -> RunDescription {
     RunDescription {
         run_id: parts.run_id.clone(),
-        request_id: None,
+        request_id: parts.request_id.map(str::to_owned),
         skill: Some(parts.skill.clone()),
         digest: Some(parts.digest),
         approved_by: parts.decision.approved_by.clone(),
-        command: command_text(parts.request),
+        command: full_command_text(parts.request),
         profile: parts.profile.name.clone(),
         profile_digest: parts.profile_digest,
         limits: Some(parts.limits.clone()),
@@ -43,7 +48,34 @@ pub(crate) fn describe_run(parts: RunParts<'_>) -> RunDescription {
         grants: parts.decision.grants.clone(),
         secrets: parts.secrets,
         inputs: parts.inputs,
+        request: request_facts(parts.request, parts.with_skills),
     }
+}
+
+fn request_facts(request: &RunRequest, with_skills: &[(SkillName, Arc<Snapshot>)]) -> RequestFacts {
+    let words = request.script.iter().chain(&request.args).chain(&request.argv);
+    let to_digest = |(name, snapshot): &(SkillName, Arc<Snapshot>)| FileDigest {
+        name: name.to_string(),
+        sha256: Some(snapshot.digest()),
+    };
+    RequestFacts {
+        sha256: request_digest(request),
+        argv: words.cloned().collect(),
+        cwd: request.cwd.clone(),
+        env_names: request.env.keys().cloned().collect(),
+        with_skills: with_skills.iter().map(to_digest).collect(),
+    }
+}
+
+/// The digest of the request as JSON, whose fields have a fixed order. Standard input and values of variables are left
+/// out: the digest of a short secret would tell it.
+fn request_digest(request: &RunRequest) -> Option<Digest> {
+    let bare = RunRequest {
+        env: request.env.keys().map(|name| (name.clone(), String::new())).collect(),
+        stdin: None,
+        ..request.clone()
+    };
+    content_digest(serde_json::to_vec(&bare).ok()?.as_slice()).ok()
 }
 
 /// The description of a run that was refused.
@@ -52,14 +84,15 @@ pub(crate) fn describe_denied_run(
     request: &RunRequest,
     (skill, digest): (&SkillName, Digest),
     profile: &ProfileName,
+    request_id: Option<&str>,
 ) -> RunDescription {
     RunDescription {
         run_id: run_id.clone(),
-        request_id: None,
+        request_id: request_id.map(str::to_owned),
         skill: Some(skill.clone()),
         digest: Some(digest),
         approved_by: None,
-        command: command_text(request),
+        command: full_command_text(request),
         profile: profile.clone(),
         profile_digest: None,
         limits: None,
@@ -67,6 +100,7 @@ pub(crate) fn describe_denied_run(
         grants: Grants::default(),
         secrets: BTreeMap::new(),
         inputs: Vec::new(),
+        request: request_facts(request, &[]),
     }
 }
 

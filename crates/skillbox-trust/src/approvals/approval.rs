@@ -41,6 +41,9 @@ pub struct Approval {
     /// The end of the approval by a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation: Option<Revocation>,
+    /// How many revocations this host had when it stored the approval; set by the store.
+    #[serde(default)]
+    pub(super) after_revocations: u64,
     /// The files of the approved version, to which the next version is compared.
     pub files: SkillManifest,
 }
@@ -90,6 +93,7 @@ impl Approval {
             note: None,
             signer: None,
             revocation: None,
+            after_revocations: 0,
             files,
         }
     }

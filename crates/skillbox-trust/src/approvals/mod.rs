@@ -1,6 +1,7 @@
 //! Approvals: who allowed which digest to run, with which grants.
 
 mod approval;
+mod revocation_list;
 mod store;
 mod transfer;
 

@@ -1,15 +1,15 @@
 //! The directory with one file for each approved digest.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use skillbox_model::{Digest, ErrorCode, SkillName};
 
 use super::approval::{Approval, Revocation};
+use super::revocation_list::{FileStamp, RevocationList, missing_list};
 use crate::private_file::{create_private_dir, read_limited, replace_file};
 use crate::{HostKey, TrustError};
 
@@ -25,7 +25,9 @@ const FILE_SUFFIX: &str = ".approval";
 #[derive(Debug)]
 pub struct ApprovalStore {
     directory: PathBuf,
+    list_path: PathBuf,
     key: Arc<HostKey>,
+    revocations: Mutex<Option<(FileStamp, Arc<RevocationList>)>>,
     /// Approvals that were read and authenticated, with the state of their file. A lookup costs one `stat`.
     cache: Mutex<HashMap<Digest, (FileStamp, Arc<Approval>)>>,
 }
@@ -39,20 +41,14 @@ pub struct ApprovalList {
     pub problems: Vec<TrustError>,
 }
 
-/// Identifies the content of a file: approvals are replaced and never changed in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileStamp {
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
-}
-
 impl ApprovalStore {
     /// The approvals below a trust directory. Nothing is created before the first approval.
     pub fn new(trust_dir: &Path, key: Arc<HostKey>) -> Self {
         Self {
             directory: trust_dir.join("approvals"),
+            list_path: RevocationList::path(trust_dir),
             key,
+            revocations: Mutex::default(),
             cache: Mutex::default(),
         }
     }
@@ -60,22 +56,24 @@ impl ApprovalStore {
     /// The approval of a digest, whatever its state. A file that is not authentic is an error.
     pub fn find(&self, digest: &Digest) -> Result<Option<Arc<Approval>>, TrustError> {
         let path = self.path(digest);
-        let stamp = match fs::symlink_metadata(&path) {
-            Ok(metadata) => FileStamp {
-                inode: metadata.ino(),
-                size: metadata.size(),
-                changed: (metadata.ctime(), metadata.ctime_nsec()),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrustError::io("read", &path)(error)),
+        let Some(stamp) = FileStamp::read(&path)? else {
+            return Ok(None);
         };
+        let approval = self.read_cached(digest, stamp, &path)?;
+        if let Some(approval) = &approval {
+            self.check_revocations(approval, &path)?;
+        }
+        Ok(approval)
+    }
+
+    fn read_cached(&self, digest: &Digest, stamp: FileStamp, path: &Path) -> Result<Option<Arc<Approval>>, TrustError> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((cached_stamp, approval)) = cache.get(digest)
             && *cached_stamp == stamp
         {
             return Ok(Some(Arc::clone(approval)));
         }
-        let Some(approval) = self.read(&path)? else {
+        let Some(approval) = self.read(path)? else {
             return Ok(None);
         };
         let approval = Arc::new(approval);
@@ -86,22 +84,88 @@ impl ApprovalStore {
         Ok(Some(approval))
     }
 
+    /// Refuses an approval that is older than its revocation. The list is written before approvals, and so read after
+    /// them.
+    fn check_revocations(&self, approval: &Approval, path: &Path) -> Result<(), TrustError> {
+        let is_revoked = approval.revocation.is_some();
+        let list = self.revocations()?;
+        list.check(&approval.digest, approval.after_revocations, is_revoked, path)
+    }
+
+    /// The list of revocations, read again only after it was replaced. An approval needs one.
+    fn revocations(&self) -> Result<Arc<RevocationList>, TrustError> {
+        let Some(stamp) = FileStamp::read(&self.list_path)? else {
+            return Err(missing_list(&self.list_path));
+        };
+        let mut cached = self.revocations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, list)) = &*cached
+            && *known == stamp
+        {
+            return Ok(Arc::clone(list));
+        }
+        let list = RevocationList::read(&self.list_path, &self.key)?.ok_or_else(|| missing_list(&self.list_path))?;
+        let list = Arc::new(list);
+        *cached = Some((stamp, Arc::clone(&list)));
+        Ok(list)
+    }
+
     /// Stores an approval. An earlier one of the same digest is replaced.
     pub fn insert(&self, approval: &Approval) -> Result<(), TrustError> {
-        create_private_dir(&self.directory)?;
-        let path = self.path(&approval.digest);
-        replace_file(&path, approval.to_text(&self.key).as_bytes(), 0o600)
+        let _lock = self.lock()?;
+        let list = match RevocationList::read(&self.list_path, &self.key)? {
+            Some(list) => list,
+            // The list is as old as the first approval.
+            None if self.has_approvals()? => return Err(missing_list(&self.list_path)),
+            None => {
+                let list = RevocationList::default();
+                list.write(&self.list_path, &self.key)?;
+                list
+            }
+        };
+        self.write(approval, &list)
+    }
+
+    fn write(&self, approval: &Approval, list: &RevocationList) -> Result<(), TrustError> {
+        let mut approval = approval.clone();
+        approval.after_revocations = list.count;
+        replace_file(
+            &self.path(&approval.digest),
+            approval.to_text(&self.key).as_bytes(),
+            0o600,
+        )
     }
 
     /// Ends an approval. It stays in the store, so that the next version is still compared with it. Returns `None` if
     /// there is no such approval.
     pub fn revoke(&self, digest: &Digest, revocation: Revocation) -> Result<Option<Approval>, TrustError> {
+        if FileStamp::read(&self.path(digest))?.is_none() {
+            return Ok(None);
+        }
+        let _lock = self.lock()?;
+        let mut list =
+            RevocationList::read(&self.list_path, &self.key)?.ok_or_else(|| missing_list(&self.list_path))?;
         let Some(mut approval) = self.read(&self.path(digest))? else {
             return Ok(None);
         };
+        // The list comes first: after a crash between the two, the approval does not count.
+        list.revoke(*digest);
+        list.write(&self.list_path, &self.key)?;
         approval.revocation = Some(revocation);
-        self.insert(&approval)?;
+        self.write(&approval, &list)?;
         Ok(Some(approval))
+    }
+
+    /// Keeps other processes from changing approvals.
+    fn lock(&self) -> Result<File, TrustError> {
+        create_private_dir(&self.directory)?;
+        let directory = File::open(&self.directory).map_err(TrustError::io("open", &self.directory))?;
+        directory.lock().map_err(TrustError::io("lock", &self.directory))?;
+        Ok(directory)
+    }
+
+    fn has_approvals(&self) -> Result<bool, TrustError> {
+        let mut entries = fs::read_dir(&self.directory).map_err(TrustError::io("list", &self.directory))?;
+        Ok(entries.next().is_some())
     }
 
     /// All approvals.
@@ -118,7 +182,13 @@ impl ApprovalStore {
             if name.starts_with(b".partial-") {
                 continue;
             }
-            match self.read(&path) {
+            let approval = self.read(&path).and_then(|approval| {
+                if let Some(approval) = &approval {
+                    self.check_revocations(approval, &path)?;
+                }
+                Ok(approval)
+            });
+            match approval {
                 Ok(Some(approval)) => list.approvals.push(approval),
                 Ok(None) => {}
                 Err(error) => list.problems.push(error),
@@ -203,6 +273,50 @@ mod tests {
             ApprovalState::Revoked
         );
         assert!(store.revoke(&approval("two", 0).digest, revocation).unwrap().is_none());
+    }
+
+    /// Attacks with files that were copied before a revocation.
+    #[test]
+    fn a_revoked_approval_cannot_be_brought_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path());
+        let (one, two) = (approval("one", 1_000), approval("two", 1_000));
+        store.insert(&one).unwrap();
+        let list = RevocationList::path(directory.path());
+        let (saved_list, saved) = (fs::read(&list).unwrap(), fs::read(store.path(&one.digest)).unwrap());
+        assert_eq!(store.find(&one.digest).unwrap().unwrap().state(0), ApprovalState::Valid);
+        let revocation = Revocation {
+            revoked_by: "bob".to_owned(),
+            revoked_at_ms: 2_000,
+            note: None,
+        };
+        store.revoke(&one.digest, revocation).unwrap().unwrap();
+        let revoked = fs::read(store.path(&one.digest)).unwrap();
+        fs::write(store.path(&one.digest), &saved).unwrap();
+        let error = store.find(&one.digest).unwrap_err().to_string();
+        assert!(error.contains("was revoked"), "{error}");
+        let listed = store.list().unwrap();
+        assert_eq!((listed.approvals.len(), listed.problems.len()), (0, 1));
+
+        // An earlier list does not fit an approval that was made after it.
+        store.insert(&two).unwrap();
+        let new_list = fs::read(&list).unwrap();
+        fs::write(&list, &saved_list).unwrap();
+        assert!(store.find(&two.digest).is_err(), "an earlier list");
+        fs::remove_file(&list).unwrap();
+        assert!(store.find(&one.digest).is_err(), "no list");
+        assert!(store.insert(&two).is_err(), "no list is started beside approvals");
+        fs::write(&list, [&new_list[..5], b"0", &new_list[6..]].concat()).unwrap();
+        assert!(store.find(&two.digest).is_err(), "an edited list");
+
+        fs::write(&list, &new_list).unwrap();
+        assert_eq!(store.find(&two.digest).unwrap().unwrap().state(0), ApprovalState::Valid);
+        fs::write(store.path(&one.digest), revoked).unwrap();
+        let found = store.find(&one.digest).unwrap().unwrap();
+        assert_eq!(found.state(0), ApprovalState::Revoked, "the control");
+        store.insert(&one).unwrap();
+        let found = store.find(&one.digest).unwrap().unwrap();
+        assert_eq!(found.state(0), ApprovalState::Valid, "approved again");
     }
 
     #[test]

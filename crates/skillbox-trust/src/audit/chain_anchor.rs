@@ -10,8 +10,8 @@ use skillbox_model::{Digest, ErrorCode};
 
 use super::head::{HEAD_FILE, Head};
 use super::log_files::{log_numbers, open_private};
-use super::tagged_file::{from_tagged_bytes, to_tagged_bytes};
 use crate::private_file::{read_limited, replace_file};
+use crate::tagged_file::{from_tagged_bytes, to_tagged_bytes};
 use crate::{HostKey, TrustError};
 
 const ANCHOR_BYTES: usize = 320;

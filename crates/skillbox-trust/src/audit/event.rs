@@ -66,6 +66,23 @@ pub struct RunDescription {
     pub secrets: BTreeMap<SecretName, SecretInjection>,
     /// The inputs.
     pub inputs: Vec<FileDigest>,
+    /// What else the request says.
+    pub request: RequestFacts,
+}
+
+/// What identifies a request beyond its command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// The digest of the request, without standard input and the values of variables, which may be secret.
+    pub sha256: Option<Digest>,
+    /// The words of a command that runs without a shell.
+    pub argv: Vec<String>,
+    /// The working directory that the request names.
+    pub cwd: Option<String>,
+    /// The names of the variables that the request sets.
+    pub env_names: Vec<String>,
+    /// The other skills that are mounted, by the digest of their frozen copy.
+    pub with_skills: Vec<FileDigest>,
 }
 
 /// How a run ended.
@@ -229,6 +246,9 @@ fn actor(caller: &Caller) -> Value {
 fn run_fields(run: &RunDescription) -> Value {
     json!({
         "approved_by": run.approved_by,
+        "argv": limited_texts(&run.request.argv),
+        "cwd": run.request.cwd.as_deref().map(limited),
+        "env_names": limited_texts(&run.request.env_names),
         "environment_digest": run.environment,
         "grants": run.grants,
         "inputs": limited_files(&run.inputs),
@@ -236,10 +256,12 @@ fn run_fields(run: &RunDescription) -> Value {
         "limits": run.limits,
         "profile": run.profile,
         "profile_digest": run.profile_digest,
+        "request_sha256": run.request.sha256,
         "request_id": run.request_id.as_deref().map(limited),
         "secrets": run.secrets,
         "skill": run.skill,
         "skill_digest": run.digest,
+        "with_skills": limited_files(&run.request.with_skills),
     })
 }
 
@@ -253,6 +275,17 @@ fn end_fields(end: &RunEnd) -> Value {
         "peak_memory_bytes": end.peak_memory_bytes,
         "tier": end.tier,
     })
+}
+
+/// The first texts, together not much longer than one text may be. The digest of the request identifies the others.
+fn limited_texts(texts: &[String]) -> Vec<String> {
+    let mut bytes = 0;
+    let is_short = |text: &String| {
+        bytes += text.len();
+        bytes <= 2 * MAX_TEXT_BYTES
+    };
+    let texts = texts.iter().take(MAX_FILES).map(|text| limited(text));
+    texts.take_while(is_short).collect()
 }
 
 fn limited_files(files: &[FileDigest]) -> Vec<Value> {

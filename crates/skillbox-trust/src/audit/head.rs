@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use skillbox_model::{Digest, ErrorCode};
 
-use super::tagged_file::{from_tagged_bytes, to_tagged_bytes};
+use crate::tagged_file::{from_tagged_bytes, to_tagged_bytes};
 use crate::{HostKey, TrustError};
 
 /// The size of the file. It never changes, so the head is overwritten in place by one write within one page.

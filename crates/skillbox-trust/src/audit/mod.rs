@@ -11,11 +11,12 @@ mod log;
 mod log_files;
 mod open_runs;
 mod record_id;
-mod tagged_file;
 mod verify;
 
 pub use chain_anchor::has_log;
-pub use event::{AuditEvent, Caller, FileDigest, ManagedEntity, ManagementActivity, RunDescription, RunEnd};
+pub use event::{
+    AuditEvent, Caller, FileDigest, ManagedEntity, ManagementActivity, RequestFacts, RunDescription, RunEnd,
+};
 pub use export::{ExportFormat, export_records, visit_records};
 pub use forward::{AuditForward, BatchLimit, ForwardBatch, ForwardStatus, MissingRecords, forward_status};
 pub use log::{AuditLog, AuditMode, AuditRun, AuditSettings};

@@ -13,6 +13,10 @@ use crate::manifest::SkillManifest;
 /// Files that the manifest does not list: itself, its signature, and a bundle, which may be made afterwards.
 const UNLISTED_FILES: &[&str] = &[MANIFEST_FILE, MANIFEST_SIGNATURE_FILE, BUNDLE_FILE];
 
+const COMMENT_PREFIX: &str = "untrusted comment: ";
+/// `minisign` writes 38 bytes, and up to 1,023 if a user wants it.
+const MAX_COMMENT_BYTES: usize = 120;
+
 /// The manifest to store in the skill, and its signature by this minisign secret key.
 ///
 /// `password` is needed exactly if the key file is encrypted.
@@ -55,6 +59,22 @@ fn decode_unencrypted_key(text: &str) -> Option<SecretKey> {
     (!key.is_encrypted()).then_some(key)
 }
 
+/// Whether the text has exactly the four lines of a signature, and a first line without any text that a shell or a
+/// reader could act on: nobody signed that line.
+fn has_strict_form(text: &str) -> bool {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let [comment, signature, trusted, global, ""] = lines[..] else {
+        return false;
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._,:@/+=-".contains(c);
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
+    let comment = comment.strip_prefix(COMMENT_PREFIX);
+    comment.is_some_and(|comment| comment.len() <= MAX_COMMENT_BYTES && comment.chars().all(is_plain))
+        && signature.chars().all(is_base64)
+        && trusted.starts_with("trusted comment: ")
+        && global.chars().all(is_base64)
+}
+
 /// Checks the signature first, then compares the files of the skill with the signed manifest.
 pub(super) fn check_manifest(
     publishers: &[Publisher],
@@ -65,8 +85,15 @@ pub(super) fn check_manifest(
     let malformed = |file, problem: String| SignatureError::Malformed { file, problem };
     let signature = std::str::from_utf8(signature)
         .ok()
+        .filter(|text| has_strict_form(text))
         .and_then(|text| Signature::decode(text).ok())
-        .ok_or_else(|| malformed(MANIFEST_SIGNATURE_FILE, "it is not a minisign signature".to_owned()))?;
+        .ok_or_else(|| {
+            malformed(
+                MANIFEST_SIGNATURE_FILE,
+                "it is not a minisign signature of exactly four lines with a plain comment; sign the skill again"
+                    .to_owned(),
+            )
+        })?;
     let mut tried = Vec::new();
     let signer = publishers.iter().find(|publisher| {
         let results: Vec<_> = publisher
@@ -98,5 +125,6 @@ pub(super) fn check_manifest(
     Ok(ValidSignature {
         publisher: signer.name.clone(),
         method: SignatureMethod::Minisign,
+        covers_modes: true,
     })
 }

@@ -102,6 +102,8 @@ pub struct ValidSignature {
     pub publisher: PublisherName,
     /// How.
     pub method: SignatureMethod,
+    /// Whether it says which files are executable. A bundle by model_signing lists contents only.
+    pub covers_modes: bool,
 }
 
 /// The result of checking the signatures of a skill.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use skillbox_model::{ErrorCode, ProfileName, RunId};
 use skillbox_trust::{
     AuditEvent, AuditLog, AuditMode, AuditSettings, Caller, ExportFormat, FileDigest, HostKey, ManagedEntity,
-    ManagementActivity, RunDescription, RunEnd, export_records, verify_log,
+    ManagementActivity, RequestFacts, RunDescription, RunEnd, export_records, verify_log,
 };
 
 use crate::fixture::{manifest, network, sha256, skill_name};
@@ -36,6 +36,7 @@ pub fn run(id: &str) -> RunDescription {
             name: "work/inputs/a.csv".to_owned(),
             sha256: Some(sha256(b"a")),
         }],
+        request: RequestFacts::default(),
     }
 }
 

@@ -181,6 +181,7 @@ fn a_required_publisher_must_have_signed() {
         SignatureStatus::Valid(vec![ValidSignature {
             publisher: publisher(name),
             method: SignatureMethod::Minisign,
+            covers_modes: true,
         }])
     };
     let mut case = Case::new(TrustMode::Open);

@@ -81,6 +81,10 @@ impl CommandOutput for Verified {
             for signature in &skill.signatures {
                 let text = format!("by {} ({:?})", signature.publisher, signature.method);
                 page.labelled(10, Span::plain(""), 10, Tone::Dim, &text);
+                if !signature.covers_modes {
+                    let text = "it does not say which files are executable; a signature by `skillbox sign` does";
+                    page.labelled(10, Span::plain(""), 10, Tone::Warning, text);
+                }
             }
             if let Some(problem) = &skill.problem {
                 page.labelled(10, Span::plain(""), 10, Tone::Plain, problem);

@@ -12,7 +12,7 @@ pub(super) const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 const MAX_BUNDLE_BYTES: usize = 48 << 20;
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Bundle {
     pub(super) media_type: String,
     pub(super) verification_material: VerificationMaterial,
@@ -20,36 +20,38 @@ pub(super) struct Bundle {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct VerificationMaterial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) public_key: Option<PublicKeyIdentifier>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) x509_certificate_chain: Option<CertificateChain>,
-    /// Entries of a transparency log. They are not used: key and certificate are verified offline.
+    /// Entries of a transparency log; none for keys and certificates, which are verified offline.
     #[serde(default)]
     pub(super) tlog_entries: Vec<serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct PublicKeyIdentifier {
     #[serde(default)]
     pub(super) hint: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct CertificateChain {
     pub(super) certificates: Vec<Certificate>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Certificate {
     pub(super) raw_bytes: String,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Envelope {
     pub(super) payload: String,
     pub(super) payload_type: String,
@@ -57,6 +59,7 @@ pub(super) struct Envelope {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct EnvelopeSignature {
     pub(super) sig: String,
     #[serde(default)]
@@ -77,6 +80,15 @@ impl Bundle {
         }
         if bundle.dsse_envelope.signatures.len() != 1 {
             return Err(malformed("it has not exactly one signature".to_owned()));
+        }
+        // Nothing that the signature does not cover may have a text of its own.
+        let has_key_id = |signature: &EnvelopeSignature| signature.keyid.as_deref().is_some_and(|id| !id.is_empty());
+        if !bundle.verification_material.tlog_entries.is_empty()
+            || bundle.dsse_envelope.signatures.iter().any(has_key_id)
+        {
+            return Err(malformed(
+                "it has entries of a transparency log or a key id, which are not checked".to_owned(),
+            ));
         }
         Ok(bundle)
     }

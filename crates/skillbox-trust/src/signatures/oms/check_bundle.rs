@@ -63,10 +63,12 @@ pub(in crate::signatures) fn check_bundle(
             publishers: problems,
         });
     };
-    Statement::parse(&payload)?.check_files(skill)?;
+    let statement = Statement::parse(&payload)?;
+    statement.check_files(skill)?;
     Ok(ValidSignature {
         publisher: signer.name.clone(),
         method,
+        covers_modes: statement.covers_modes(),
     })
 }
 

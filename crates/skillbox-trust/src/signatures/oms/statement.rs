@@ -1,6 +1,6 @@
 //! The in-toto statement of a bundle: which files were signed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use skillbox_model::{Digest, RelPath};
@@ -32,6 +32,9 @@ struct Subject {
 struct Predicate {
     serialization: Serialization,
     resources: Vec<Resource>,
+    /// The executable files, which skillbox adds to what model_signing lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    skillbox_executables: Option<BTreeSet<String>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,6 +88,7 @@ impl Statement {
                     ignore_paths: vec![BUNDLE_FILE.to_owned()],
                 },
                 resources,
+                skillbox_executables: Some(executables(skill)),
             },
         })
     }
@@ -117,6 +121,11 @@ impl Statement {
         Ok(statement)
     }
 
+    /// Whether the statement says which files are executable.
+    pub(super) fn covers_modes(&self) -> bool {
+        self.predicate.skillbox_executables.is_some()
+    }
+
     /// Compares the signed files with those of the skill. Every file but the bundle itself must be signed.
     pub(super) fn check_files(&self, skill: &SkillManifest) -> Result<(), SignatureError> {
         let resources = &self.predicate.resources;
@@ -136,10 +145,17 @@ impl Statement {
                 "the digest of its subject does not fit its list of files".to_owned(),
             ));
         }
+        let executable = executables(skill);
+        let signed_executable = self.predicate.skillbox_executables.as_ref().unwrap_or(&executable);
+        let has_other_mode = |path: &RelPath| {
+            let path = path.to_string();
+            executable.contains(&path) != signed_executable.contains(&path)
+        };
         let mut changes = Vec::new();
         for (path, kind, digest) in skill.without(&[BUNDLE_FILE]).files() {
             let change = match signed.remove(path) {
                 None => ChangeKind::Added,
+                Some(_) if has_other_mode(path) => ChangeKind::Mode,
                 Some(_) if kind == FileKind::Link => ChangeKind::Mode,
                 Some(signed) if signed != *digest => ChangeKind::Content,
                 Some(_) => continue,
@@ -162,6 +178,11 @@ impl Statement {
             changes,
         })
     }
+}
+
+fn executables(skill: &SkillManifest) -> BTreeSet<String> {
+    let files = skill.files().filter(|(_, kind, _)| *kind == FileKind::Executable);
+    files.map(|(path, ..)| path.to_string()).collect()
 }
 
 /// The SHA-256 over the digests of all files, in the order of the list; none if there is no file or a bad digest.

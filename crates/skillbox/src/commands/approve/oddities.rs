@@ -80,15 +80,41 @@ fn deceptive_char(c: char) -> Option<String> {
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}' => {
             "a bidirectional control character"
         }
-        '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{00ad}' | '\u{180e}' | '\u{3164}' => {
-            "an invisible character"
-        }
         '\u{e0000}'..='\u{e007f}' => "an invisible tag character",
-        '\t' | '\n' | '\r' => return None,
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => "an invisible variation selector",
+        '\u{2028}' | '\u{2029}' => "a separator that some programs read as a new line",
+        '\u{2800}' => "a character that looks like a blank",
+        c if is_ignorable(c) => "an invisible character",
+        '\r' => "a carriage return within a line",
+        '\t' | '\n' => return None,
         c if c.is_control() => "a control character",
         _ => return None,
     };
     Some(format!("{kind} (U+{:04X})", u32::from(c)))
+}
+
+/// Unicode 16, `Default_Ignorable_Code_Point`: characters that are not shown.
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{00ad}'
+            | '\u{034f}'
+            | '\u{061c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -114,6 +140,20 @@ mod tests {
         );
         check("run.sh", "a\u{200b}b\n", &["contains an invisible character (U+200B)"]);
         check("run.sh", "a\u{1b}[2Jb\n", &["contains a control character (U+001B)"]);
+        for (text, what) in [
+            ("a\u{fe00}", "an invisible variation selector (U+FE00)"),
+            ("a\u{e0101}", "an invisible variation selector (U+E0101)"),
+            (
+                "a\u{2028}",
+                "a separator that some programs read as a new line (U+2028)",
+            ),
+            ("a\u{115f}", "an invisible character (U+115F)"),
+            ("a\u{2800}", "a character that looks like a blank (U+2800)"),
+            ("echo good\rrm -rf x", "a carriage return within a line (U+000D)"),
+            ("echo good\r", "a carriage return within a line (U+000D)"),
+        ] {
+            check("run.sh", text, &[&format!("contains {what}")]);
+        }
         check("scripts/.hidden", "x", &["hidden file"]);
         check(
             "scrіpts/run.sh",
