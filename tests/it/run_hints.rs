@@ -131,7 +131,7 @@ fn people_and_models_read_the_hint() {
         .command(&["run", "probe", "--", "python3 -c 'import yaml_missing'"])
         .run();
     let stderr = String::from_utf8_lossy(&answer.process.stderr).into_owned();
-    assert_eq!(stderr.matches("pip install").count(), 1, "{stderr}");
+    assert_eq!(stderr.matches("--with yaml-missing").count(), 1, "{stderr}");
     assert!(stderr.contains("hint:"), "{stderr}");
     let quiet = fixture
         .command(&["-q", "run", "probe", "--", "python3 -c 'import yaml_missing'"])

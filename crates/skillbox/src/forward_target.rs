@@ -37,7 +37,10 @@ impl ForwardTarget {
             return parse_address(address).map(Self::SyslogTcp);
         }
         match Url::parse(text) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => check_collector(url).map(Self::Collector),
+            // A URL parser takes the first part of the path for a missing host.
+            Ok(url) if matches!(url.scheme(), "http" | "https") && !text.contains(":///") => {
+                check_collector(url).map(Self::Collector)
+            }
             _ => Err(format!(
                 "{text:?} is not syslog+unix:PATH, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, http://… or https://…"
             )),

@@ -40,7 +40,7 @@ fn check_collection(name: &str, args: &[&str]) {
     let command = "chmod 600 a.txt; touch -d 2001-01-01 b.txt; rm c.txt; echo -n four > d.txt; \
                    echo changed > deep/e.txt; rm deep/f.txt; mkdir deep/new; echo new > deep/new/g.txt; \
                    ln -s /etc/passwd link; ln deep/new/g.txt deep/new/h.txt; mkfifo fifo; echo result > out/r.txt; \
-                   mkdir scripts/__pycache__; echo cached > scripts/__pycache__/x.pyc; ls";
+                   mkdir -p scripts/__pycache__; echo cached > scripts/__pycache__/x.pyc; ls";
     let run = |globs: &[String]| -> Answer {
         let request = json!({"skill": name, "command": command, "output_files": globs});
         fixture.request(request).with_args(args).run().expect_report()

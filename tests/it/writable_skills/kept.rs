@@ -23,12 +23,7 @@ fn a_session_keeps_changes_until_the_skill_changes() {
     assert_eq!(first.output_names(), ["skills/caching/cache"], "{}", first.describe());
     // Other skills and other sessions do not see it.
     let other = run(&fixture, "other", "s", "ls -A; echo x > cache");
-    assert_eq!(
-        other.stdout(),
-        "SKILL.md\ninputs\nout\nscripts\nwork\n",
-        "{}",
-        other.describe()
-    );
+    assert_eq!(other.stdout(), "SKILL.md\ninputs\nout\nwork\n", "{}", other.describe());
     let elsewhere = run(&fixture, "caching", "t", "cat a.txt cache");
     assert_eq!(elsewhere.stdout(), "one\n", "{}", elsewhere.describe());
     let second = run(&fixture, "caching", "s", "cat cache; ls a.txt; echo more > second");

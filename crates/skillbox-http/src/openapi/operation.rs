@@ -18,7 +18,7 @@ pub(crate) struct Operation {
     tag: &'static str,
     summary: &'static str,
     path_params: Vec<(&'static str, &'static str)>,
-    headers: Vec<(&'static str, &'static str)>,
+    headers: Vec<(&'static str, &'static str, Option<u32>)>,
     query: Option<GenerateSchema>,
     body: Option<Payload>,
     responses: Vec<(u16, &'static str, Option<Payload>)>,
@@ -55,9 +55,15 @@ impl Operation {
         self
     }
 
-    /// Describes a request header.
+    /// Describes a request header. Values that make no sense are ignored or refused, as HTTP says for this header.
     pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
-        self.headers.push((name, description));
+        self.headers.push((name, description, None));
+        self
+    }
+
+    /// Describes a request header that has 1 to `max_length` characters.
+    pub(crate) fn bounded_header(mut self, name: &'static str, description: &'static str, max_length: u32) -> Self {
+        self.headers.push((name, description, Some(max_length)));
         self
     }
 
@@ -166,10 +172,13 @@ impl Operation {
                 "schema": {"type": "string", "minLength": 1},
             }));
         }
-        for (name, description) in &self.headers {
+        for (name, description, max_length) in &self.headers {
+            let schema = match max_length {
+                Some(max_length) => json!({"type": "string", "minLength": 1, "maxLength": max_length}),
+                None => json!({"type": "string"}),
+            };
             parameters.push(json!({
-                "name": name, "in": "header", "required": false, "description": description,
-                "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+                "name": name, "in": "header", "required": false, "description": description, "schema": schema,
             }));
         }
         let fields = self.query.map(|generate| generate(schemas)).unwrap_or_default();

@@ -211,9 +211,10 @@ fn add_run_routes(routes: RouteBuilder) -> RouteBuilder {
                 "Run a command of a skill in the sandbox",
             )
             .query::<runs::StartQuery>()
-            .header(
+            .bounded_header(
                 "Idempotency-Key",
                 "A key of the client: a request with the same key and content returns the first one's run",
+                255,
             )
             .requires_json::<runs::StartRun>()
             .returns_json::<crate::runs::RunView<'static>>(200, "The run has ended")

@@ -151,11 +151,7 @@ ERROR: No matching distribution found for six
 #[test]
 fn missing_modules_name_their_package() {
     let python = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nModuleNotFoundError: No module named 'yaml'\n";
-    check(
-        exit(1),
-        python,
-        &["`PyYAML`", "--with PyYAML", "--input packages=inputs/packages,link"],
-    );
+    check(exit(1), python, &["`PyYAML`", "--with PyYAML", "`requirements.txt`"]);
     check(exit(1), "/usr/bin/python3: No module named pytest\n", &["`pytest`"]);
     check(
         exit(1),
