@@ -96,6 +96,8 @@ async def serve_http(reader, writer):
             else:
                 size = int(path[6:]) if path.startswith("/size/") else 0
                 text = b"x" * size if size else f"hello {host} {method} {len(body)}".encode()
+                if path.startswith("/echo"):
+                    text = head.encode("latin-1") + body
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError, ValueError):

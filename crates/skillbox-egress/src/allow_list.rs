@@ -57,7 +57,7 @@ impl AllowList {
     }
 
     /// Whether a rule restricts requests, for which skillbox has to read them.
-    pub fn has_restrictions(&self) -> bool {
+    pub(crate) fn has_restrictions(&self) -> bool {
         self.0.iter().any(|rule| !rule.requests.is_unrestricted())
     }
 }

@@ -1,8 +1,13 @@
-//! What a run gets so that skillbox can act for it: a certificate authority that only this run trusts.
+//! What a run gets so that skillbox can act for it: a certificate authority that only this run trusts, and placeholders
+//! for its secrets.
 
 use std::sync::Arc;
 
+use skillbox_model::{GrantedSecret, SecretName};
+
 use crate::authority::{AuthorityError, RunAuthority};
+use crate::placeholder::PlaceholderSet;
+use crate::redact::{Redactor, RedactorError};
 use crate::tls_roots::to_pem;
 
 /// What a run gets so that skillbox can act for it.
@@ -10,6 +15,19 @@ use crate::tls_roots::to_pem;
 pub struct RunCredentials {
     pub(crate) authority: Option<Arc<RunAuthority>>,
     bundle: Option<Arc<str>>,
+    pub(crate) placeholders: Arc<PlaceholderSet>,
+    pub(crate) redactor: Redactor,
+}
+
+/// Why a run cannot get credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// The certificate authority or the placeholders could not be made.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// The values could not be removed from answers.
+    #[error(transparent)]
+    Redactor(#[from] RedactorError),
 }
 
 impl RunCredentials {
@@ -25,7 +43,22 @@ impl RunCredentials {
         Ok(Self {
             authority: Some(Arc::new(authority)),
             bundle: Some(bundle.into()),
+            ..Self::default()
         })
+    }
+
+    /// Adds placeholders for the secrets that are replaced outside the sandbox.
+    pub(crate) fn with_secrets(mut self, secrets: &[GrantedSecret]) -> Result<Self, CredentialsError> {
+        self.redactor = Redactor::new(secrets.iter().map(|secret| (&secret.name, &secret.value)))?;
+        self.placeholders = Arc::new(PlaceholderSet::issue(secrets)?);
+        Ok(self)
+    }
+
+    /// The secrets that the run uses by placeholders, with these.
+    pub fn placeholders(&self) -> impl Iterator<Item = (&SecretName, &str)> {
+        self.placeholders
+            .iter()
+            .map(|secret| (&secret.name, secret.placeholder.as_str()))
     }
 
     /// The authorities that the run has to trust, in the PEM format: those of the host and its own. None if the run needs

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use skillbox_model::Host;
+use skillbox_model::{Host, SecretName};
 
 /// What a script tried to reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,19 @@ pub(crate) enum Denial {
     RequestNotAllowed { request: String, allowed: String },
     #[error("the header {0} names another method or path, which is not checked")]
     OverridingHeader(&'static str),
-    #[error("the rules restrict requests to this host, so only HTTP is carried")]
+    #[error("the request contains the placeholder of the secret {0}, which may not be sent to this host")]
+    SecretNotGranted(SecretName),
+    #[error(
+        "the request has credentials of its own in the header {header}, beside the secret {secret}; send one of them"
+    )]
+    CredentialConflict { secret: SecretName, header: &'static str },
+    #[error("the value of a secret contains characters that are not allowed in {0}")]
+    ValueNotAllowedHere(String),
+    #[error(
+        "the body contains the placeholder of the secret {0}, which is replaced only in forms and JSON of up to 256 KiB"
+    )]
+    BodyNotReplaced(SecretName),
+    #[error("skillbox reads the requests to this host, so only HTTP is carried")]
     NotHttp,
     #[error("the connection carries something that is not a valid HTTP request")]
     MalformedRequest,
@@ -79,6 +91,8 @@ pub(crate) enum Failure {
         "the client ended TLS: {0}; skillbox reads the requests to this host, so the client must trust SSL_CERT_FILE"
     )]
     ClientHandshake(String),
+    #[error("the host compressed its answer ({0}) although it was asked not to, so secrets cannot be removed from it")]
+    CompressedAnswer(String),
     #[error("the run has no certificate authority")]
     NoAuthority,
 }

@@ -5,12 +5,12 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use skillbox_model::{GrantedSecret, SecretInjection};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::allow_list::AllowList;
-use crate::authority::AuthorityError;
-use crate::credentials::RunCredentials;
+use crate::credentials::{CredentialsError, RunCredentials};
 use crate::limits::EgressLimits;
 use crate::resolver::{AddressSource, FixedAddress, Resolver};
 use crate::run_network::{RunNetwork, RunSockets};
@@ -26,9 +26,9 @@ pub enum EgressError {
     /// The sockets of the run cannot be used.
     #[error("the sockets of the run cannot be used")]
     Sockets(#[source] io::Error),
-    /// The certificate authority of the run could not be made.
-    #[error("the certificate authority of the run cannot be made")]
-    Authority(#[from] AuthorityError),
+    /// The certificate authority or the placeholders of the run could not be made.
+    #[error("the certificate authority and the placeholders of the run cannot be made")]
+    Credentials(#[from] CredentialsError),
 }
 
 /// Carries the connections of runs. One thread serves all of them; it starts with the first run that has a network.
@@ -59,12 +59,17 @@ impl Egress {
         }))
     }
 
-    /// Makes what a run with these rules needs before it starts.
-    pub fn issue_credentials(&self, allowed: &AllowList) -> Result<RunCredentials, EgressError> {
-        if !allowed.has_restrictions() {
+    /// Makes what a run with these rules and secrets needs before it starts.
+    pub fn issue_credentials(
+        &self,
+        allowed: &AllowList,
+        secrets: &[GrantedSecret],
+    ) -> Result<RunCredentials, EgressError> {
+        if !reads_requests(allowed, secrets) {
             return Ok(RunCredentials::none());
         }
-        Ok(RunCredentials::with_authority(&self.0.roots.bundle())?)
+        let credentials = RunCredentials::with_authority(&self.0.roots.bundle()).map_err(CredentialsError::from)?;
+        Ok(credentials.with_secrets(secrets)?)
     }
 
     /// Starts to carry the connections of one run.
@@ -83,6 +88,13 @@ impl Egress {
         let _entered = runtime.enter();
         RunNetwork::start(state, sockets, &runtime).map_err(EgressError::Sockets)
     }
+}
+
+/// Whether skillbox reads requests of a run, which then trusts an authority of its own: they are restricted, or secrets are
+/// added to them.
+pub fn reads_requests(allowed: &AllowList, secrets: &[GrantedSecret]) -> bool {
+    let has_placeholders = secrets.iter().any(|secret| secret.injection == SecretInjection::Header);
+    allowed.has_restrictions() || has_placeholders
 }
 
 impl Default for Egress {

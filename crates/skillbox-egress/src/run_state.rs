@@ -20,6 +20,9 @@ use crate::record::NetworkRecord;
 use crate::resolver::Resolver;
 use crate::tls_roots::LoadedRoots;
 
+/// The most bodies of requests of one run that are read as a whole at the same time.
+const MAX_BODY_BUFFERS: usize = 16;
+
 /// What the connections of one run share.
 #[derive(Debug)]
 pub(crate) struct RunState {
@@ -30,6 +33,8 @@ pub(crate) struct RunState {
     pub record: NetworkRecord,
     pub credentials: RunCredentials,
     pub roots: Arc<LoadedRoots>,
+    /// One permit for each body of a request that is read as a whole.
+    pub body_buffers: Semaphore,
     open_connections: Arc<Semaphore>,
     connections: AtomicU64,
     bytes: AtomicU64,
@@ -48,6 +53,7 @@ impl RunState {
         Self {
             allowed,
             names: NameTable::default(),
+            body_buffers: Semaphore::new(MAX_BODY_BUFFERS),
             open_connections: Arc::new(Semaphore::new(limits.open_connections)),
             limits,
             resolver,
@@ -62,9 +68,14 @@ impl RunState {
         }
     }
 
-    /// Whether the requests to a host have to be read: they are restricted.
-    pub fn reads_requests(&self, target: &Target) -> bool {
+    /// Whether a host may receive only some requests.
+    pub fn restricts_requests(&self, target: &Target) -> bool {
         self.allowed.requests(&target.host, target.port) != AllowedRequests::All
+    }
+
+    /// Whether the requests to a host have to be read: they are restricted, or may contain placeholders.
+    pub fn reads_requests(&self, target: &Target) -> bool {
+        self.restricts_requests(target) || self.credentials.placeholders.has_secret_for(target)
     }
 
     /// Starts a task that ends with the run.

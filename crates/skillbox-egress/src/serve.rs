@@ -119,7 +119,7 @@ async fn read_first_bytes<S: ClientStream>(
                 Ok(_) => match check_first_bytes(&first, target)? {
                     Verdict::ReadMore => {}
                     // A protocol that skillbox cannot read could do anything.
-                    Verdict::Other if run.reads_requests(target) => return Err(Denial::NotHttp),
+                    Verdict::Other if run.restricts_requests(target) => return Err(Denial::NotHttp),
                     Verdict::Tls => return Ok(FirstBytes::Tls(first.freeze())),
                     Verdict::Http => return Ok(FirstBytes::Http(first.freeze())),
                     Verdict::Other => return Ok(FirstBytes::Other(first.freeze())),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use skillbox_egress::AllowList;
-use skillbox_model::{HostPort, HostRule};
+use skillbox_model::{GrantedSecret, HostPort, HostRule};
 use skillbox_sandbox::ListeningPorts;
 
 /// The first port that is tried for the proxy: the customary one.
@@ -33,9 +33,11 @@ const BUNDLE_VARIABLES: [&str; 8] = [
 ];
 
 /// The hosts that a run may reach: those of its profile and those that were granted. An empty set is no network.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct NetworkAccess {
     rules: BTreeSet<HostRule>,
+    /// The secrets that skillbox adds to requests.
+    secrets: Vec<GrantedSecret>,
 }
 
 /// Why a run cannot have access to these hosts.
@@ -55,11 +57,25 @@ impl NetworkAccess {
         if let Some(reserved) = rules.iter().find(|rule| rule.host.port == ListeningPorts::DNS) {
             return Err(NetworkAccessError::ReservedPort(reserved.host.clone()));
         }
-        let access = Self { rules };
+        let access = Self {
+            rules,
+            secrets: Vec::new(),
+        };
         match access.ports().len() {
             0..=MAX_PORTS => Ok(access),
             count => Err(NetworkAccessError::TooManyPorts(count)),
         }
+    }
+
+    /// Lets requests to their hosts contain these secrets. Those that the run gets as values are only removed from answers.
+    pub fn with_secrets(mut self, secrets: Vec<GrantedSecret>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// The secrets.
+    pub(crate) fn secrets(&self) -> &[GrantedSecret] {
+        &self.secrets
     }
 
     /// The hosts.
@@ -96,7 +112,7 @@ impl NetworkAccess {
 
     /// Whether skillbox reads requests of the run, which then trusts an authority of its own.
     pub(crate) fn needs_certificates(&self) -> bool {
-        self.allow_list().has_restrictions()
+        !self.is_empty() && skillbox_egress::reads_requests(&self.allow_list(), &self.secrets)
     }
 
     /// Adds the variables by which programs find the certificate authorities, unless the request sets them.
@@ -160,7 +176,7 @@ mod tests {
         );
         let many: Vec<String> = (1000..1033).map(|port| format!("a.example:{port}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(access(&many), Err(NetworkAccessError::TooManyPorts(33)));
+        assert_eq!(access(&many).unwrap_err(), NetworkAccessError::TooManyPorts(33));
         assert!(access(&many[1..]).is_ok());
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use skillbox_egress::Redactor;
-use skillbox_model::{RelPath, SkillName};
+use skillbox_model::{RelPath, SecretName, SkillName};
 use skillbox_sandbox::SkillDirAccess;
 
 use crate::NetworkAccess;
@@ -137,6 +137,18 @@ impl StagedJob {
     ) -> Self {
         self.env.extend(variables);
         self.redactor = redactor;
+        self
+    }
+
+    /// Sets the variable of each secret to its placeholder. The operator's name for a secret takes precedence over a variable
+    /// of the request: a script that expects the secret must not get another text.
+    pub(crate) fn with_placeholders<'a>(
+        mut self,
+        placeholders: impl Iterator<Item = (&'a SecretName, &'a str)>,
+    ) -> Self {
+        for (name, placeholder) in placeholders {
+            self.env.insert(name.as_str().into(), placeholder.into());
+        }
         self
     }
 

@@ -6,3 +6,5 @@ mod denied;
 mod grants;
 mod outside_world;
 mod restricted;
+
+pub use outside_world::OutsideWorld;

@@ -2,6 +2,7 @@
 
 mod grants;
 mod hostile_scripts;
+mod placeholders;
 mod server;
 mod sinks;
 mod sources;

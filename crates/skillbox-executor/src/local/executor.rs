@@ -221,10 +221,11 @@ impl LocalExecutor {
             job.with_host_paths(workspace)?
         };
         let (job, layers_failure) = job.create_skill_layers(workspace);
+        let (credentials, certificates) = issue_credentials(&self.egress, &job.network)?;
+        let job = job.with_placeholders(credentials.placeholders());
         let plan = self.plan(profile, &spec.limits, &job, workspace.backing())?;
         let _active = ActiveRun::start(&self.active_runs);
         let spawner = &self.launcher(profile).spawner;
-        let (credentials, certificates) = issue_credentials(&self.egress, &job.network)?;
         let (mut sandbox, pipes) = launch(spawner, spec, &plan, (&job, certificates.as_ref()), workspace)?;
         let network = open_network(&self.egress, &job.network, credentials, &mut sandbox)?;
         let begin = Instant::now();

@@ -15,7 +15,9 @@ pub(super) fn issue_credentials(
     egress: &Egress,
     access: &NetworkAccess,
 ) -> Result<(RunCredentials, Option<Certificates>), LocalError> {
-    let issued = egress.issue_credentials(&access.allow_list());
+    // Without a network there is nothing to add secrets to.
+    let secrets = if access.is_empty() { &[] } else { access.secrets() };
+    let issued = egress.issue_credentials(&access.allow_list(), secrets);
     let credentials = issued.map_err(LocalError::Network)?;
     let certificates = Certificates::write(&credentials).map_err(LocalError::Certificates)?;
     Ok((credentials, certificates))

@@ -73,7 +73,7 @@ impl Runtime {
             spec,
             setup: RunSetup {
                 profile,
-                network,
+                network: network.with_secrets(secrets.granted.clone()),
                 ..setup
             },
             secrets,

@@ -90,22 +90,14 @@ impl RunSecrets {
 
 /// Refuses what cannot be injected, instead of injecting it in another way.
 fn check_injection(name: &SecretName, injection: SecretInjection, executor: ExecutorKind) -> Result<(), SecretError> {
-    let (reason, hint) = match (injection, executor) {
-        (SecretInjection::Env, _) => return Ok(()),
-        (SecretInjection::Header, ExecutorKind::Docker) => (
-            "the docker executor cannot add a value to requests outside the container",
-            "run with `--executor local`, or configure `inject = \"env\"`, with which the script holds the value",
-        ),
-        (SecretInjection::Header, ExecutorKind::Local) => (
-            "this version cannot add a value to requests outside the sandbox",
-            "configure `inject = \"env\"`, with which the script holds the value",
-        ),
-    };
-    Err(SecretError::NotInjectable {
-        name: name.clone(),
-        reason,
-        hint,
-    })
+    match (injection, executor) {
+        (SecretInjection::Env, _) | (SecretInjection::Header, ExecutorKind::Local) => Ok(()),
+        (SecretInjection::Header, ExecutorKind::Docker) => Err(SecretError::NotInjectable {
+            name: name.clone(),
+            reason: "the docker executor cannot add a value to requests outside the container",
+            hint: "run with `--executor local`, or configure `inject = \"env\"`, with which the script holds the value",
+        }),
+    }
 }
 
 /// Refuses a request whose variables contain the value of any configured secret: the caller would bring a value into the
