@@ -489,7 +489,11 @@ async fn answers_that_cannot_be_searched_are_not_passed_on() {
         let died = world
             .send(version, "api.test", ("GET", "/dies"), &headers[..1], &[])
             .await;
-        assert!(died.is_err(), "{died:?}");
+        // Over HTTP/2 the end can arrive before the first headers: then there is no answer to pass on.
+        let is_error = died
+            .as_ref()
+            .map_or(true, |(status, answer)| *status == 502 && !answer.contains(VALUE));
+        assert!(is_error, "{died:?}");
     }
     let report = world.finish().await;
     assert!(
