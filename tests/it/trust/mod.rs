@@ -3,6 +3,7 @@
 mod agents;
 mod decisions;
 mod evasions;
+mod every_way;
 mod forwarding;
 mod history;
 mod mutations;

@@ -68,6 +68,10 @@ struct ReviewedFile {
     is_script: bool,
     size_bytes: u64,
     lines: usize,
+    is_text: bool,
+    /// Where a symbolic link leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_target: Option<String>,
     /// The first line of a script, if it names an interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
     interpreter: Option<String>,
@@ -110,6 +114,7 @@ impl Review {
         };
         let reader = ListedFiles {
             directory: &directory,
+            root: entry.dir(),
             manifest: &review.manifest.clone(),
         };
         review.add_files(&reader)?;
@@ -146,9 +151,12 @@ impl Review {
                     what: what.to_owned(),
                 });
             };
+            let mut link_target = None;
             let content = match kind {
                 FileKind::Link => {
-                    note("a symbolic link");
+                    let target = reader.link_target(path)?;
+                    note(&format!("a symbolic link to {target}"));
+                    link_target = Some(target);
                     Some(Vec::new())
                 }
                 FileKind::File | FileKind::Executable => reader.read(path)?,
@@ -169,6 +177,8 @@ impl Review {
                 kind,
                 is_script,
                 size_bytes,
+                is_text: std::str::from_utf8(&content).is_ok(),
+                link_target,
                 lines: content.iter().filter(|byte| **byte == b'\n').count(),
                 interpreter,
                 sha256: *sha256,
@@ -182,11 +192,12 @@ impl Review {
     pub fn render(&self, page: &mut Page) {
         page.line(&[Span::new(Tone::Name, self.skill.as_str())]);
         page.paragraph(2, Tone::Plain, &self.description);
+        // On a line of its own the digest is whole at 80 columns.
+        page.line(&[Span::plain("  "), Span::new(Tone::Dim, self.digest.to_string())]);
         page.blank_line();
         let field = |page: &mut Page, label: &str, tone: Tone, text: &str| {
             page.labelled(0, Span::new(Tone::Dim, label), 11, tone, text);
         };
-        field(page, "digest", Tone::Plain, &self.digest.to_string());
         field(page, "path", Tone::Plain, &page.short_path(self.path.as_ref()));
         let signature_tone = match &self.signature_status {
             SignatureStatus::Valid(_) => Tone::Good,
@@ -199,7 +210,12 @@ impl Review {
             Some(last) if last.digest == self.digest => {
                 format!("this version, by {} at {}", last.approved_by, last.approved_at)
             }
-            Some(last) => format!("{} by {} at {}", last.digest, last.approved_by, last.approved_at),
+            Some(last) => format!(
+                "{} by {} at {}",
+                short_digest(&last.digest),
+                last.approved_by,
+                last.approved_at
+            ),
         };
         field(page, "approved", Tone::Plain, &last);
         field(page, "needs", Tone::Plain, &self.declared_needs.to_string());
@@ -216,7 +232,11 @@ impl Review {
             field(page, "tools", Tone::Plain, &tools.join(", "));
         }
         if let Some(hooks) = &self.hooks {
-            field(page, "hooks", Tone::Warning, &hooks.to_string());
+            let mut label = "hooks";
+            for (event, command) in hook_commands(hooks) {
+                field(page, label, Tone::Warning, &format!("{event}: {command}"));
+                label = "";
+            }
         }
         for warning in &self.warnings {
             field(page, "warning", Tone::Warning, warning);
@@ -271,7 +291,11 @@ impl Review {
             }
             page.heading(title);
             for file in files {
-                let mut text = format!("{}, {}", ByteSize(file.size_bytes), plural(file.lines, "line"));
+                let mut text = match (&file.link_target, file.is_text) {
+                    (Some(target), _) => format!("link to {target}"),
+                    (None, true) => format!("{}, {}", ByteSize(file.size_bytes), plural(file.lines, "line")),
+                    (None, false) => format!("{}, not text", ByteSize(file.size_bytes)),
+                };
                 if file.kind == FileKind::Executable {
                     text.push_str(", executable");
                 }
@@ -309,6 +333,39 @@ pub fn signature_text(status: &SignatureStatus) -> String {
             names.join(", ")
         }
     }
+}
+
+/// The start of a digest, for people who compare it with one that is shown in full elsewhere.
+fn short_digest(digest: &Digest) -> String {
+    format!("sha256:{}…", &digest.hex()[..12])
+}
+
+/// The handlers of hooks, each with its event: a command as it is, another handler as JSON.
+fn hook_commands(hooks: &serde_json::Value) -> Vec<(String, String)> {
+    let mut commands = Vec::new();
+    for (event, matchers) in hooks.as_object().into_iter().flatten() {
+        // What does not have the usual form is shown as it is, so that nothing is hidden.
+        let Some(matchers) = matchers.as_array().filter(|matchers| !matchers.is_empty()) else {
+            commands.push((event.clone(), matchers.to_string()));
+            continue;
+        };
+        for matcher in matchers {
+            match matcher["hooks"].as_array().filter(|handlers| !handlers.is_empty()) {
+                Some(handlers) => commands.extend(handlers.iter().map(|handler| {
+                    let command = handler["command"].as_str();
+                    (
+                        event.clone(),
+                        command.map_or_else(|| handler.to_string(), str::to_owned),
+                    )
+                })),
+                None => commands.push((event.clone(), matcher.to_string())),
+            }
+        }
+    }
+    if commands.is_empty() {
+        commands.push(("unknown form".to_owned(), hooks.to_string()));
+    }
+    commands
 }
 
 fn interpreter_of(head: &[u8]) -> Option<String> {
