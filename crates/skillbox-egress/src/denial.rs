@@ -49,7 +49,7 @@ pub(crate) enum Denial {
     #[error("the request contains the placeholder of the secret {0}, which may not be sent to this host")]
     SecretNotGranted(SecretName),
     #[error(
-        "the request has credentials of its own in the header {header}, beside the secret {secret}; send one of them"
+        "the request has its own credentials in the header {header} in addition to the secret {secret}; send only one of them"
     )]
     CredentialConflict { secret: SecretName, header: &'static str },
     #[error("the value of a secret contains characters that are not allowed in {0}")]

@@ -94,7 +94,7 @@ impl RevocationList {
                 .get(digest)
                 .is_some_and(|revocation| *revocation > made_after)
         {
-            "it was revoked, and an earlier copy of the file was brought back"
+            "it was revoked, and the file is a copy from before the revocation"
         } else {
             return Ok(());
         };

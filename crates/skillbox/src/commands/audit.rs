@@ -58,7 +58,7 @@ enum Verb {
     },
     /// Send records to the receiver of `audit_forward` that it does not have yet
     Forward {
-        /// Go on with new records until a signal
+        /// Keep forwarding new records until a signal arrives
         #[arg(long)]
         follow: bool,
     },
@@ -66,7 +66,7 @@ enum Verb {
     Status,
     /// Check every record, the chain, the signatures and the end
     Verify {
-        /// Verify a copy with the public key of its host, without tags and end: `host.pub`
+        /// Verify a copy with its host's public key (`host.pub`); tags and the end are not checked
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
         /// Require this record, printed by an earlier verification

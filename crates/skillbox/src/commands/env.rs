@@ -47,7 +47,7 @@ enum Verb {
         /// Remove environments unused for this many days
         #[arg(long, value_name = "DAYS", default_value_t = 30)]
         unused: u64,
-        /// Remove the longest unused ones until the rest has at most this many bytes
+        /// Remove the least recently used ones until the rest takes at most this many bytes
         #[arg(long, value_name = "BYTES")]
         max_bytes: Option<u64>,
     },

@@ -38,7 +38,7 @@ pub struct WorkerArgs {
     /// Number of jobs that run at the same time; by default one for each core
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_JOBS_AT_ONCE))]
     jobs: Option<u64>,
-    /// End when there has been no job for this long
+    /// Exit after this long without a job
     #[arg(long, value_name = "SECONDS")]
     exit_when_idle: Option<u64>,
     #[command(flatten)]

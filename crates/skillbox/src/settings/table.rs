@@ -203,7 +203,7 @@ settings! {
     /// Use this address for an allowed host instead of asking the name servers; repeatable
     host_address: Vec<FixedAddress>, "NAME=ADDRESS", default |_: &Layers| Vec::new();
 
-    /// Trust also the certificate authorities in this PEM file, for runs and for what skillbox does for them
+    /// PEM file with additional trusted certificate authorities, for runs and for connections that skillbox makes for them
     tls_roots: Option<PathBuf>, "FILE", default |_: &Layers| None;
 
     /// When the packages that skills declare are installed: auto (by the first run), prebuilt (by `env build`) or off

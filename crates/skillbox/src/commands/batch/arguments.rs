@@ -73,7 +73,7 @@ pub struct BatchRunArgs {
     /// Submit the jobs to the queue and do not wait for their results
     #[arg(long, requires = "queue", conflicts_with = "out")]
     pub detach: bool,
-    /// Give the jobs of a worker that was silent for this long to another one
+    /// Reassign the jobs of a worker that has not reported for this long
     #[arg(long, value_name = "SECONDS", requires = "queue", default_value_t = 30,
         value_parser = clap::value_parser!(u64).range(2..=3600))]
     ack_wait: u64,

@@ -23,7 +23,7 @@ pub struct QueueArgs {
     /// Credentials file of the user on the queue
     #[arg(long, value_name = "FILE", requires = "queue")]
     queue_creds: Option<PathBuf>,
-    /// Certificates of the authorities that sign those of the servers
+    /// Certificate authorities of the servers (PEM)
     #[arg(long, value_name = "FILE", requires = "queue")]
     queue_ca: Option<PathBuf>,
     /// Certificate of this client

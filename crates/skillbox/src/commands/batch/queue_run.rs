@@ -110,7 +110,7 @@ pub fn run(args: &BatchRunArgs, context: &Context<'_>, terminal: &mut Terminal) 
         terminal.print(page)?;
         if cancel.is_cancelled() {
             print_note(
-                &format!("the workers go on; `skillbox batch cancel {name}` stops them"),
+                &format!("the workers continue; `skillbox batch cancel {name}` stops them"),
                 terminal,
             )?;
         }
