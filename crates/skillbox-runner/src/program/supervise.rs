@@ -135,7 +135,7 @@ impl RunningCommand {
         cgroup: &CgroupFiles,
         skills: &SentSkills,
     ) -> io::Result<CommandResult> {
-        let cpu_before = cgroup.cpu_time().unwrap_or_default();
+        let cpu_time_before = cgroup.cpu_time();
         let (kills_before, refused_before) = (cgroup.oom_kill_count(), cgroup.failed_fork_count());
         let exec_error = self.command.exec_error;
         connection.send(&ToExecutor::Started { exec_error })?;
@@ -173,7 +173,7 @@ impl RunningCommand {
             let now = Instant::now();
             if now >= next_cpu_check {
                 next_cpu_check = now + CPU_CHECK_INTERVAL;
-                let used = cgroup.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
+                let used = cpu_time_since(cpu_time_before, cgroup)?;
                 if ended.is_none() && killed_by.is_none() && used > cpu_limit {
                     killed_by = Some(KillCause::CpuLimit);
                 }
@@ -188,7 +188,7 @@ impl RunningCommand {
         for index in 0..self.outputs.len() {
             self.forward_output(index, connection, &mut buffer)?;
         }
-        let cpu = cgroup.cpu_time().unwrap_or_default().saturating_sub(cpu_before);
+        let cpu = cpu_time_since(cpu_time_before, cgroup)?;
         Ok(CommandResult {
             exit_code: ended.and_then(|child| child.exit_code),
             signal: ended.and_then(|child| child.signal),
@@ -343,6 +343,17 @@ struct ReadyStreams {
     connection: bool,
     outputs: [bool; 2],
     stdin: bool,
+}
+
+/// The CPU time that the command has used. Zero where the container has no counter, which its facts say; an error where the
+/// counter existed when the command started, because the CPU limit would be lost without a word.
+fn cpu_time_since(before: Option<Duration>, cgroup: &CgroupFiles) -> io::Result<Duration> {
+    let Some(before) = before else {
+        return Ok(Duration::ZERO);
+    };
+    let now = cgroup.cpu_time();
+    let now = now.ok_or_else(|| io::Error::other("the counter of CPU time cannot be read any more"))?;
+    Ok(now.saturating_sub(before))
 }
 
 /// Whether a counter has grown; false if the container does not have the counter.

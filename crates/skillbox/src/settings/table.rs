@@ -84,7 +84,7 @@ macro_rules! settings {
                 $( SettingDeclaration {
                     key: stringify!($name),
                     placeholder: $placeholder,
-                    description: concat!($($doc, " "),+),
+                    description: concat!($($doc),+),
                     separator: <$kind as SettingValue>::SEPARATOR,
                     type_name: <$kind as SettingValue>::type_name,
                     project_file: [$(ProjectRule::<$kind>::$rule,)? ProjectRule::<$kind>::NeedsTrust][0].word(),
@@ -267,7 +267,7 @@ settings! {
     audit_bytes: usize, "BYTES", default |_: &Layers| 4 << 30;
 
     /// Forward audit records to syslog (syslog+unix:/dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT) or to an HTTP
-    /// collector (https://HOST/PATH); servers do, and `audit forward`
+    /// collector (https://HOST/PATH); `serve`, `mcp`, `batch` and `audit forward` do it
     audit_forward: Option<ForwardTarget>, "ADDRESS", default |_: &Layers| None;
 
     /// File with the token for an HTTP collector of audit records
