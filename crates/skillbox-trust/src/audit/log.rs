@@ -313,7 +313,7 @@ impl AuditLog {
         let before = state.known.as_ref().map(|(_, head)| (head.next, head.last));
         let mut head = self.recover(state, head)?;
         if let Some(anchor) = anchor {
-            // Somebody may have brought back an earlier copy.
+            // Somebody may have restored an earlier copy.
             head.go_on_after(anchor.next, anchor.last);
             if let Some((next, last)) = before {
                 head.go_on_after(next, last);

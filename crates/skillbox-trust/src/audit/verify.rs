@@ -314,7 +314,7 @@ impl<'a> Checker<'a> {
         if !follows || self.next.is_some_and(|next| next != record.sequence) {
             return Some(
                 "it does not follow the record before it: records were removed, inserted, repeated or reordered, or \
-                 an earlier copy of the log was brought back"
+                 an earlier copy of the log was restored"
                     .to_owned(),
             );
         }
