@@ -194,8 +194,11 @@ impl Host {
                 self.batch(&["--skill", "evil", "--each", &pattern, "--", RUN_SCRIPT])
             }),
         );
-        let requests: [(&str, fn() -> Value); 3] =
-            [("direct", direct), ("with_skills", beside), ("skill:// input", staged)];
+        let requests = [
+            ("direct", direct as fn() -> Value),
+            ("with_skills", beside),
+            ("skill:// input", staged),
+        ];
         for (name, request) in requests {
             let of = |way: &str| format!("{way}, {name}");
             add(
