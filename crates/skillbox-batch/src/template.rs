@@ -141,7 +141,7 @@ fn to_shell_line(line: &str) -> Result<(String, Vec<Placeholder>), BatchError> {
             }
             Piece::Placeholder(placeholder) => {
                 if quotes.is_quoted() {
-                    let message = format!("{} stands inside quotes", placeholder.token());
+                    let message = format!("{} is inside quotes", placeholder.token());
                     return Err(template_error("command", message, QUOTE_HINT));
                 }
                 text.push_str(&format!("\"${{{}}}\"", placeholder.variable()));

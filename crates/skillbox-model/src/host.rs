@@ -22,7 +22,7 @@ impl Host {
     pub fn parse(text: &str) -> Result<Self, HostError> {
         let has_brackets = text.starts_with('[');
         if text.contains('*') {
-            return Err(HostError::new(text, "`*` stands for hosts only in rules"));
+            return Err(HostError::new(text, "`*` is allowed only in rules"));
         }
         if !has_brackets && text.contains(':') {
             return Err(HostError::new(text, "an IPv6 address is written in brackets"));
@@ -30,7 +30,7 @@ impl Host {
         match HostPattern::parse(text)? {
             HostPattern::Name(name) => Ok(Self::Name(name)),
             HostPattern::Address(address) => Ok(Self::Address(address)),
-            HostPattern::Subdomain(_) => Err(HostError::new(text, "`*` stands for hosts only in rules")),
+            HostPattern::Subdomain(_) => Err(HostError::new(text, "`*` is allowed only in rules")),
         }
     }
 

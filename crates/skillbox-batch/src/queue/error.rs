@@ -146,14 +146,14 @@ impl QueueError {
             Self::SkillContent { .. } => (
                 ErrorCode::SkillUnreadable,
                 Some("skill"),
-                Some("submit the batch again; if that does not help, somebody changed the store"),
+                Some("submit the batch again; if that does not help, the store was modified"),
             ),
             Self::ExecutorLost => (ErrorCode::ExecutorLost, None, Some("start the worker again")),
             Self::Interrupted => (ErrorCode::Cancelled, None, None),
             Self::Record(_) => (
                 ErrorCode::Storage,
                 None,
-                Some("somebody changed the store; use another --name"),
+                Some("the store was modified; use another --name"),
             ),
             Self::Store(error) => {
                 let mut body = ErrorBody::new(error.code(), with_causes(self));

@@ -192,7 +192,7 @@ impl RunHistory {
             .ok_or_else(|| HistoryError::Unknown(id.clone()))
     }
 
-    /// Kills a run, in whatever process it runs, and waits until it has ended.
+    /// Kills a run, whichever process started it, and waits until it has ended.
     pub fn kill(&self, id: &RunId) -> Result<(), HistoryError> {
         let Some((_, table)) = self.find_running(id)? else {
             return Err(match self.show(id, &TenantFilter::All) {

@@ -68,7 +68,7 @@ impl Trust {
         })?;
         if !decision.ungranted_needs.is_empty() {
             warnings.push(format!(
-                "the skill {} declares that it needs {}, which nobody granted; grant it with `{}`",
+                "the skill {} declares that it needs {}, which is not granted; grant it with `{}`",
                 entry.name(),
                 decision.ungranted_needs,
                 approve_command(entry.name(), &decision.ungranted_needs)

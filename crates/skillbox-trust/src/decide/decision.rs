@@ -43,7 +43,7 @@ pub struct Decision {
     pub approved_by: Option<String>,
     /// The publisher with a valid signature.
     pub signer: Option<PublisherName>,
-    /// What the skill declares and nobody granted: a warning for the caller.
+    /// What the skill declares and is not granted: a warning for the caller.
     pub ungranted_needs: Grants,
 }
 

@@ -102,13 +102,13 @@ impl fmt::Display for Refusal {
             RefusalReason::OtherPublisher(required) => {
                 write!(f, "its signature is valid, but not one of {}", join(required))
             }
-            RefusalReason::NotApproved => write!(f, "nobody approved this version"),
+            RefusalReason::NotApproved => write!(f, "this version is not approved"),
             RefusalReason::ApprovalExpired => write!(f, "its approval has expired"),
             RefusalReason::ApprovalRevoked(user) => write!(f, "{user} revoked its approval"),
             RefusalReason::NoLockFile => write!(f, "there is no lock file"),
             RefusalReason::NotLocked => write!(f, "the lock file does not name it"),
             RefusalReason::LockMismatch(locked) => write!(f, "the lock file has {locked}"),
-            RefusalReason::GrantMissing(missing) => write!(f, "nobody granted {missing}"),
+            RefusalReason::GrantMissing(missing) => write!(f, "{missing} is not granted"),
         }
     }
 }

@@ -71,7 +71,7 @@ fn a_record_has_the_fields_of_its_class() {
     let log = open(directory.path(), AuditSettings::default());
     let started = log.start_run(&caller(), &run("run-1")).unwrap();
     log.end_run(started, &end()).unwrap();
-    let denied = AuditEvent::RunDenied(&run("run-2"), ErrorCode::NotApproved, "nobody approved this version");
+    let denied = AuditEvent::RunDenied(&run("run-2"), ErrorCode::NotApproved, "this version is not approved");
     log.append(&caller(), &denied).unwrap();
     let approval = ManagedEntity {
         kind: "approval",

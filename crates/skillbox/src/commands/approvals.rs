@@ -56,7 +56,7 @@ enum Verb {
         /// Name of the skill, or the digest of a version
         #[arg(value_name = "NAME|DIGEST")]
         skill: String,
-        /// Remark for the record
+        /// Note to store with the revocation
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },

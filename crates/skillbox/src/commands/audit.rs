@@ -56,7 +56,7 @@ enum Verb {
         #[arg(value_name = "RUN|NUMBER")]
         id: String,
     },
-    /// Send records to the receiver of `audit_forward` that it does not have yet
+    /// Send undelivered records to the receiver of `audit_forward`
     Forward {
         /// Keep forwarding new records until a signal arrives
         #[arg(long)]

@@ -17,7 +17,7 @@ use crate::trust_setup::{open_trust, trust_failure};
 
 #[derive(Args, Debug)]
 pub struct TrustArgs {
-    /// Do not ask on a terminal
+    /// Skip the confirmation prompt
     #[arg(long, short)]
     yes: bool,
 }

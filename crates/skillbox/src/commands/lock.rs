@@ -36,7 +36,7 @@ pub struct LockArgs {
     /// Compare the skills with the lock file, and change nothing
     #[arg(long)]
     check: bool,
-    /// Lock the skills in the lock file of another tool, and say what of it cannot be verified
+    /// Lock the skills in the lock file of another tool, and report what cannot be verified
     #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "names"])]
     import: Option<PathBuf>,
     #[command(flatten)]

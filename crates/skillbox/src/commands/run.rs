@@ -47,12 +47,12 @@ pub struct RunArgs {
     /// Write the output files to this directory
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
-    /// Replace files that exist in the directory of --out-dir
+    /// Overwrite existing files in --out-dir
     #[arg(long, requires = "out_dir")]
     force: bool,
     #[command(flatten)]
     secrets: SecretArgs,
-    /// Install these packages of Python for this call, besides those of the skill: NAME or NAME==VERSION; repeatable
+    /// Also install these Python packages for this run: NAME or NAME==VERSION; repeatable
     #[arg(long, value_name = "PACKAGES", value_delimiter = ',')]
     with: Vec<String>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::trust_setup::history_limits;
     "skillbox runs list --failed --since 1d",
     "skillbox runs list --skill csv-report --json",
     "skillbox runs show 019b2f…                 its report, without file contents",
-    "skillbox runs kill 019b2f…                 in whatever process it runs",
+    "skillbox runs kill 019b2f…                 whichever process started it",
 ))]
 pub struct RunsArgs {
     #[command(subcommand)]
@@ -53,7 +53,7 @@ enum Verb {
         /// ID of the run
         id: String,
     },
-    /// Kill a run, in whatever process it runs
+    /// Kill a run, whichever process started it
     Kill {
         /// ID of the run
         id: String,

@@ -40,7 +40,7 @@ pub struct SignArgs {
     /// File with the secret key
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// File with the certificate of a PEM key and those above it
+    /// File with the certificate chain of a PEM key
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
     #[command(flatten)]

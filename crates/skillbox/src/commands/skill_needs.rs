@@ -1,4 +1,4 @@
-//! What a skill declares that it needs, and what of it nobody granted.
+//! The needs that a skill declares, and which of them are not granted.
 
 use serde::Serialize;
 use skillbox_model::{Digest, Grants};
@@ -19,7 +19,7 @@ use crate::trust_setup::{has_approvals, open_trust, trust_failure};
 pub struct SkillNeeds {
     /// What the skill declares.
     declared: Grants,
-    /// What of it nobody granted.
+    /// The declared needs that are not granted.
     missing: Grants,
     /// The command that grants it.
     #[serde(skip_serializing_if = "Option::is_none")]

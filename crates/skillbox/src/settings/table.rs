@@ -254,7 +254,7 @@ settings! {
     lock_file: PathBuf, "FILE", default |layers: &Layers| layers.environment().working_dir().join(LOCK_FILE_NAME),
         documented as "`skillbox.lock` in the working directory";
 
-    /// Publisher, one of whom must have signed every skill; repeatable
+    /// Accepted publisher: every skill must be signed by one of them; repeatable
     require_signature: Vec<PublisherName>, "NAME", default |_: &Layers| Vec::new();
 
     /// File with a public key or certificate of a publisher; repeatable

@@ -52,10 +52,10 @@ pub struct ApproveArgs {
     /// End the approval after this time, such as 90d
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     expires: Option<Duration>,
-    /// Remark for the record
+    /// Note to store with the approval
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Do not ask on a terminal
+    /// Skip the confirmation prompt
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
