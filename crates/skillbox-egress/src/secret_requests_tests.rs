@@ -417,7 +417,7 @@ async fn own_credentials_beside_a_secret_are_a_conflict() {
         let in_header = world.send(version, "api.test", ("GET", "/"), &in_header, &[]).await;
         for (status, answer) in [in_body.unwrap(), in_header.unwrap()] {
             assert_eq!(status, 403, "{answer}");
-            assert!(answer.contains("beside the secret TOKEN"), "{answer}");
+            assert!(answer.contains("in addition to the secret TOKEN"), "{answer}");
         }
     }
     assert_eq!(world.log(), "");

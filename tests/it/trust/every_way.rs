@@ -247,7 +247,7 @@ fn every_way_in_refuses_what_nobody_approved_and_runs_what_somebody_did() {
         let text = (way.attempt)();
         assert!(!text.contains(MARKER), "{}: {text}", way.name);
         assert!(
-            !way.names_refusal || text.contains("not_approved") || text.contains("not approved"),
+            !way.names_refusal || text.contains("not_approved") || text.contains("is not approved"),
             "{}: {text}",
             way.name
         );
