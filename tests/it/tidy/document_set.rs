@@ -31,6 +31,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/profiles.md",
     "docs/sandbox-differences.md",
     "docs/security-model.md",
+    "docs/security-tests.md",
     "docs/sessions-and-artifacts.md",
     "docs/troubleshooting.md",
     "docs/trust.md",

@@ -5,6 +5,7 @@
 mod document_set;
 mod module_cycles;
 mod plain_words;
+mod promises;
 mod rust_paths;
 mod structure;
 
